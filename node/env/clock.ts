@@ -1,0 +1,84 @@
+/**
+ * Time as the node sees it. Everything under `node/` receives a `Clock`; only `env/` reads the machine's.
+ * The simulation runs the same code on a virtual clock.
+ */
+export interface Clock {
+  /** Wall time, milliseconds since the unix epoch. */
+  now(): number;
+  /** Wall time, nanoseconds since the unix epoch; strictly increasing within one process (stamp timestamps). */
+  nowNs(): bigint;
+  /** Monotonic time in milliseconds, for durations. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Leaves no timer behind. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** A signal that aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first. */
+  deadline(ms: number, parent?: AbortSignal): Deadline;
+}
+
+/** Dispose it (`using`) when the operation is over, so that no timer outlives its work. */
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+}
+
+/** Reason of a signal whose deadline passed. */
+export class TimeoutError extends Error {
+  readonly code = 'TIMEOUT';
+  readonly afterMs: number;
+
+  constructor(afterMs: number) {
+    super(`no result within ${afterMs} ms`);
+    this.name = 'TimeoutError';
+    this.afterMs = afterMs;
+  }
+}
+
+/** The machine's clock. */
+export function systemClock(): Clock {
+  let lastNs = 0n;
+  return {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    nowNs() {
+      const wallNs = BigInt(Date.now()) * 1_000_000n;
+      lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
+      return lastNs;
+    },
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted === true) {
+          reject(signal.reason as Error);
+          return;
+        }
+        const onAbort = () => {
+          clearTimeout(timer);
+          reject(signal?.reason as Error);
+        };
+        const timer = setTimeout(() => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        }, ms);
+        signal?.addEventListener('abort', onAbort, { once: true });
+      });
+    },
+    deadline(ms, parent) {
+      const controller = new AbortController();
+      const onParent = () => {
+        clearTimeout(timer);
+        controller.abort(parent?.reason);
+      };
+      const timer = setTimeout(() => {
+        parent?.removeEventListener('abort', onParent);
+        controller.abort(new TimeoutError(ms));
+      }, ms);
+      if (parent?.aborted === true) onParent();
+      else parent?.addEventListener('abort', onParent, { once: true });
+      return {
+        signal: controller.signal,
+        [Symbol.dispose]() {
+          clearTimeout(timer);
+          parent?.removeEventListener('abort', onParent);
+        },
+      };
+    },
+  };
+}

@@ -23,7 +23,10 @@ export const VERBOSITIES = ['silent', 'error', 'warn', 'info', 'debug', 'trace']
 export type Verbosity = (typeof VERBOSITIES)[number];
 
 /** JSON lines on `destination` (default: standard output). */
-export function createLogger(options: { verbosity: Verbosity; name?: string }, destination?: DestinationStream): Logger {
+export function createLogger(
+  options: { verbosity: Verbosity; name?: string },
+  destination?: DestinationStream,
+): Logger {
   const settings: LoggerOptions = {
     level: options.verbosity,
     timestamp: pino.stdTimeFunctions.isoTime,

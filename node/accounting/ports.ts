@@ -1,0 +1,70 @@
+import type { Peer } from '../p2p/host.ts';
+
+/** A reservation of what a service will cost us; exactly one of `apply` and `release` takes effect. */
+export interface Credit {
+  /** The service was delivered: we owe the price. */
+  apply(): void;
+  /** It was not. Safe after `apply` (does nothing), so it belongs into `finally`. */
+  release(): void;
+}
+
+/** The mirror image for a service we give. */
+export interface Debit {
+  /** We delivered: the peer owes the price. */
+  apply(): void;
+  /** We could not deliver: the price becomes ghost balance. Does nothing after `apply`. */
+  release(): void;
+}
+
+export type AccountingErrorCode = 'OVERDRAFT' | 'PEER_NOT_CONNECTED';
+
+export class AccountingError extends Error {
+  readonly code: AccountingErrorCode;
+
+  constructor(code: AccountingErrorCode, message: string) {
+    super(message);
+    this.name = 'AccountingError';
+    this.code = code;
+  }
+}
+
+/** Amounts are accounting units. Positive balance: the peer owes us. */
+export interface Accounting {
+  /** Price of `address` when `peerOverlay` serves it: (32 - proximity order) x price per proximity. */
+  price(peerOverlay: Uint8Array, address: Uint8Array): bigint;
+  /** @param originated true when the request is our own, not a forwarded one @throws AccountingError */
+  prepareCredit(peer: Peer, price: bigint, originated: boolean): Credit;
+  /** @throws AccountingError */
+  prepareDebit(peer: Peer, price: bigint): Debit;
+  /** What a peer announced in the pricing protocol. */
+  thresholdAnnounced(peer: Peer, threshold: bigint): void;
+  /** Threshold that we grant to this peer: what pricing announces. */
+  thresholdFor(peer: Peer): bigint;
+  connected(peer: Peer): void;
+  disconnected(peer: Peer): void;
+  balances(): PeerAccount[];
+  balance(overlayHex: string): PeerAccount | undefined;
+}
+
+/** One row of `/accounting`. */
+export interface PeerAccount {
+  readonly peer: string;
+  /** Ledger balance less surplus. */
+  readonly balance: bigint;
+  readonly consumedBalance: bigint;
+  readonly thresholdReceived: bigint;
+  readonly thresholdGiven: bigint;
+  readonly currentThresholdReceived: bigint;
+  readonly currentThresholdGiven: bigint;
+  readonly surplusBalance: bigint;
+  readonly reservedBalance: bigint;
+  readonly shadowReservedBalance: bigint;
+  readonly ghostBalance: bigint;
+}
+
+/** Totals of time-based settlement per peer, accounting units. */
+export interface TimeSettlement {
+  readonly peer: string;
+  readonly received: bigint;
+  readonly sent: bigint;
+}

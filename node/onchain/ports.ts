@@ -1,0 +1,71 @@
+/** What the layers above may do with the chain. `rpc.ts` is the only file that talks to the endpoint. */
+export type ChainErrorCode =
+  | 'RPC_UNREACHABLE'
+  | 'RPC_ERROR'
+  | 'REVERTED'
+  | 'GAS_PRICE_TOO_LOW'
+  | 'INSUFFICIENT_NATIVE';
+
+export class ChainError extends Error {
+  readonly code: ChainErrorCode;
+
+  constructor(code: ChainErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ChainError';
+    this.code = code;
+  }
+}
+
+export interface LogEntry {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+  readonly blockNumber: number;
+  readonly transactionHash: string;
+  readonly logIndex: number;
+}
+
+export interface Receipt {
+  readonly transactionHash: string;
+  readonly status: 'success' | 'reverted';
+  readonly blockNumber: number;
+  readonly gasUsed: bigint;
+  readonly logs: readonly LogEntry[];
+}
+
+/** Addresses are `0x` + 40 lower-case hex. */
+export interface ContractAddresses {
+  readonly token: string;
+  readonly postageStamp: string;
+  readonly stakeRegistry: string;
+  readonly redistribution: string;
+  readonly chequebookFactory: string;
+  readonly swapPriceOracle: string;
+}
+
+export interface Chain {
+  chainId(): Promise<bigint>;
+  blockNumber(signal?: AbortSignal): Promise<number>;
+  call(request: { to: string; data: string; from?: string }, signal?: AbortSignal): Promise<string>;
+  logs(
+    filter: { address: string; topics: readonly (readonly string[])[]; fromBlock: number; toBlock: number },
+    signal?: AbortSignal,
+  ): Promise<LogEntry[]>;
+  nativeBalance(address: string, signal?: AbortSignal): Promise<bigint>;
+}
+
+/** One sender, one nonce sequence. */
+export interface Transactions {
+  /** Signs, sends, waits for the receipt. @throws ChainError `REVERTED` with the contract's reason, `GAS_PRICE_TOO_LOW`, … */
+  execute(
+    request: {
+      to: string;
+      data: string;
+      value?: bigint;
+      gasLimit?: bigint;
+      gasPrice?: bigint;
+      description: string;
+    },
+    signal: AbortSignal,
+  ): Promise<Receipt>;
+}

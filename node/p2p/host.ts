@@ -1,0 +1,174 @@
+/**
+ * What a protocol may do with the network. Two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
+ * `memory-host.ts` (nodes of one process, virtual clock). A protocol file never imports libp2p.
+ */
+import type { MessageOf, MessageTable } from './message.ts';
+
+/** A peer that has completed the handshake. One object per connection session; compare by `id`. */
+export interface Peer {
+  /** Overlay as 64 hex: key of every map. */
+  readonly id: string;
+  /** 32 bytes. */
+  readonly overlay: Uint8Array;
+  /** Chain address recovered from the handshake record, 20 bytes. */
+  readonly ethereum: Uint8Array;
+  readonly fullNode: boolean;
+  readonly direction: 'inbound' | 'outbound';
+  /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
+  readonly underlays: readonly string[];
+  readonly welcomeMessage: string;
+  /** Wall time of the handshake, ms. */
+  readonly connectedAt: number;
+  /** Aborts when the connection is gone. */
+  readonly closed: AbortSignal;
+}
+
+/** A peer's signed statement of its addresses; what hive gossips. `p2p-protocols.md` 3. */
+export interface AddressRecord {
+  readonly overlay: Uint8Array;
+  /** Underlay bytes exactly as signed (3.2); never re-encode. */
+  readonly underlay: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly nonce: Uint8Array;
+  /** Unix seconds. */
+  readonly timestamp: bigint;
+  /** 20 bytes, zero when none. */
+  readonly chequebook: Uint8Array;
+}
+
+/** Known peers, connected or not; persisted in the state store. */
+export interface AddressBook {
+  get(overlayHex: string): AddressRecord | undefined;
+  put(record: AddressRecord): Promise<void>;
+  remove(overlayHex: string): Promise<void>;
+  overlays(): string[];
+}
+
+export type Headers = ReadonlyMap<string, Uint8Array>;
+
+/** One stream of one protocol, after the headers exchange. Frames: uvarint length ‖ protobuf, at most 128 KiB. */
+export interface MessageStream {
+  readonly peer: Peer;
+  /** What the other side sent in the headers exchange. */
+  readonly headers: Headers;
+  /**
+   * Next message. @throws StreamError `STREAM_RESET`, `STREAM_ENDED` (other side closed first),
+   * `MESSAGE_TOO_LARGE`, `MESSAGE_MALFORMED`; the signal's reason when it aborts.
+   */
+  read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>>;
+  /** Resolves when the transport has room again. Absent fields are sent as zero values, which is: not at all. */
+  write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void>;
+  /** Full close: ends the write side, waits up to 30 s for the other side's end. A byte instead of the end is an error. */
+  close(): Promise<void>;
+  /** Ends both sides at once; the other side sees a reset. Safe to call at any time, twice, after close. */
+  reset(reason: Error): void;
+}
+
+export type StreamErrorCode =
+  | 'STREAM_RESET'
+  | 'STREAM_ENDED'
+  | 'MESSAGE_TOO_LARGE'
+  | 'MESSAGE_MALFORMED'
+  | 'PEER_NOT_FOUND'
+  | 'PROTOCOL_UNSUPPORTED'
+  | 'HEADERS_TIMEOUT';
+
+export class StreamError extends Error {
+  readonly code: StreamErrorCode;
+
+  constructor(code: StreamErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StreamError';
+    this.code = code;
+  }
+}
+
+/** What a node registers for one stream protocol. */
+export interface ProtocolSpec {
+  /** `/swarm/<name>/<version>/<stream>` */
+  readonly id: string;
+  /** Further ids accepted from dialers (lower minor versions). */
+  readonly accepts?: readonly string[];
+  /** Largest number of simultaneous inbound streams of one peer; bound of memory. */
+  readonly inboundStreamsMax: number;
+}
+
+/**
+ * Serving side. The host closes the stream when the promise resolves (full close) and resets it when it rejects;
+ * a rejection is logged at debug and is never fatal.
+ */
+export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Promise<void>;
+
+/** Answers the headers of an inbound stream (swap sends rates); most protocols have none. */
+export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
+
+export type HostErrorCode =
+  | 'ALREADY_CONNECTED'
+  | 'SELF_DIAL'
+  | 'PEER_BLOCKLISTED'
+  | 'PEER_IS_LIGHT'
+  | 'DIAL_FAILED'
+  | 'HANDSHAKE_FAILED'
+  | 'UNDERLAY_INVALID'
+  | 'PEER_NOT_FOUND'
+  | 'HOST_CLOSED';
+
+export class HostError extends Error {
+  readonly code: HostErrorCode;
+
+  constructor(code: HostErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'HostError';
+    this.code = code;
+  }
+}
+
+export interface BlocklistEntry {
+  /** Overlay hex. */
+  readonly overlay: string;
+  readonly fullNode: boolean;
+  readonly reason: string;
+  /** 0: for ever. */
+  readonly durationMs: number;
+  readonly since: number;
+}
+
+/** Runs for every new peer, in registration order, before it is used; a rejection disconnects the peer. */
+export type ConnectHook = (peer: Peer, signal: AbortSignal) => Promise<void>;
+
+export interface Host {
+  /** Own overlay, 32 bytes. */
+  readonly overlay: Uint8Array;
+  /** Own advertised underlays, each with `/p2p/<id>`. Empty before start. */
+  underlays(): string[];
+  handle(protocol: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void;
+  /** @throws StreamError `PEER_NOT_FOUND`, `PROTOCOL_UNSUPPORTED`, `HEADERS_TIMEOUT`, `STREAM_RESET` */
+  open(
+    peer: Peer,
+    protocolId: string,
+    options: { signal: AbortSignal; headers?: Headers },
+  ): Promise<MessageStream>;
+  /**
+   * Dials, runs the handshake and the connect hooks. @param underlay multiaddress with or without `/p2p/`
+   * @throws HostError; `ALREADY_CONNECTED` carries the peer's overlay in its message
+   */
+  connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer>;
+  /** @throws HostError `PEER_NOT_FOUND` */
+  disconnect(overlayHex: string, reason: string): Promise<void>;
+  /** Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration. */
+  blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void>;
+  blocklisted(): BlocklistEntry[];
+  peer(overlayHex: string): Peer | undefined;
+  peers(): Peer[];
+  /** Refuses an inbound full peer in the handshake when it returns false (topology picker). */
+  setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void;
+  onConnect(hook: ConnectHook): void;
+  /** Called once per peer after all hooks passed. */
+  onConnected(listener: (peer: Peer) => void): void;
+  onDisconnected(listener: (peer: Peer, reason: string) => void): void;
+  welcomeMessage(): string;
+  /** @throws RangeError above 140 bytes */
+  setWelcomeMessage(text: string): void;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}

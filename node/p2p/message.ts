@@ -1,0 +1,36 @@
+/**
+ * Message tables: field name → [number, kind]. One table per wire message, beside the protocol that uses it;
+ * `codec.ts` encodes and decodes by it. proto3 rules: zero values are omitted, unknown fields are skipped.
+ */
+export type ScalarKind = 'bytes' | 'string' | 'bool' | 'uint32' | 'int32' | 'uint64' | 'int64' | 'double';
+
+/** `repeated` scalars are packed; a table as kind is an embedded message; `map` is string to string. */
+export type FieldKind = ScalarKind | 'map' | MessageTable | readonly ['repeated', ScalarKind | MessageTable];
+
+export interface MessageTable {
+  readonly [field: string]: readonly [number: number, kind: FieldKind];
+}
+
+interface ScalarOf {
+  bytes: Uint8Array;
+  string: string;
+  bool: boolean;
+  uint32: number;
+  int32: number;
+  uint64: bigint;
+  int64: bigint;
+  double: number;
+}
+
+type ValueOf<K> = K extends ScalarKind
+  ? ScalarOf[K]
+  : K extends 'map'
+    ? Map<string, string>
+    : K extends readonly ['repeated', infer E]
+      ? ValueOf<E>[]
+      : K extends MessageTable
+        ? MessageOf<K> | undefined
+        : never;
+
+/** A decoded message: every scalar present (zero value when absent on the wire), embedded messages may be undefined. */
+export type MessageOf<T extends MessageTable> = { -readonly [F in keyof T]: ValueOf<T[F][1]> };

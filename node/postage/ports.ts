@@ -1,0 +1,107 @@
+import type { Chunk } from '../chunk/chunk.ts';
+import type { Stamp } from '../chunk/stamp.ts';
+
+/** A batch as the contract's events tell it. */
+export interface Batch {
+  /** 32 bytes. */
+  readonly id: Uint8Array;
+  /** Normalised balance per chunk. */
+  readonly value: bigint;
+  /** Block of creation. */
+  readonly start: number;
+  /** 20 bytes. */
+  readonly owner: Uint8Array;
+  readonly bucketDepth: number;
+  readonly depth: number;
+  readonly immutable: boolean;
+}
+
+export interface ChainState {
+  /** Last block whose postage events are applied. */
+  readonly block: number;
+  /** Payout per chunk since genesis. */
+  readonly totalAmount: bigint;
+  readonly currentPrice: bigint;
+}
+
+/** Mirror of the postage contract: every live batch of the network. */
+export interface BatchStore {
+  get(id: Uint8Array): Batch | undefined;
+  all(): Batch[];
+  chainState(): ChainState;
+  /** Sum of 2^depth over all live batches, chunks. */
+  commitment(): bigint;
+  /** ceil(log2(commitment / reserve capacity)), 0 when it fits. */
+  radius(): number;
+}
+
+/** A batch that this node can issue stamps from. */
+export interface Issuer {
+  readonly batchId: Uint8Array;
+  readonly label: string;
+  /** Per-chunk balance bought. */
+  readonly amount: bigint;
+  readonly depth: number;
+  readonly bucketDepth: number;
+  readonly blockNumber: number;
+  readonly immutable: boolean;
+  /** Highest bucket count ever. */
+  readonly utilization: number;
+}
+
+export type PostageErrorCode =
+  | 'BATCH_NOT_FOUND'
+  | 'BATCH_NOT_USABLE'
+  | 'BATCH_OVERISSUED'
+  | 'STAMP_INVALID'
+  | 'OUT_OF_FUNDS'
+  | 'INSUFFICIENT_VALIDITY'
+  | 'DEPTH_INVALID';
+
+export class PostageError extends Error {
+  readonly code: PostageErrorCode;
+
+  constructor(code: PostageErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'PostageError';
+    this.code = code;
+  }
+}
+
+/** Stamps chunks from one batch. Synchronous: the counters are in memory, their writes are queued before the chunk's. */
+export interface Stamper {
+  readonly batchId: Uint8Array;
+  /** @throws PostageError `BATCH_OVERISSUED` when the bucket of an immutable batch is full */
+  stamp(chunk: Chunk): Stamp;
+}
+
+export interface PurchaseRequest {
+  /** Per chunk. */
+  readonly amount: bigint;
+  readonly depth: number;
+  readonly immutable: boolean;
+  readonly label: string;
+  readonly gasPrice?: bigint;
+  readonly gasLimit?: bigint;
+}
+
+export interface Postage {
+  readonly batches: BatchStore;
+  /** Own batches, expired ones only with `all`. */
+  issuers(options?: { all: boolean }): Issuer[];
+  issuer(batchId: Uint8Array): Issuer | undefined;
+  /** Chain-state block - issuer block >= usable blocks, and the batch exists. */
+  usable(issuer: Issuer): boolean;
+  /** Counts per bucket, 2^bucketDepth entries. */
+  buckets(batchId: Uint8Array): Uint32Array | undefined;
+  /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
+  stamper(batchId: Uint8Array): Stamper;
+  /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */
+  validate(chunk: Chunk, stamp: Stamp): void;
+  /** Approve, create, wait for the receipts. @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError */
+  buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
+  /** Seconds the batch lasts at the present price, -1 when unknown or free. */
+  batchTtl(batch: Batch): number;
+  /** 'running' until the first catch-up is done. */
+  syncState(): 'running' | 'synced' | 'failed';
+}

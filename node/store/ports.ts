@@ -1,0 +1,133 @@
+/**
+ * What the layers above may do with the local store. One implementation on LMDB (`lmdb-store.ts`, one environment
+ * per node) and one in memory for unit tests and the simulation (`memory-store.ts`). Reads are synchronous; writes
+ * resolve when they are committed, that is, when they survive `kill -9`. Writes are committed in the order in which
+ * they were issued, so waiting for the last one is waiting for all.
+ */
+import type { Chunk } from '../chunk/chunk.ts';
+import type { Stamp } from '../chunk/stamp.ts';
+
+/** Small ordered records of one subsystem. Keys sort bytewise. */
+export interface KeyValueStore {
+  get(key: string): Uint8Array | undefined;
+  put(key: string, value: Uint8Array): Promise<void>;
+  remove(key: string): Promise<void>;
+  /** Several changes as one transaction: all or nothing. */
+  batch(changes: readonly KeyValueChange[]): Promise<void>;
+  /** Entries whose key starts with `prefix`, ascending, as of now. */
+  entries(prefix: string): Iterable<readonly [key: string, value: Uint8Array]>;
+}
+
+export type KeyValueChange =
+  | { readonly put: string; readonly value: Uint8Array }
+  | { readonly remove: string };
+
+/** Chunks of every logical store, each held once with a reference count. */
+export interface ChunkReader {
+  /** The stored chunk, or undefined. Bytes are the caller's to keep. */
+  get(address: Uint8Array): Chunk | undefined;
+  has(address: Uint8Array): boolean;
+}
+
+export interface Tag {
+  readonly uid: number;
+  readonly split: number;
+  readonly seen: number;
+  readonly stored: number;
+  readonly sent: number;
+  readonly synced: number;
+  /** Root reference given when the session closed (32 bytes), or empty. */
+  readonly address: Uint8Array;
+  /** Unix milliseconds. */
+  readonly startedAt: number;
+}
+
+export interface TagStore {
+  create(): Promise<Tag>;
+  get(uid: number): Tag | undefined;
+  /** Ascending by uid. */
+  list(offset: number, limit: number): Tag[];
+  remove(uid: number): Promise<void>;
+}
+
+/** One upload under a tag. Its chunks are not pushed before `done`; a crash before `done` undoes it at the next start. */
+export interface UploadSession {
+  readonly tagUid: number;
+  /** Back-pressured: resolves at once while fewer than a bounded number of writes are open. Errors surface here or in `done`. */
+  put(chunk: Chunk, stamp: Stamp): Promise<void>;
+  /** Waits for every write, sets split, seen and the address, hands the chunks to the pusher. Durable when it resolves. */
+  done(reference?: Uint8Array): Promise<void>;
+  /** Takes back everything put; safe after a failed `put`. */
+  cleanup(): Promise<void>;
+}
+
+export interface PendingPush {
+  /** Order of pushing. */
+  readonly sequence: number;
+  readonly tagUid: number;
+  readonly chunk: Chunk;
+  readonly stamp: Stamp;
+}
+
+export type PushOutcome = 'synced' | 'stored' | 'dropped';
+
+export interface UploadStore {
+  openSession(tagUid: number): UploadSession;
+  /** Pending pushes of closed sessions in upload order, from `afterSequence` on, at most `limit`. */
+  pending(afterSequence: number, limit: number): PendingPush[];
+  pendingCount(): number;
+  /** A delivery was written to a peer (`sent` + 1 while the chunk still waits). */
+  sent(push: PendingPush): void;
+  /** Removes the pending push and counts: synced, stored (also synced), dropped (no counter). Idempotent. */
+  report(push: PendingPush, outcome: PushOutcome): Promise<void>;
+  /** Called when a session closed, so that the pusher looks again. */
+  onPushable(listener: () => void): void;
+  totals(): { uploaded: number; synced: number; pending: number };
+}
+
+export class ReserveOverwriteError extends Error {
+  readonly code = 'OVERWRITE_NEWER';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'ReserveOverwriteError';
+  }
+}
+
+/** Chunks received for storage, with their stamps. Nothing stored is lost; capacity rules come with pull syncing. */
+export interface Reserve {
+  /** Rules of `node-behaviour.md` 2.5. Resolves when durable. @throws ReserveOverwriteError for an older stamp on a used index */
+  put(chunk: Chunk, stamp: Stamp): Promise<void>;
+  has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean;
+  /** Stamp under which a reserve chunk is held, for pulling and sampling. */
+  stamp(address: Uint8Array, batchId: Uint8Array): Stamp | undefined;
+  /** Number of (chunk, batch, stamp) entries. */
+  size(): number;
+  sizeWithinRadius(): number;
+  radius(): number;
+  /** Highest bin id per bin, 32 entries, 0 for an empty bin. */
+  lastBinIds(): bigint[];
+  /** Unix seconds of the reserve's creation. */
+  epoch(): bigint;
+  capacity(): number;
+}
+
+/** Chunks kept for repeated reads, least recently used first out. */
+export interface Cache {
+  /** Never waits for the disk; a failed write is logged and forgotten, the chunk is still on the network. */
+  put(chunk: Chunk): void;
+  size(): number;
+  capacity(): number;
+}
+
+export interface LocalStore {
+  readonly chunks: ChunkReader;
+  readonly tags: TagStore;
+  readonly uploads: UploadStore;
+  readonly reserve: Reserve;
+  readonly cache: Cache;
+  /** Records of one subsystem, such as `addressbook`, `batches`, `stamps`, `accounting`. */
+  state(subsystem: string): KeyValueStore;
+  /** Waits for open writes and releases the files. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,64 @@
+import type { Peer } from '../p2p/host.ts';
+
+/** Peer choice and depth, as the chunk protocols and the API need them; the table behind it is `kademlia.ts`. */
+export interface Topology {
+  /**
+   * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and nobody is closer,
+   * or undefined when no candidate is left. Healthy reachable peers first, then reachable, then any.
+   */
+  closestPeer(
+    address: Uint8Array,
+    options: { skip: ReadonlySet<string>; includeSelf: boolean },
+  ): Peer | 'self' | undefined;
+  /** Depth from which this node stores chunks (what `/topology` shows as depth). */
+  storageRadius(): number;
+  /** Connected full peers with proximity order >= radius. */
+  neighbours(): Peer[];
+  snapshot(): TopologySnapshot;
+  /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
+  addKnown(overlaysHex: readonly string[]): void;
+  /** Resolves when no dial is running or due now: used by tests and by the harness's `meshed` wait. */
+  onChange(listener: () => void): () => void;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export type Reachability = 'Unknown' | 'Public' | 'Private';
+
+/** `GET /topology`, before names of the dialect. */
+export interface TopologySnapshot {
+  readonly baseAddr: string;
+  readonly population: number;
+  readonly connected: number;
+  readonly nnLowWatermark: number;
+  readonly depth: number;
+  readonly reachability: Reachability;
+  readonly networkAvailability: 'Unknown' | 'Available' | 'Unavailable';
+  /** 32 bins, shallow to deep. */
+  readonly bins: readonly BinSnapshot[];
+  readonly lightNodes: BinSnapshot;
+}
+
+export interface BinSnapshot {
+  readonly population: number;
+  readonly connected: number;
+  readonly disconnectedPeers: readonly PeerSnapshot[];
+  readonly connectedPeers: readonly PeerSnapshot[];
+}
+
+export interface PeerSnapshot {
+  readonly address: string;
+  readonly metrics?: {
+    /** Unix seconds. */
+    readonly lastSeenTimestamp: number;
+    readonly sessionConnectionRetry: number;
+    /** Seconds. */
+    readonly connectionTotalDuration: number;
+    readonly sessionConnectionDuration: number;
+    readonly sessionConnectionDirection: 'inbound' | 'outbound' | '';
+    /** Milliseconds. */
+    readonly latencyEWMA: number;
+    readonly reachability: Reachability;
+    readonly healthy: boolean;
+  };
+}

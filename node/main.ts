@@ -1,0 +1,100 @@
+/** Command line → options → start. Exit codes: 0 stopped, 1 could not start or broke down, 2 bad usage. */
+import { readFileSync } from 'node:fs';
+import { describeOptions, type NodeOptions, OptionError, resolveOptions } from './options.ts';
+import { VERSION } from './version.ts';
+
+/** Ctrl-C twice, or a stop that hangs: the process ends all the same. */
+const STOP_LIMIT_MS = 10_000;
+
+async function main(argv: readonly string[]): Promise<void> {
+  const [command, ...rest] = argv;
+  if (command === undefined || command === 'help' || argv.includes('--help') || argv.includes('-h')) {
+    process.stdout.write(usage());
+    return;
+  }
+  if (command === 'version' || command === '--version') {
+    process.stdout.write(`${VERSION}\n`);
+    return;
+  }
+  if (command !== 'start')
+    throw new OptionError(`unknown command '${command}', expected start, version or help`);
+  await run(await options(rest));
+}
+
+async function options(argv: readonly string[]): Promise<NodeOptions> {
+  const { parse } = await import('yaml');
+  const resolved = resolveOptions(argv, process.env, (path) => {
+    try {
+      return parse(readFileSync(path, 'utf8')) as unknown;
+    } catch (error) {
+      throw new OptionError(`configuration file ${path}: ${(error as Error).message.trim()}`);
+    }
+  });
+  return { ...resolved, password: password(resolved) };
+}
+
+function password(given: NodeOptions): string {
+  if (given.password !== '') return given.password;
+  if (given['password-file'] === '')
+    throw new OptionError('--password or --password-file is required: it opens the key files');
+  try {
+    return readFileSync(given['password-file'], 'utf8').replace(/^[\r\n]+|[\r\n]+$/g, '');
+  } catch (error) {
+    throw new OptionError(`--password-file: ${(error as Error).message}`);
+  }
+}
+
+async function run(resolved: NodeOptions): Promise<void> {
+  const stopping = new AbortController();
+  const stop = (why: string) => {
+    if (stopping.signal.aborted) process.exit(1);
+    stopping.abort(new Error(why));
+    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(`stopped by ${signal}`));
+  if (process.env['SVC_STOP_WITH_PARENT'] === '1') {
+    // The parent holds the other end of standard input; the end of it is the end of the parent, however it died.
+    process.stdin.on('end', () => stop('parent is gone')).on('error', () => stop('parent is gone'));
+    process.stdin.resume();
+  }
+  const { startNode } = await import('./compose.ts');
+  const node = await startNode(resolved, stopping.signal);
+  const failure = await node.stopped(stopping.signal);
+  await node.stop();
+  if (failure !== undefined) throw failure;
+}
+
+function usage(): string {
+  const rows = describeOptions();
+  const width = Math.max(...rows.map((row) => row.name.length)) + 4;
+  const lines = rows.map(({ name, help, unit, default: fallback }) => {
+    const about = [
+      unit === '' ? '' : `in ${unit}`,
+      fallback === 'required' ? 'required' : `default ${fallback}`,
+    ];
+    return `  ${`--${name}`.padEnd(width)}${help} (${about.filter((part) => part !== '').join(', ')})`;
+  });
+  return [
+    'A storage node.',
+    '',
+    'usage: node node/main.ts start [--name value ...]',
+    '       node node/main.ts version',
+    '',
+    'Every option is also an environment variable (SVC_DATA_DIR for --data-dir) and a key of the --config file.',
+    '',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+main(process.argv.slice(2)).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    if (error instanceof OptionError) {
+      process.stderr.write(`svc: ${error.message}\n`);
+      process.exit(2);
+    }
+    process.stderr.write(`svc: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  },
+);

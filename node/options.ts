@@ -1,0 +1,369 @@
+/**
+ * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
+ * and the table in the README are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
+ */
+import { VERBOSITIES, type Verbosity } from './env/logger.ts';
+
+interface OptionSpec<T> {
+  readonly default: T | undefined;
+  readonly unit?: string;
+  readonly help: string;
+  /** What a value must look like; part of every error about it. */
+  readonly expected: string;
+  /** Undefined when the text is not a value of this kind. */
+  readonly parse: (text: string) => T | undefined;
+  /** May be given several times; a file holds a list. */
+  readonly repeatable?: true;
+}
+
+const text = (help: string, fallback: string | undefined): OptionSpec<string> => ({
+  help,
+  default: fallback,
+  expected: 'text',
+  parse: (value) => value,
+});
+
+const flag = (help: string): OptionSpec<boolean> => ({
+  help,
+  default: false,
+  expected: 'true or false',
+  parse: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
+});
+
+const whole = (
+  help: string,
+  fallback: number,
+  range: { min: number; max: number },
+  unit: string,
+): OptionSpec<number> => ({
+  help,
+  unit,
+  default: fallback,
+  expected: `a whole number from ${range.min} to ${range.max}`,
+  parse(value) {
+    if (!/^\d{1,15}$/.test(value)) return undefined;
+    const number = Number(value);
+    return number >= range.min && number <= range.max ? number : undefined;
+  },
+});
+
+const list = (help: string, expected: string): OptionSpec<readonly string[]> => ({
+  help,
+  default: [],
+  expected,
+  repeatable: true,
+  parse: (value) =>
+    value
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+});
+
+const address = (help: string, fallback: string): OptionSpec<string> => ({
+  help,
+  default: fallback,
+  expected: 'host:port, such as 127.0.0.1:1633',
+  parse(value) {
+    const port = /^(?:\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})$/.exec(value)?.[1];
+    return port !== undefined && Number(port) <= 65_535 ? value : undefined;
+  },
+});
+
+const contract = (help: string): OptionSpec<string> => ({
+  help,
+  default: undefined,
+  expected: '0x and 40 hex digits',
+  parse: (value) => (/^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : undefined),
+});
+
+/** Durations are written with a unit and kept in milliseconds. */
+const duration = (help: string, fallbackMs: number): OptionSpec<number> => ({
+  help,
+  default: fallbackMs,
+  unit: 'duration',
+  expected: 'a duration such as 500ms, 5s or 2m',
+  parse(value) {
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value);
+    if (match === null) return undefined;
+    return Math.round(Number(match[1]) * DURATION_UNITS_MS[match[2] as keyof typeof DURATION_UNITS_MS]);
+  },
+});
+
+const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+
+const word = <W extends string>(help: string, fallback: W, words: readonly W[]): OptionSpec<W> => ({
+  help,
+  default: fallback,
+  expected: `one of ${words.join(', ')}`,
+  parse: (value) => words.find((known) => known === value),
+});
+
+const endpoint = (help: string): OptionSpec<string> => ({
+  help,
+  default: undefined,
+  expected: 'an http:// or https:// URL',
+  parse: (value) => (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : undefined),
+});
+
+const UINT32_MAX = 4_294_967_295;
+/** Amounts of the accounting are kept as exact doubles. */
+const ACCOUNTING_MAX = 1_000_000_000_000;
+
+export const OPTIONS = {
+  config: text('configuration file (YAML, keys are option names)', ''),
+  'data-dir': text('folder of everything the node keeps', '.svc'),
+  password: text('password of the key files', ''),
+  'password-file': text('file that holds the password of the key files', ''),
+  'api-addr': address('address of the HTTP API', '127.0.0.1:1633'),
+  'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
+  'nat-addr': text('host:port to advertise to peers instead of the listening address', ''),
+  'debug-api-enable': flag('serve the debug API as well'),
+  'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
+  'api-dialect': word('names used in headers, paths and bodies of the API', 'svc', ['svc', 'swarm'] as const),
+  'swap-endpoint': endpoint('JSON-RPC endpoint of the chain'),
+  'network-id': whole(
+    'id of the network; nodes of other networks are refused',
+    4020,
+    { min: 1, max: UINT32_MAX },
+    '',
+  ),
+  bootnode: list(
+    'multiaddress of a peer to dial first (repeatable)',
+    'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
+  ),
+  'token-address': contract('token contract'),
+  'postage-stamp-address': contract('postage stamp contract'),
+  'postage-stamp-start-block': whole(
+    'block from which postage events are read',
+    1,
+    { min: 1, max: UINT32_MAX },
+    'blocks',
+  ),
+  'block-time': whole('time between two blocks of the chain', 5, { min: 1, max: 3600 }, 's'),
+  'usable-blocks': whole('age from which an own batch may stamp', 10, { min: 0, max: 100_000 }, 'blocks'),
+  'chain-tail-blocks': whole(
+    'newest blocks that are not read yet, against reorganisations',
+    4,
+    { min: 0, max: 1000 },
+    'blocks',
+  ),
+  'chain-batch-factor': whole(
+    'postage events are read up to a multiple of this',
+    5,
+    { min: 1, max: 1000 },
+    'blocks',
+  ),
+  'chain-poll-interval': duration('pause between two looks at the chain when it has nothing new', 5000),
+  'payment-threshold': whole(
+    'debt at which a peer has to settle',
+    13_500_000,
+    { min: 1, max: ACCOUNTING_MAX },
+    'accounting units',
+  ),
+  'payment-tolerance-percent': whole(
+    'debt above the threshold at which a peer is disconnected',
+    25,
+    { min: 0, max: 1000 },
+    '%',
+  ),
+  'payment-early-percent': whole(
+    'part of the threshold left when this node settles',
+    50,
+    { min: 0, max: 100 },
+    '%',
+  ),
+  'refresh-rate': whole(
+    'debt forgiven per second',
+    4_500_000,
+    { min: 1, max: ACCOUNTING_MAX },
+    'accounting units',
+  ),
+  'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),
+  'reserve-capacity': whole(
+    'chunks that the reserve is made for',
+    4_194_304,
+    { min: 1, max: UINT32_MAX },
+    'chunks',
+  ),
+  'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
+  'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
+  'cors-allowed-origins': list(
+    'origins that browsers may call the API from (repeatable, * for all)',
+    'an origin such as http://localhost:3000',
+  ),
+  'allow-private-cidrs': flag('gossip and dial private and loopback addresses'),
+  verbosity: word('how much is logged', 'info' as Verbosity, VERBOSITIES),
+  'node-name': text('name of this node in its log lines', ''),
+} as const satisfies Record<string, OptionSpec<unknown>>;
+
+export type OptionName = keyof typeof OPTIONS;
+type ParsedOf<S> = S extends { parse: (text: string) => infer T } ? Exclude<T, undefined> : never;
+
+/** Options without a default are checked for presence before they get here. */
+export type NodeOptions = { readonly [N in OptionName]: ParsedOf<(typeof OPTIONS)[N]> };
+
+export class OptionError extends Error {
+  readonly code = 'OPTION_INVALID';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'OptionError';
+  }
+}
+
+type Given = Partial<Record<OptionName, unknown>>;
+
+/**
+ * Command line → options of the `start` command.
+ * @param readFile gives the text of the configuration file and parses it; injected so that this module stays pure
+ * @throws OptionError naming the source, the name, the value and what was expected
+ */
+export function resolveOptions(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  readConfig: (path: string) => unknown,
+): NodeOptions {
+  const fromFlags = parseFlags(argv);
+  const fromEnvironment = parseEnvironment(environment);
+  const configPath = fromFlags.config ?? fromEnvironment.config ?? OPTIONS.config.default;
+  const fromFile =
+    configPath === '' ? {} : parseConfig(readConfig(configPath as string), configPath as string);
+  const resolved: Given = {};
+  for (const name of optionNames()) {
+    const value = fromFlags[name] ?? fromEnvironment[name] ?? fromFile[name] ?? OPTIONS[name].default;
+    if (value === undefined) {
+      throw new OptionError(
+        `--${name} is required: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
+      );
+    }
+    resolved[name] = value;
+  }
+  return resolved as NodeOptions;
+}
+
+function parseFlags(argv: readonly string[]): Given {
+  const given: Given = {};
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i] as string;
+    if (!argument.startsWith('--'))
+      throw new OptionError(`unexpected argument '${argument}', expected --name value`);
+    const equals = argument.indexOf('=');
+    const name = knownName(argument.slice(2, equals === -1 ? undefined : equals), (n) => `--${n}`);
+    let value = equals === -1 ? undefined : argument.slice(equals + 1);
+    if (value === undefined && typeof OPTIONS[name].default === 'boolean') {
+      // A bare flag means true; `--flag false` is accepted as well.
+      value = argv[i + 1] === 'true' || argv[i + 1] === 'false' ? (argv[++i] as string) : 'true';
+    }
+    value ??= argv[++i];
+    if (value === undefined) throw new OptionError(`--${name} needs a value: ${OPTIONS[name].expected}`);
+    assign(given, name, parseValue(name, value, `--${name}`));
+  }
+  return given;
+}
+
+function parseEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+  const given: Given = {};
+  for (const name of optionNames()) {
+    const value = environment[environmentName(name)];
+    if (value !== undefined && value !== '')
+      assign(given, name, parseValue(name, value, environmentName(name)));
+  }
+  return given;
+}
+
+function parseConfig(document: unknown, path: string): Given {
+  if (document === null || document === undefined) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new OptionError(`${path}: expected a map of option names to values`);
+  }
+  const given: Given = {};
+  for (const [key, value] of Object.entries(document)) {
+    const name = knownName(key, (n) => `${path}: ${n}`);
+    for (const item of Array.isArray(value) && 'repeatable' in OPTIONS[name] ? value : [value]) {
+      if (!['string', 'number', 'boolean', 'bigint'].includes(typeof item)) {
+        throw new OptionError(
+          `${path}: ${name}: got ${JSON.stringify(item)}, expected ${OPTIONS[name].expected}`,
+        );
+      }
+      assign(given, name, parseValue(name, String(item), `${path}: ${name}`));
+    }
+  }
+  return given;
+}
+
+function assign(given: Given, name: OptionName, value: unknown): void {
+  const before = given[name];
+  given[name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+}
+
+function parseValue(name: OptionName, value: string, source: string): unknown {
+  const parsed = OPTIONS[name].parse(value);
+  if (parsed === undefined)
+    throw new OptionError(`${source}: got '${value}', expected ${OPTIONS[name].expected}`);
+  return parsed;
+}
+
+function knownName(name: string, show: (name: string) => string): OptionName {
+  if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
+  const near = nearest(name, optionNames());
+  throw new OptionError(`unknown option ${show(name)}${near === undefined ? '' : `, did you mean ${near}?`}`);
+}
+
+export function optionNames(): OptionName[] {
+  return Object.keys(OPTIONS) as OptionName[];
+}
+
+export function environmentName(name: OptionName): string {
+  return `SVC_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** Rows of the option table: what `--help` prints and the README shows. */
+export function describeOptions(): {
+  name: OptionName;
+  environment: string;
+  default: string;
+  unit: string;
+  help: string;
+}[] {
+  return optionNames().map((name) => {
+    const spec: OptionSpec<unknown> = OPTIONS[name];
+    return {
+      name,
+      environment: environmentName(name),
+      default: spec.default === undefined ? 'required' : shownDefault(name, spec.default),
+      unit: spec.unit === 'duration' ? '' : (spec.unit ?? ''),
+      help: spec.help,
+    };
+  });
+}
+
+function shownDefault(name: OptionName, value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(',');
+  if (value === '') return 'none';
+  return (OPTIONS[name] as OptionSpec<unknown>).unit === 'duration'
+    ? `${(value as number) / 1000}s`
+    : String(value);
+}
+
+/** The known word with the smallest edit distance, when it is near enough to be a slip. */
+function nearest(given: string, known: readonly OptionName[]): OptionName | undefined {
+  let best: { word: OptionName; distance: number } | undefined;
+  for (const candidate of known) {
+    const distance = editDistance(given, candidate);
+    if (best === undefined || distance < best.distance) best = { word: candidate, distance };
+  }
+  return best !== undefined && best.distance <= Math.max(2, given.length / 3) ? best.word : undefined;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next[j] = Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1);
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

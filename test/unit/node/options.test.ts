@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import {
+  describeOptions,
+  environmentName,
+  OPTIONS,
+  OptionError,
+  optionNames,
+  resolveOptions,
+} from '../../../node/options.ts';
+import { VERSION } from '../../../node/version.ts';
+
+const CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
+const REQUIRED = [
+  '--swap-endpoint',
+  'http://127.0.0.1:8545',
+  '--token-address',
+  CONTRACT,
+  '--postage-stamp-address',
+  CONTRACT,
+];
+
+function resolve(argv: string[], environment: Record<string, string> = {}, file?: unknown) {
+  return resolveOptions([...REQUIRED, ...argv], environment, () => file);
+}
+
+function failure(argv: string[], environment: Record<string, string> = {}, file?: unknown): string {
+  try {
+    resolve(argv, environment, file);
+  } catch (error) {
+    expect(error).toBeInstanceOf(OptionError);
+    return (error as Error).message;
+  }
+  throw new Error('expected an OptionError');
+}
+
+test('a flag wins over the environment, the environment over the file, the file over the default', () => {
+  const file = { 'block-time': 7, 'network-id': 9, verbosity: 'warn' };
+  const options = resolve(
+    ['--config', 'f', '--block-time', '2'],
+    { SVC_BLOCK_TIME: '3', SVC_NETWORK_ID: '8' },
+    file,
+  );
+  expect(options['block-time']).toBe(2);
+  expect(options['network-id']).toBe(8);
+  expect(options.verbosity).toBe('warn');
+  expect(options['usable-blocks']).toBe(10);
+});
+
+test('a missing option without a default is named with what it is for', () => {
+  expect(() => resolveOptions([], {}, () => ({}))).toThrow(/--swap-endpoint is required: JSON-RPC endpoint/);
+});
+
+test('an unknown flag is named with its nearest match', () => {
+  expect(failure(['--api-adr', 'x'])).toBe('unknown option --api-adr, did you mean api-addr?');
+  expect(failure(['--zzzzzzzzzzzzz', 'x'])).toBe('unknown option --zzzzzzzzzzzzz');
+});
+
+test('an unknown key of the file is named with the file and its nearest match', () => {
+  expect(failure(['--config', 'node.yaml'], {}, { verbosty: 'info' })).toBe(
+    'unknown option node.yaml: verbosty, did you mean verbosity?',
+  );
+});
+
+test.each([
+  [['--block-time', 'soon'], "--block-time: got 'soon', expected a whole number from 1 to 3600"],
+  [['--block-time', '-1'], "--block-time: got '-1', expected a whole number from 1 to 3600"],
+  [['--verbosity=loud'], "--verbosity: got 'loud', expected one of silent, error, warn, info, debug, trace"],
+  [['--api-addr', '127.0.0.1'], "--api-addr: got '127.0.0.1', expected host:port, such as 127.0.0.1:1633"],
+  [
+    ['--api-addr', '127.0.0.1:99999'],
+    "--api-addr: got '127.0.0.1:99999', expected host:port, such as 127.0.0.1:1633",
+  ],
+  [['--token-address', '0x12'], "--token-address: got '0x12', expected 0x and 40 hex digits"],
+  [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
+  [
+    ['--chain-poll-interval', '5'],
+    "--chain-poll-interval: got '5', expected a duration such as 500ms, 5s or 2m",
+  ],
+  [['--data-dir'], '--data-dir needs a value: text'],
+  [['start'], "unexpected argument 'start', expected --name value"],
+])('%j is refused with the value given and the value expected', (argv, message) => {
+  expect(failure(argv)).toBe(message);
+});
+
+test('a bad environment value names the variable, a bad file value names the file', () => {
+  expect(failure([], { SVC_USABLE_BLOCKS: 'x' })).toMatch(/^SVC_USABLE_BLOCKS: got 'x'/);
+  expect(failure(['--config', 'n.yaml'], {}, { 'usable-blocks': { a: 1 } })).toMatch(
+    /^n\.yaml: usable-blocks: got \{"a":1\}/,
+  );
+  expect(failure(['--config', 'n.yaml'], {}, ['a'])).toBe('n.yaml: expected a map of option names to values');
+});
+
+test('flags without a value mean true, and a repeatable option collects', () => {
+  const options = resolve([
+    '--debug-api-enable',
+    '--bootnode',
+    '/ip4/1.1.1.1',
+    '--bootnode',
+    '/ip4/2.2.2.2,/ip4/3.3.3.3',
+  ]);
+  expect(options['debug-api-enable']).toBe(true);
+  expect(options.bootnode).toEqual(['/ip4/1.1.1.1', '/ip4/2.2.2.2', '/ip4/3.3.3.3']);
+  expect(resolve(['--debug-api-enable', 'false'])['debug-api-enable']).toBe(false);
+});
+
+test('durations are milliseconds', () => {
+  expect(resolve(['--chain-poll-interval', '250ms'])['chain-poll-interval']).toBe(250);
+  expect(resolve(['--chain-poll-interval', '1.5s'])['chain-poll-interval']).toBe(1500);
+});
+
+test('every default is a value that the option itself accepts', () => {
+  for (const name of optionNames()) {
+    const fallback = OPTIONS[name].default;
+    if (fallback === undefined || Array.isArray(fallback) || fallback === '') continue;
+    const shown = name === 'chain-poll-interval' ? `${String(fallback)}ms` : String(fallback);
+    expect(OPTIONS[name].parse(shown), name).toEqual(fallback);
+  }
+});
+
+test('the option table of the README is the one of the code', () => {
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+  for (const row of describeOptions()) {
+    const unit = row.unit === '' ? '' : ` (${row.unit})`;
+    expect(readme).toContain(
+      `| \`${row.name}\` | \`${environmentName(row.name)}\` | ${row.default} | ${row.help}${unit} |`,
+    );
+  }
+});
+
+test('the version is the version of the package', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  expect(VERSION).toBe(manifest.version);
+});

@@ -1,0 +1,31 @@
+/** Distances between addresses, `data-formats.md` section 0. */
+
+/** Highest proximity order: the first four bytes are looked at, equal ones count as 31. */
+export const MAX_PO = 31;
+/** One bin per proximity order. */
+export const BINS = MAX_PO + 1;
+
+/**
+ * Proximity order of two addresses: shared leading bits, capped at MAX_PO.
+ * @param a,b 32 bytes each @returns 0..31; 31 also for equal addresses
+ * Vectors: test/vectors/keys-and-cheques.json
+ */
+export function proximityOrder(a: Uint8Array, b: Uint8Array): number {
+  for (let i = 0; i < 4; i++) {
+    const xor = a[i]! ^ b[i]!;
+    if (xor !== 0) return i * 8 + Math.clz32(xor) - 24;
+  }
+  return MAX_PO;
+}
+
+/**
+ * Compares two addresses by their distance to a third: XOR read as a big-endian number.
+ * @param target,a,b 32 bytes each @returns below 0 when `a` is closer, above 0 when `b` is, 0 when they are equal
+ */
+export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): number {
+  for (let i = 0; i < target.length; i++) {
+    const byDistance = (a[i]! ^ target[i]!) - (b[i]! ^ target[i]!);
+    if (byDistance !== 0) return byDistance;
+  }
+  return 0;
+}

@@ -1,0 +1,12 @@
+export type ChunkErrorCode = 'CHUNK_INVALID' | 'STAMP_INVALID';
+
+/** Bytes that are not what they should be: a chunk, or a stamp. */
+export class ChunkError extends Error {
+  readonly code: ChunkErrorCode;
+
+  constructor(code: ChunkErrorCode, message: string) {
+    super(message);
+    this.name = 'ChunkError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,58 @@
+/** Single-owner chunks: id ‖ signature ‖ wrapped chunk. `data-formats.md` 4.1. Vectors: test/vectors/soc.json. */
+import { equalBytes, fromHex } from '../crypto/hex.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+import { recoverSigner, SignatureError } from '../crypto/signer.ts';
+import { cacAddress } from './cac.ts';
+import { CHUNK_STORED_SIZE_MAX, type Chunk, SPAN_SIZE } from './chunk.ts';
+
+const ID_SIZE = 32;
+const SIGNATURE_SIZE = 65;
+/** Where the wrapped chunk starts. */
+const WRAPPED_OFFSET = ID_SIZE + SIGNATURE_SIZE;
+const SOC_SIZE_MIN = WRAPPED_OFFSET + SPAN_SIZE;
+/** Anyone can sign as the owner of dispersed replicas, so their ids are bound to what they wrap (`data-formats.md` 3.6). */
+const REPLICA_OWNER = fromHex('dc5b20847f43d67928f49cd4f85d696b5a7617b5');
+
+export interface SocParts {
+  /** 32 bytes. */
+  readonly id: Uint8Array;
+  /** 65 bytes, over H(id ‖ wrapped address). */
+  readonly signature: Uint8Array;
+  /** Span and payload of the wrapped chunk. */
+  readonly wrapped: Uint8Array;
+}
+
+/** @param id 32 bytes @param owner chain address, 20 bytes @returns 32 bytes */
+export function socAddress(id: Uint8Array, owner: Uint8Array): Uint8Array {
+  return keccak256(id, owner);
+}
+
+/** The chunk, if `data` is a valid single-owner chunk of that address. Never throws for bad input. */
+export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefined {
+  if (data.length < SOC_SIZE_MIN || data.length > CHUNK_STORED_SIZE_MAX) return undefined;
+  const { id, signature, wrapped } = socParts(data);
+  const wrappedAddress = cacAddress(wrapped);
+  const owner = recoverOwner(keccak256(id, wrappedAddress), signature);
+  if (owner === undefined || !equalBytes(socAddress(id, owner), address)) return undefined;
+  if (equalBytes(owner, REPLICA_OWNER) && !equalBytes(id.subarray(1), wrappedAddress.subarray(1)))
+    return undefined;
+  return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
+}
+
+/** Views on the parts of a single-owner chunk's data. @param data at least 105 bytes */
+export function socParts(data: Uint8Array): SocParts {
+  return {
+    id: data.subarray(0, ID_SIZE),
+    signature: data.subarray(ID_SIZE, WRAPPED_OFFSET),
+    wrapped: data.subarray(WRAPPED_OFFSET),
+  };
+}
+
+function recoverOwner(digest: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
+  try {
+    return recoverSigner(digest, signature);
+  } catch (error) {
+    if (error instanceof SignatureError) return undefined;
+    throw error;
+  }
+}

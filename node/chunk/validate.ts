@@ -1,0 +1,19 @@
+import { toHex } from '../crypto/hex.ts';
+import { isCac } from './cac.ts';
+import { ADDRESS_SIZE, type Chunk } from './chunk.ts';
+import { ChunkError } from './errors.ts';
+import { parseSoc } from './soc.ts';
+
+/**
+ * The chunk of that address: content-addressed first, then single-owner (`data-formats.md` 1.7).
+ * @param address,data as received, kept as they are @throws ChunkError CHUNK_INVALID when they do not belong together
+ */
+export function chunkFrom(address: Uint8Array, data: Uint8Array): Chunk {
+  if (address.length !== ADDRESS_SIZE) {
+    throw new ChunkError('CHUNK_INVALID', `invalid chunk address length ${address.length}`);
+  }
+  if (isCac(address, data)) return { address, data, kind: 'cac', identity: address };
+  const soc = parseSoc(address, data);
+  if (soc === undefined) throw new ChunkError('CHUNK_INVALID', `invalid chunk ${toHex(address)}`);
+  return soc;
+}

@@ -1,0 +1,35 @@
+/**
+ * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts` and `../keccak.ts`. Its memory never
+ * grows, so one view on it stays valid. Calls are synchronous and leave nothing behind, so callers can not disturb
+ * one another.
+ */
+import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';
+
+/** The part of the standard global used here; the compiler's library for Node.js has no types for it. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: Exports };
+};
+
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly capacity: { readonly value: number };
+  readonly input: { readonly value: number };
+  readonly output: { readonly value: number };
+  readonly chunk: (length: number) => void;
+  readonly absorb: (length: number) => void;
+  readonly finish: (length: number) => void;
+}
+
+const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(BMT_WASM_BASE64, 'base64')));
+
+/** Hashes the span and `length` payload bytes at `INPUT`: root to `OUTPUT`, address 32 bytes after it. */
+export const hashChunk = exports.chunk;
+/** Takes `length` bytes at `INPUT`, a multiple of 136 and at most `CAPACITY`, into the running Keccak hash. */
+export const absorb = exports.absorb;
+/** Takes the last `length` bytes at `INPUT`, at most `CAPACITY`, and writes the digest to `OUTPUT`. */
+export const finish = exports.finish;
+export const MEMORY = new Uint8Array(exports.memory.buffer);
+export const INPUT = exports.input.value;
+export const OUTPUT = exports.output.value;
+export const CAPACITY = exports.capacity.value;

@@ -1,0 +1,33 @@
+/**
+ * A source whose open `next()` can be given up from outside: a body that never sends its next part must not keep
+ * an upload alive whose chunks can no longer be stored. Ending the source itself is its owner's business.
+ */
+export interface Interruptible<T> {
+  readonly parts: AsyncIterable<T>;
+  /** The open and every later `next()` rejects with `reason`. */
+  interrupt(reason: unknown): void;
+}
+
+export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  let interrupted: { readonly reason: unknown } | undefined;
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const next = () =>
+    new Promise<IteratorResult<T>>((resolve, reject) => {
+      if (interrupted !== undefined) {
+        reject(interrupted.reason as Error);
+        return;
+      }
+      giveUp = reject;
+      iterator.next().then(resolve, reject);
+    });
+  const end = async (): Promise<IteratorResult<T>> =>
+    (await iterator.return?.()) ?? { done: true, value: undefined };
+  return {
+    parts: { [Symbol.asyncIterator]: () => ({ next, return: end }) },
+    interrupt(reason) {
+      interrupted ??= { reason };
+      giveUp?.(reason);
+    },
+  };
+}

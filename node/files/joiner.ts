@@ -1,0 +1,238 @@
+/**
+ * Reads a tree of chunks as a byte stream, whole or any part of it. A read walks down only where the tree overlaps
+ * the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is
+ * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2.
+ */
+import assert from 'node:assert/strict';
+import { ADDRESS_SIZE, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { toHex } from '../crypto/hex.ts';
+import {
+  type Content,
+  childrenOf,
+  contentOf,
+  isLeaf,
+  JoinError,
+  malformed,
+  TREE_HEIGHT_MAX,
+} from './tree.ts';
+
+/** Bytes fetched ahead of the consumer, for content up to a size and above it: the public network's values. */
+const READ_AHEAD_SHORT = 262_144;
+const READ_AHEAD_LONG = 524_288;
+const SHORT_CONTENT_MAX = 10_000_000n;
+/** A caller may ask for less or more, but not for more than this: it is memory and open retrievals of one request. */
+const READ_AHEAD_MAX = 4 * 1024 * 1024;
+/** Leaves that are here already are delivered together up to this size: fewer, larger writes to a socket. */
+const PIECE_SIZE_MAX = 65_536;
+
+export interface ReadOptions {
+  /** Bytes; 0 or less fetches one chunk at a time. */
+  readonly readAhead?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface JoinedFile {
+  /** Bytes, as the root chunk claims. */
+  readonly length: bigint;
+  /**
+   * The bytes from `offset` up to, without, `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not
+   * to be changed. Leaving the loop ends the open fetches.
+   * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
+   */
+  read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;
+}
+
+/**
+ * Fetches the root chunk. Of a single-owner chunk, the content is that of the wrapped chunk.
+ * @param reference 32 bytes
+ * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`;
+ * whatever else the getter throws
+ */
+export async function openFile(
+  reference: Uint8Array,
+  getter: ChunkGetter,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<JoinedFile> {
+  if (reference.length !== ADDRESS_SIZE)
+    throw new JoinError('REFERENCE_INVALID', `reference of ${reference.length} bytes`);
+  const root = contentOf(await getRoot(reference, getter, options.signal));
+  return {
+    length: root.span,
+    async *read(offset, end, { readAhead = defaultReadAhead(root.span), signal } = {}) {
+      assert(0n <= offset && offset <= end && end <= root.span, `range ${offset}..${end} of ${root.span}`);
+      const controller = new AbortController();
+      const ended = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
+      const window = BigInt(Math.min(Math.max(readAhead, 0), READ_AHEAD_MAX));
+      try {
+        if (offset < end) yield* new Walk({ root, offset, end, window }, { getter, signal: ended }).pieces();
+      } finally {
+        controller.abort();
+      }
+    },
+  };
+}
+
+async function getRoot(reference: Uint8Array, getter: ChunkGetter, signal: AbortSignal | undefined) {
+  try {
+    return await getter.get(reference, signal);
+  } catch (error) {
+    if (codeOf(error) === 'NO_PEER') throw new ChunkNotFoundError(toHex(reference), { cause: error });
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function defaultReadAhead(length: bigint): number {
+  return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
+}
+
+/** A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one. */
+interface Subtree {
+  readonly address: Uint8Array;
+  /** Where it begins in the file, and how many bytes its parent says it covers. */
+  readonly start: bigint;
+  readonly span: bigint;
+  /** Steps below the root. */
+  readonly depth: number;
+  next: Subtree | undefined;
+  /** Settles, and never rejects, when `outcome` is known. */
+  fetched: Promise<void> | undefined;
+  outcome: Outcome | undefined;
+}
+
+type Outcome =
+  | { readonly kind: 'leaf'; readonly payload: Uint8Array }
+  | { readonly kind: 'intermediate' }
+  | { readonly kind: 'failure'; readonly reason: unknown };
+
+interface Range {
+  readonly root: Content;
+  readonly offset: bigint;
+  readonly end: bigint;
+  /** Bytes to fetch ahead. */
+  readonly window: bigint;
+}
+
+/**
+ * One read: a list, in file order, of the subtrees not delivered yet. Whatever of it begins within the window
+ * behind the head is being fetched; an intermediate chunk that arrives puts its children behind itself.
+ */
+class Walk {
+  readonly #range: Range;
+  readonly #getter: ChunkGetter;
+  readonly #signal: AbortSignal;
+  readonly #level: number;
+  #head: Subtree | undefined;
+  /** Everything before it is being fetched already. */
+  #frontier: Subtree | undefined;
+
+  constructor(range: Range, deps: { getter: ChunkGetter; signal: AbortSignal }) {
+    this.#range = range;
+    this.#getter = deps.getter;
+    this.#signal = deps.signal;
+    this.#level = range.root.level;
+    const root = subtree({ address: new Uint8Array(0), start: 0n, span: range.root.span, depth: 0 });
+    root.fetched = Promise.resolve();
+    this.#head = root;
+    this.#arrive(root, range.root);
+  }
+
+  async *pieces(): AsyncGenerator<Uint8Array, void, void> {
+    while (this.#head !== undefined) {
+      this.#signal.throwIfAborted();
+      this.#fetchAhead();
+      if (this.#head.outcome === undefined) await this.#head.fetched;
+      const leaves = this.#takeLeaves();
+      if (leaves.length > 0) yield leaves.length === 1 ? (leaves[0] as Uint8Array) : Buffer.concat(leaves);
+    }
+  }
+
+  /** Removes from the head what has arrived, up to the size of a piece. Throws the failure that the head met. */
+  #takeLeaves(): Uint8Array[] {
+    const leaves: Uint8Array[] = [];
+    let size = 0;
+    for (let head = this.#head; head?.outcome !== undefined; head = head.next) {
+      if (head.outcome.kind === 'failure' && leaves.length === 0) throw head.outcome.reason;
+      if (head.outcome.kind === 'failure' || size >= PIECE_SIZE_MAX) break;
+      if (head.outcome.kind === 'leaf') {
+        const wanted = this.#wanted(head, head.outcome.payload);
+        leaves.push(wanted);
+        size += wanted.length;
+      }
+      this.#head = head.next;
+    }
+    return leaves;
+  }
+
+  #wanted(leaf: Subtree, payload: Uint8Array): Uint8Array {
+    const { offset, end } = this.#range;
+    const from = offset > leaf.start ? offset - leaf.start : 0n;
+    const to = end < leaf.start + leaf.span ? end - leaf.start : leaf.span;
+    return payload.subarray(Number(from), Number(to));
+  }
+
+  /** Starts fetching the head and whatever begins within the window behind it. */
+  #fetchAhead(): void {
+    const head = this.#head;
+    if (head === undefined) return;
+    const horizon = head.start + this.#range.window;
+    let node = this.#frontier;
+    while (node !== undefined && (node === head || node.start < horizon)) {
+      node.fetched ??= this.#fetch(node);
+      node = node.next;
+    }
+    this.#frontier = node;
+  }
+
+  async #fetch(node: Subtree): Promise<void> {
+    try {
+      this.#arrive(node, contentOf(await this.#getter.get(node.address, this.#signal)));
+      if (node.outcome?.kind === 'intermediate') this.#fetchAhead();
+    } catch (error) {
+      node.outcome = { kind: 'failure', reason: this.#failureOf(node, error) };
+    }
+  }
+
+  #arrive(node: Subtree, content: Content): void {
+    if (content.span !== node.span)
+      throw malformed(`span ${content.span} where the parent leaves ${node.span}`);
+    if (isLeaf(content)) {
+      node.outcome = { kind: 'leaf', payload: content.payload };
+      return;
+    }
+    if (node.depth === TREE_HEIGHT_MAX) throw malformed(`more than ${TREE_HEIGHT_MAX} levels`);
+    this.#insertChildren(node, content);
+    node.outcome = { kind: 'intermediate' };
+    this.#frontier = node.next;
+  }
+
+  /** Behind the node, those that the range overlaps. */
+  #insertChildren(node: Subtree, content: Content): void {
+    const rest = node.next;
+    let last = node;
+    let start = node.start;
+    for (const { address, span } of childrenOf(content, this.#level)) {
+      if (start < this.#range.end && start + span > this.#range.offset) {
+        last.next = subtree({ address, start, span, depth: node.depth + 1 });
+        last = last.next;
+      }
+      start += span;
+    }
+    last.next = rest;
+  }
+
+  #failureOf(node: Subtree, error: unknown): unknown {
+    if (this.#signal.aborted) return this.#signal.reason;
+    if (error instanceof JoinError) return error;
+    return new JoinError('CHUNK_UNAVAILABLE', `chunk ${toHex(node.address)} is not available`, {
+      cause: error,
+    });
+  }
+}
+
+function subtree(place: Pick<Subtree, 'address' | 'start' | 'span' | 'depth'>): Subtree {
+  return { ...place, next: undefined, fetched: undefined, outcome: undefined };
+}

@@ -68,3 +68,21 @@ export interface TimeSettlement {
   readonly received: bigint;
   readonly sent: bigint;
 }
+
+/** What a creditor answered to a refresh, after all checks on its clock. */
+export interface Refreshment {
+  /** 0 <= accepted <= attempted. */
+  readonly accepted: bigint;
+  /** Between the creditor's stamps of this refresh and of the one before (before the first: since the unix epoch). */
+  readonly allegedSeconds: bigint;
+}
+
+/** Accounting as the time settlement protocol sees it. */
+export interface RefreshLedger {
+  connected(peer: Peer): void;
+  disconnected(peer: Peer): void;
+  /** Debt that the peer may pay now, debits in progress included; 0 when it owes nothing. */
+  payableDebt(peer: Peer): bigint;
+  /** The peer paid by time: its balance sinks, possibly below zero. */
+  refreshmentReceived(peer: Peer, amount: bigint): void;
+}

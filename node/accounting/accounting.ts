@@ -1,0 +1,348 @@
+/**
+ * What this node and each of its peers owe each other, and when that is settled or has gone too far.
+ * `p2p-protocols.md` 5, `node-behaviour.md` 5.
+ *
+ * Every step is synchronous: the node runs on one thread, so an account needs no lock. A settlement is triggered
+ * by credits and runs beside them. Reservations belong to the connection session in which they were made: a connect
+ * starts at zero on both sides, so what an earlier session left open counts no more.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Host, Peer } from '../p2p/host.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { type Account, newAccount, row, startSession } from './account.ts';
+import { BalanceStore } from './balance-store.ts';
+import { ACCOUNTING_METRICS } from './metrics.ts';
+import {
+  type Accounting,
+  AccountingError,
+  type Credit,
+  type Debit,
+  type PeerAccount,
+  type RefreshLedger,
+  type Refreshment,
+} from './ports.ts';
+import {
+  blocklistMs,
+  boundedOriginated,
+  debtToSettle,
+  disconnectLimit,
+  earlyPayment,
+  expectedAcceptance,
+  expectedDebt,
+  forClass,
+  nextGrowth,
+  payableDebt,
+  priceOf,
+  priceTable,
+  refreshDue,
+} from './rules.ts';
+
+/**
+ * Least time between the end of a refresh and the next one with the same peer, milliseconds. The creditor refuses two
+ * in one second of its clock, and stamps before we count, so 1,000 would do if both clocks ran at the same speed;
+ * the rest allows for 2 % of difference.
+ */
+const REFRESH_INTERVAL_MS = 1_020;
+/** Accounts of peers that are gone are kept for display up to this number, the oldest are forgotten first. */
+const ACCOUNTS_MAX = 10_000;
+
+export interface AccountingOptions {
+  /** Debt that a full peer may reach before it has to settle. */
+  readonly paymentThreshold: bigint;
+  /** Debt above the threshold at which a peer is disconnected, percent. */
+  readonly tolerancePercent: number;
+  /** Part of the threshold that is left when this node settles, percent. */
+  readonly earlyPercent: number;
+  /** Debt of a full peer that is forgiven per second. */
+  readonly refreshRate: bigint;
+  readonly pricePerProximity: bigint;
+}
+
+export interface AccountingDeps {
+  readonly host: Pick<Host, 'blocklist'>;
+  readonly clock: Clock;
+  /** Subsystem `accounting`. */
+  readonly state: KeyValueStore;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
+  readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
+  /** Tells a peer its grown threshold (pricing). */
+  readonly announce: (peer: Peer, threshold: bigint) => void;
+}
+
+export type AccountingService = Accounting & RefreshLedger & { stop(): Promise<void> };
+
+export function createAccounting(options: AccountingOptions, deps: AccountingDeps): AccountingService {
+  return new Ledger(options, deps);
+}
+
+class Ledger implements AccountingService {
+  readonly #options: AccountingOptions;
+  readonly #deps: AccountingDeps;
+  readonly #metrics: MetricsOf<typeof ACCOUNTING_METRICS>;
+  readonly #prices: readonly bigint[];
+  readonly #accounts = new Map<string, Account>();
+  readonly #balances: BalanceStore;
+
+  constructor(options: AccountingOptions, deps: AccountingDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(ACCOUNTING_METRICS);
+    this.#prices = priceTable(options.pricePerProximity);
+    this.#balances = new BalanceStore(deps);
+    for (const stored of this.#balances.load()) this.#accounts.set(stored.id, newAccount(stored, options));
+  }
+
+  /** Writes the balances that are not on disk yet. */
+  stop(): Promise<void> {
+    return this.#balances.stop();
+  }
+
+  price(peerOverlay: Uint8Array, address: Uint8Array): bigint {
+    return priceOf(this.#prices, peerOverlay, address);
+  }
+
+  prepareCredit(peer: Peer, price: bigint, originated: boolean): Credit {
+    const account = this.#session(peer);
+    const expected = expectedDebt(account, price);
+    if (account.balance < 0n && expected - account.shadowReserved >= account.earlyPayment)
+      this.#settle(account, peer);
+    if (expected > account.thresholdReceived && expected > this.#creditLimit(account)) {
+      this.#metrics.blocks.inc();
+      throw new AccountingError('OVERDRAFT', 'attempted overdraft');
+    }
+    account.reserved += price;
+    this.#metrics.reserves.inc();
+    let open = true;
+    return {
+      apply: () => {
+        if (!open) return;
+        open = false;
+        if (account.peer === peer) this.#credit(account, { peer, price, originated });
+      },
+      release: () => {
+        if (!open) return;
+        open = false;
+        if (account.peer === peer) account.reserved -= price;
+      },
+    };
+  }
+
+  #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
+    const { peer, price, originated } = service;
+    // Read before the changes: the price counts twice here, once in the reservation. Nodes of the network settle so.
+    const expected = expectedDebt(account, price);
+    account.balance -= price;
+    account.reserved -= price;
+    if (originated) {
+      account.originated = boundedOriginated(account.originated - price, account.balance);
+      this.#metrics.originatedCredited.inc(Number(price));
+      this.#metrics.originatedCreditEvents.inc();
+    }
+    this.#balances.changed(account);
+    this.#metrics.credited.inc(Number(price));
+    this.#metrics.creditEvents.inc();
+    if (expected - account.shadowReserved > account.earlyPayment) this.#settle(account, peer);
+  }
+
+  prepareDebit(peer: Peer, price: bigint): Debit {
+    const account = this.#session(peer);
+    account.shadowReserved += price;
+    if (account.refreshing) account.refreshReserved += price;
+    let open = true;
+    return {
+      apply: () => {
+        if (!open) return;
+        open = false;
+        if (account.peer === peer) this.#debit(account, peer, price);
+      },
+      release: () => {
+        if (!open) return;
+        open = false;
+        if (account.peer === peer) this.#haunt(account, peer, price);
+      },
+    };
+  }
+
+  #debit(account: Account, peer: Peer, price: bigint): void {
+    const fromSurplus = account.surplus < price ? account.surplus : price;
+    account.surplus -= fromSurplus;
+    account.balance += price - fromSurplus;
+    account.originated = boundedOriginated(account.originated, account.balance);
+    account.shadowReserved -= price;
+    this.#balances.changed(account);
+    this.#metrics.debited.inc(Number(price));
+    this.#metrics.debitEvents.inc();
+    if (account.balance >= account.disconnectLimit && account.balance >= this.#debitLimit(account)) {
+      this.#metrics.disconnectsOverdraw.inc();
+      this.#blocklist(account, peer, 'disconnect threshold exceeded');
+    }
+  }
+
+  /** The peer asked and did not take delivery: it could overload us that way without ever owing anything. */
+  #haunt(account: Account, peer: Peer, price: bigint): void {
+    account.shadowReserved -= price;
+    account.ghost += price;
+    if (account.ghost > account.disconnectLimit) {
+      this.#metrics.disconnectsGhostOverdraw.inc();
+      this.#blocklist(account, peer, 'ghost overdraw');
+    }
+  }
+
+  /** Up to here we may owe: the announced threshold and what a refresh would pay now. */
+  #creditLimit(account: Account): bigint {
+    const elapsedMs = this.#deps.clock.monotonic() - account.refreshSentAt;
+    return account.thresholdReceived + refreshDue(elapsedMs, this.#options.refreshRate);
+  }
+
+  /** Below this the peer has to stay: the granted threshold, the tolerance and what a refresh would pay now. */
+  #debitLimit(account: Account): bigint {
+    const elapsedMs = this.#deps.clock.monotonic() - account.refreshReceivedAt;
+    return account.disconnectLimit + refreshDue(elapsedMs, account.rate);
+  }
+
+  #settle(account: Account, peer: Peer): void {
+    if (account.refreshing) return;
+    const debt = debtToSettle(account);
+    if (debt < this.#options.refreshRate) return;
+    if (this.#deps.clock.monotonic() - account.refreshSentAt < REFRESH_INTERVAL_MS) return;
+    account.refreshing = true;
+    account.refreshReserved = 0n;
+    void this.#refresh(account, peer, debt);
+  }
+
+  async #refresh(account: Account, peer: Peer, attempted: bigint): Promise<void> {
+    const { clock, log, refresh } = this.#deps;
+    const answer = await refresh(peer, attempted).catch((err: unknown) => {
+      log.debug({ err, peer: peer.id }, 'refresh failed');
+      return undefined;
+    });
+    account.refreshing = false;
+    // Also after a failure: the creditor may have stamped it, and refuses a second one in the same second.
+    account.refreshSentAt = clock.monotonic();
+    // A peer that left has broken no rule, and the next session starts at zero.
+    if (account.peer !== peer || peer.closed.aborted) return;
+    if (answer === undefined) {
+      this.#metrics.settleErrors.inc();
+      this.#enforceRefresh(account, peer, 'failed to refresh');
+      return;
+    }
+    const expected = expectedAcceptance({
+      attempted,
+      reservedMeanwhile: account.refreshReserved,
+      allegedSeconds: answer.allegedSeconds,
+      rate: this.#options.refreshRate,
+    });
+    if (answer.accepted < expected) {
+      this.#metrics.refreshmentBelowExpected.inc();
+      this.#enforceRefresh(account, peer, 'failed to meet expectation for allowance');
+      return;
+    }
+    account.balance += answer.accepted;
+    account.originated = boundedOriginated(account.originated, account.balance);
+    this.#balances.changed(account);
+  }
+
+  #enforceRefresh(account: Account, peer: Peer, reason: string): void {
+    this.#metrics.disconnectsEnforceRefresh.inc();
+    this.#blocklist(account, peer, reason);
+  }
+
+  payableDebt(peer: Peer): bigint {
+    return payableDebt(this.#session(peer));
+  }
+
+  refreshmentReceived(peer: Peer, amount: bigint): void {
+    const account = this.#account(peer.id);
+    account.refreshReceivedAt = this.#deps.clock.monotonic();
+    account.repaid += amount;
+    if (account.peer !== peer) return;
+    account.balance -= amount;
+    this.#balances.changed(account);
+    if (account.repaid > account.growAt) this.#grow(account, peer);
+  }
+
+  /** A peer that has repaid much may owe more. */
+  #grow(account: Account, peer: Peer): void {
+    account.growAt = nextGrowth(account.growAt, account.rate);
+    account.thresholdGiven += account.rate;
+    account.disconnectLimit = disconnectLimit(account.thresholdGiven, this.#options.tolerancePercent);
+    this.#deps.announce(peer, account.thresholdGiven);
+  }
+
+  thresholdAnnounced(peer: Peer, threshold: bigint): void {
+    const account = this.#account(peer.id);
+    account.thresholdReceived = threshold;
+    account.earlyPayment = earlyPayment(threshold, this.#options.earlyPercent);
+  }
+
+  thresholdFor(peer: Peer): bigint {
+    const account = this.#accounts.get(peer.id);
+    if (account?.peer === peer) return account.thresholdGiven;
+    return forClass(this.#options.paymentThreshold, peer.fullNode);
+  }
+
+  connected(peer: Peer): void {
+    const account = this.#account(peer.id);
+    startSession(account, peer, this.#options);
+    this.#balances.changed(account);
+  }
+
+  disconnected(peer: Peer): void {
+    this.#metrics.disconnectsReconnect.inc();
+    const account = this.#accounts.get(peer.id);
+    // A newer session of the same peer may already be running.
+    if (account?.peer === peer) account.peer = undefined;
+  }
+
+  balances(): PeerAccount[] {
+    return Array.from(this.#accounts.values(), (account) => this.#row(account));
+  }
+
+  balance(overlayHex: string): PeerAccount | undefined {
+    const account = this.#accounts.get(overlayHex);
+    return account === undefined ? undefined : this.#row(account);
+  }
+
+  #row(account: Account): PeerAccount {
+    return row(account, { creditLimit: this.#creditLimit(account), debitLimit: this.#debitLimit(account) });
+  }
+
+  #session(peer: Peer): Account {
+    const account = this.#accounts.get(peer.id);
+    if (account?.peer !== peer)
+      throw new AccountingError('PEER_NOT_CONNECTED', 'connection not initialized yet');
+    return account;
+  }
+
+  #account(id: string): Account {
+    const known = this.#accounts.get(id);
+    if (known !== undefined) return known;
+    if (this.#accounts.size >= ACCOUNTS_MAX) this.#forgetOldest();
+    const account = newAccount({ id, balance: 0n, surplus: 0n, originated: 0n }, this.#options);
+    this.#accounts.set(id, account);
+    return account;
+  }
+
+  #forgetOldest(): void {
+    for (const [id, account] of this.#accounts) {
+      if (account.peer !== undefined) continue;
+      this.#accounts.delete(id);
+      this.#balances.forgotten(account);
+      return;
+    }
+  }
+
+  #blocklist(account: Account, peer: Peer, reason: string): void {
+    // Its session ends here: what is still open with it must not blocklist it again.
+    account.peer = undefined;
+    const durationMs = blocklistMs(account, this.#options);
+    this.#deps.log.info({ peer: peer.id, reason, durationMs }, 'peer blocklisted by accounting');
+    this.#deps.host.blocklist(peer.id, durationMs, reason).catch((err: unknown) => {
+      this.#deps.log.warn({ err, peer: peer.id }, 'peer not blocklisted');
+    });
+  }
+}

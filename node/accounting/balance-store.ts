@@ -1,0 +1,83 @@
+/**
+ * Balances on disk, written behind. What is kept here survives a restart for display only: every connect starts
+ * at zero (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval
+ * replaces one per chunk.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+
+/** Longest time a changed balance stays in memory only, milliseconds. */
+const PERSIST_INTERVAL_MS = 5_000;
+
+export interface StoredBalance {
+  /** Overlay, 64 hex. */
+  readonly id: string;
+  balance: bigint;
+  surplus: bigint;
+  originated: bigint;
+}
+
+export class BalanceStore {
+  readonly #clock: Clock;
+  readonly #state: KeyValueStore;
+  readonly #log: Logger;
+  readonly #changed = new Set<StoredBalance>();
+  readonly #stopping = new AbortController();
+  #writing: Promise<void> | undefined;
+
+  constructor(deps: { clock: Clock; state: KeyValueStore; log: Logger }) {
+    this.#clock = deps.clock;
+    this.#state = deps.state;
+    this.#log = deps.log;
+  }
+
+  load(): StoredBalance[] {
+    return Array.from(this.#state.entries(''), ([id, value]) => decode(id, value));
+  }
+
+  /** Takes note that `account` differs from the disk. Called per chunk: a set insertion when nothing is new. */
+  changed(account: StoredBalance): void {
+    this.#changed.add(account);
+    if (this.#writing === undefined && !this.#stopping.signal.aborted) this.#writing = this.#writeLater();
+  }
+
+  /** The account is dropped: nothing of it is kept. */
+  forgotten(account: StoredBalance): void {
+    this.#changed.delete(account);
+    this.#state.remove(account.id).catch((err: unknown) => this.#log.warn({ err }, 'balance not removed'));
+  }
+
+  /** Writes what is open. Nothing is written after it. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#writing;
+    await this.#write();
+  }
+
+  async #writeLater(): Promise<void> {
+    const { signal } = this.#stopping;
+    // Aborted means that `stop` is waiting for this write: it is due at once.
+    await this.#clock.sleep(PERSIST_INTERVAL_MS, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    await this.#write();
+    this.#writing = undefined;
+  }
+
+  async #write(): Promise<void> {
+    if (this.#changed.size === 0) return;
+    const changes = Array.from(this.#changed, (account) => ({ put: account.id, value: encode(account) }));
+    this.#changed.clear();
+    await this.#state.batch(changes).catch((err: unknown) => this.#log.warn({ err }, 'balances not written'));
+  }
+}
+
+function encode({ balance, surplus, originated }: StoredBalance): Uint8Array {
+  return new TextEncoder().encode(`${balance};${surplus};${originated}`);
+}
+
+function decode(id: string, value: Uint8Array): StoredBalance {
+  const [balance = '0', surplus = '0', originated = '0'] = new TextDecoder().decode(value).split(';');
+  return { id, balance: BigInt(balance), surplus: BigInt(surplus), originated: BigInt(originated) };
+}

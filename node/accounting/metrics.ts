@@ -1,0 +1,63 @@
+import type { MetricTable } from '../env/metrics.ts';
+
+/** `node-behaviour.md` 12. Amounts are accounting units. */
+export const ACCOUNTING_METRICS = {
+  debited: {
+    kind: 'counter',
+    name: 'accounting_total_debited_amount',
+    help: 'Price of services given, accounting units.',
+  },
+  credited: {
+    kind: 'counter',
+    name: 'accounting_total_credited_amount',
+    help: 'Price of services used, accounting units.',
+  },
+  debitEvents: { kind: 'counter', name: 'accounting_debit_events_count', help: 'Services given.' },
+  creditEvents: { kind: 'counter', name: 'accounting_credit_events_count', help: 'Services used.' },
+  originatedCredited: {
+    kind: 'counter',
+    name: 'accounting_total_originated_credited_amount',
+    help: 'Price of services used for own requests, accounting units.',
+  },
+  originatedCreditEvents: {
+    kind: 'counter',
+    name: 'accounting_originated_credit_events_count',
+    help: 'Services used for own requests.',
+  },
+  blocks: {
+    kind: 'counter',
+    name: 'accounting_accounting_blocks_count',
+    help: 'Requests not sent to a peer because they would overdraw its threshold.',
+  },
+  reserves: {
+    kind: 'counter',
+    name: 'accounting_accounting_reserve_count',
+    help: 'Credits reserved.',
+  },
+  disconnectsOverdraw: {
+    kind: 'counter',
+    name: 'accounting_disconnects_overdraw_count',
+    help: 'Peers blocklisted for debt above the disconnect limit.',
+  },
+  disconnectsGhostOverdraw: {
+    kind: 'counter',
+    name: 'accounting_disconnects_ghost_overdraw_count',
+    help: 'Peers blocklisted for requests that they never took delivery of.',
+  },
+  disconnectsEnforceRefresh: {
+    kind: 'counter',
+    name: 'accounting_disconnects_enforce_refresh_count',
+    help: 'Peers blocklisted for a refused or short refresh.',
+  },
+  disconnectsReconnect: {
+    kind: 'counter',
+    name: 'accounting_disconnects_reconnect_count',
+    help: 'Peers disconnected.',
+  },
+  settleErrors: { kind: 'counter', name: 'accounting_settle_error_count', help: 'Refreshes that failed.' },
+  refreshmentBelowExpected: {
+    kind: 'counter',
+    name: 'accounting_refreshment_below_expected',
+    help: 'Refreshes of which the creditor accepted less than time and debt allow.',
+  },
+} as const satisfies MetricTable;

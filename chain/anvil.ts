@@ -1,0 +1,190 @@
+/**
+ * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory
+ * and nothing on disk, and never outlives us: `stop` ends it, leaving this process ends it, and when this
+ * process is killed a guard notices the closed pipe and ends it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { LocalChainError } from './errors.ts';
+import { createRpcClient, type RpcClient } from './rpc.ts';
+
+/** The first block's parent: fixed, so that the deployment blocks are the same in every run. */
+export const GENESIS_TIMESTAMP_S = 1_700_000_000;
+
+/** Nodes read state up to 12 blocks back and reorganisations go a few blocks deep. */
+const STATE_HISTORY_BLOCKS = 64;
+/** Anvil listens after some 40 ms; a machine under heavy load gets a multiple of it. */
+const START_DEADLINE_MS = 20_000;
+/** It needs some 5 ms to end on SIGTERM. */
+const STOP_DEADLINE_MS = 2_000;
+/** Enough of what it printed to explain a failure to start. */
+const OUTPUT_KEPT_CHARS = 16_384;
+
+export interface AnvilOptions {
+  host: string;
+  /** 0: any free port. */
+  port: number;
+  chainId: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Anvil {
+  readonly url: string;
+  readonly pid: number;
+  readonly rpc: RpcClient;
+  /** Resolves when the process has ended, for whatever reason, with a description of how. */
+  readonly exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Path of the native binary for a platform, which comes as an optional package of its own.
+ * @throws LocalChainError ANVIL_MISSING
+ */
+export function anvilBinary(platform: string = process.platform, arch: string = process.arch): string {
+  const os = platform === 'win32' ? 'win32' : platform;
+  const cpu = arch === 'x64' ? 'amd64' : arch;
+  const name = `@foundry-rs/anvil-${os}-${cpu}`;
+  try {
+    const launcher = createRequire(require.resolve('@foundry-rs/anvil/package.json'));
+    return launcher.resolve(`${name}/bin/anvil${platform === 'win32' ? '.exe' : ''}`);
+  } catch (cause) {
+    throw new LocalChainError(
+      'ANVIL_MISSING',
+      `Anvil's binary for ${platform} ${arch} is not installed (package ${name}): install without omitting optional dependencies`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Starts Anvil and waits until it listens.
+ * @throws LocalChainError ANVIL_MISSING, PORT_IN_USE, ANVIL_START_FAILED; the signal's reason when aborted
+ */
+export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+  const binary = anvilBinary();
+  options.signal?.throwIfAborted();
+  // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
+  const child = spawn(binary, anvilArguments(options), { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const exited = exitOf(child);
+  const guard = guardAgainstOurDeath(child);
+  void exited.then(() => guard?.kill('SIGKILL'));
+  try {
+    const listening = await listeningPort(child, exited, options);
+    const url = `http://${reachableHost(options.host)}:${listening}`;
+    const rpc = createRpcClient(url);
+    // Otherwise it prints a line for every call for ever.
+    await rpc.call('anvil_setLoggingEnabled', false);
+    return { url, pid: child.pid ?? 0, rpc, exited, stop: () => stop(child, exited, rpc) };
+  } catch (error) {
+    child.kill('SIGKILL');
+    await exited;
+    throw error;
+  }
+}
+
+function anvilArguments({ host, port, chainId }: AnvilOptions): string[] {
+  // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
+  return Object.entries({
+    host,
+    port,
+    'chain-id': chainId,
+    hardfork: 'cancun',
+    order: 'fifo',
+    'prune-history': STATE_HISTORY_BLOCKS,
+    timestamp: GENESIS_TIMESTAMP_S,
+    accounts: 1,
+  })
+    .flatMap(([name, value]) => [`--${name}`, String(value)])
+    .concat('--no-mining');
+}
+
+/** A host to connect to: the wildcard addresses are only for listening. */
+export function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function exitOf(child: ChildProcess): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+  child.once('error', (error) => resolve(error.message));
+  return promise;
+}
+
+/** The port from the line `Listening on HOST:PORT`; afterwards the pipes are drained and forgotten. */
+async function listeningPort(
+  child: ChildProcess,
+  exited: Promise<string>,
+  options: AnvilOptions,
+): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let output = '';
+  const read = (part: Buffer): void => {
+    output = (output + part.toString('utf8')).slice(-OUTPUT_KEPT_CHARS);
+    const line = /Listening on \S+:(\d+)\s/.exec(output);
+    if (line !== null) resolve(Number(line[1]));
+  };
+  child.stdout?.on('data', read);
+  child.stderr?.on('data', read);
+  void exited.then(async (how) => {
+    // What was printed last may still be in the pipe when the exit is reported.
+    await new Promise(setImmediate);
+    reject(startError(how, output, options));
+  });
+  const abort = (): void => reject(options.signal?.reason);
+  options.signal?.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => reject(startError('no answer', output, options)), START_DEADLINE_MS);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    options.signal?.removeEventListener('abort', abort);
+    for (const pipe of [child.stdout, child.stderr]) pipe?.off('data', read).resume();
+  }
+}
+
+function startError(how: string, output: string, { host, port }: AnvilOptions): LocalChainError {
+  if (output.includes('Address already in use')) {
+    return new LocalChainError('PORT_IN_USE', `port ${port} of ${host} is already in use`);
+  }
+  const reason = /^Error: .*$/m.exec(output)?.[0] ?? '';
+  return new LocalChainError('ANVIL_START_FAILED', `Anvil did not start (${how}) ${reason}`.trim());
+}
+
+async function stop(child: ChildProcess, exited: Promise<string>, rpc: RpcClient): Promise<void> {
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
+  await exited;
+  clearTimeout(timer);
+  rpc.close();
+}
+
+const children = new Set<ChildProcess>();
+
+function killAll(): void {
+  for (const child of children) child.kill('SIGKILL');
+}
+
+/**
+ * Two ways in which Anvil ends with us. Leaving in an orderly way runs the exit handler. Being killed runs
+ * nothing, but closes the pipe a small shell waits on, which then kills Anvil; without a shell (Windows)
+ * that second way is missing.
+ */
+function guardAgainstOurDeath(child: ChildProcess): ChildProcess | undefined {
+  if (child.pid === undefined) return undefined;
+  if (children.size === 0) process.on('exit', killAll);
+  children.add(child);
+  child.once('exit', () => {
+    children.delete(child);
+    if (children.size === 0) process.off('exit', killAll);
+  });
+  const script = `read -r _; kill -9 ${child.pid}`;
+  const guard = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  guard.on('error', () => guard.unref());
+  guard.unref();
+  return guard;
+}

@@ -1,0 +1,120 @@
+/**
+ * Compiles contracts/*.sol to artifacts/<Contract>.json (abi, bytecode, deployedBytecode), which are
+ * committed: nobody who uses the chain needs the compiler. `node chain/compile.ts` writes the artifacts,
+ * with `--check` it only says which of them are not current (exit code 1).
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const require = createRequire(import.meta.url);
+const CONTRACTS = new URL('contracts/', import.meta.url);
+const ARTIFACTS = new URL('artifacts/', import.meta.url);
+
+/** Contracts that are deployed; the other sources are parts of them. */
+export const DEPLOYED = [
+  'TestToken',
+  'PostageStamp',
+  'PriceOracle',
+  'StakeRegistry',
+  'Redistribution',
+  'SimpleSwapFactory',
+  'ERC20SimpleSwap',
+  'SwapPriceOracle',
+] as const;
+export type ContractName = (typeof DEPLOYED)[number];
+
+/** Where a state variable lives, as the compiler reports it; tests use it to reach private state. */
+interface StorageEntry {
+  label: string;
+  slot: string;
+}
+
+interface CompiledContract {
+  abi: unknown[];
+  evm: { bytecode: { object: string }; deployedBytecode: { object: string } };
+  storageLayout: { storage: StorageEntry[] };
+}
+
+interface CompilerOutput {
+  errors?: { formattedMessage: string; sourceLocation?: { file: string } }[];
+  contracts: Record<string, Record<string, CompiledContract>>;
+}
+
+interface Compiler {
+  compile(input: string, callbacks: { import: (path: string) => { contents: string } }): string;
+}
+
+/**
+ * Compiles all contracts; takes seconds.
+ * @throws Error with the compiler's messages, for warnings about our own sources too
+ */
+export function compileContracts(): Record<ContractName, CompiledContract> {
+  const sources = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));
+  const input = {
+    language: 'Solidity',
+    sources: Object.fromEntries(
+      sources.map((name) => [name, { content: readFileSync(new URL(name, CONTRACTS), 'utf8') }]),
+    ),
+    settings: {
+      evmVersion: 'cancun',
+      optimizer: { enabled: true, runs: 1000 },
+      // Without the hash of the metadata, artifacts change only when code changes.
+      metadata: { bytecodeHash: 'none', appendCBOR: false },
+      outputSelection: {
+        '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object', 'storageLayout'] },
+      },
+    },
+  };
+  const compiler = require('solc') as Compiler;
+  const output = JSON.parse(
+    compiler.compile(JSON.stringify(input), {
+      import: (path) => ({ contents: readFileSync(require.resolve(path), 'utf8') }),
+    }),
+  ) as CompilerOutput;
+  const problems = (output.errors ?? []).filter((e) => !e.sourceLocation?.file.startsWith('@'));
+  if (problems.length > 0) throw new Error(problems.map((e) => e.formattedMessage).join('\n'));
+  return Object.fromEntries(
+    DEPLOYED.map((name) => [name, output.contracts[`${name}.sol`]?.[name]]),
+  ) as Record<ContractName, CompiledContract>;
+}
+
+/** The text of each artifact file as it must be on disk. */
+export function renderArtifacts(
+  compiled: Record<ContractName, CompiledContract>,
+): { path: URL; text: string }[] {
+  return DEPLOYED.map((name) => {
+    const { abi, evm } = compiled[name];
+    const artifact = {
+      contract: name,
+      abi,
+      bytecode: `0x${evm.bytecode.object}`,
+      deployedBytecode: `0x${evm.deployedBytecode.object}`,
+    };
+    return { path: new URL(`${name}.json`, ARTIFACTS), text: `${JSON.stringify(artifact, null, 1)}\n` };
+  });
+}
+
+/** Names of the artifact files that differ from `artifacts`. */
+export function staleArtifacts(artifacts: { path: URL; text: string }[]): string[] {
+  const present = new Set(readdirSync(ARTIFACTS));
+  return artifacts
+    .map(({ path, text }) => ({ path, text, name: path.pathname.slice(ARTIFACTS.pathname.length) }))
+    .filter(({ path, text, name }) => !present.has(name) || readFileSync(path, 'utf8') !== text)
+    .map(({ name }) => name);
+}
+
+function main(args: string[]): number {
+  const artifacts = renderArtifacts(compileContracts());
+  if (args.includes('--check')) {
+    const stale = staleArtifacts(artifacts);
+    if (stale.length > 0) process.stderr.write(`not current: ${stale.join(', ')}\n`);
+    return stale.length > 0 ? 1 : 0;
+  }
+  mkdirSync(ARTIFACTS, { recursive: true });
+  for (const { path, text } of artifacts) writeFileSync(path, text);
+  return 0;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  process.exitCode = main(process.argv.slice(2));

@@ -1,0 +1,20 @@
+export type LocalChainErrorCode =
+  | 'ANVIL_MISSING'
+  | 'ANVIL_START_FAILED'
+  | 'ANVIL_EXITED'
+  | 'PORT_IN_USE'
+  | 'DEPLOYMENT_FAILED'
+  | 'OPTIONS_INVALID'
+  | 'PAUSED'
+  | 'STOPPED';
+
+/** What can go wrong with the local chain as a whole; refusals of single RPC calls are `RpcError`. */
+export class LocalChainError extends Error {
+  readonly code: LocalChainErrorCode;
+
+  constructor(code: LocalChainErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'LocalChainError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,101 @@
+/** A JSON-RPC client for the chain's own endpoint, over kept-alive HTTP connections. */
+import { Agent, request } from 'node:http';
+
+/** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
+const CALL_DEADLINE_MS = 30_000;
+/** Calls of one HTTP request: bounds the body when hundreds of accounts are set up at once. */
+const BATCH_CALLS_MAX = 200;
+/** The ticker and the caller's requests at the same time, with some to spare. */
+const CONNECTIONS_MAX = 4;
+
+export interface RpcCall {
+  method: string;
+  params?: unknown[];
+}
+
+interface RpcAnswer {
+  id: number;
+  result?: unknown;
+  error?: { code: number; message: string; data?: unknown };
+}
+
+/** The endpoint refused a call. `data` holds the revert bytes of a failed contract call as hex, if any. */
+export class RpcError extends Error {
+  readonly method: string;
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(method: string, error: { code: number; message: string; data?: unknown }) {
+    super(`${method}: ${error.message}`);
+    this.name = 'RpcError';
+    this.method = method;
+    this.code = error.code;
+    this.data = error.data;
+  }
+}
+
+export interface RpcClient {
+  call(method: string, ...params: unknown[]): Promise<unknown>;
+  /**
+   * Sends all calls together and gives their results in order. The endpoint works on them side by side:
+   * put no call here that depends on another one.
+   */
+  batch(calls: readonly RpcCall[]): Promise<unknown[]>;
+  close(): void;
+}
+
+/** @param url http endpoint @throws RpcError for refused calls, Error when the endpoint cannot be reached */
+export function createRpcClient(url: string): RpcClient {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+
+  async function send(calls: readonly RpcCall[]): Promise<unknown[]> {
+    const body = calls.map(({ method, params }, id) => ({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params: params ?? [],
+    }));
+    const answers = JSON.parse(await post(url, agent, JSON.stringify(body))) as RpcAnswer[];
+    const byId = new Map(answers.map((answer) => [answer.id, answer]));
+    return calls.map(({ method }, id) => {
+      const answer = byId.get(id);
+      if (answer === undefined) throw new Error(`${method}: the endpoint gave no answer`);
+      if (answer.error !== undefined) throw new RpcError(method, answer.error);
+      return answer.result;
+    });
+  }
+
+  return {
+    call: async (method, ...params) => (await send([{ method, params }]))[0],
+    batch: async (calls) => {
+      const results: unknown[] = [];
+      for (let i = 0; i < calls.length; i += BATCH_CALLS_MAX) {
+        results.push(...(await send(calls.slice(i, i + BATCH_CALLS_MAX))));
+      }
+      return results;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function post(url: string, agent: Agent, body: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const outgoing = request(
+    url,
+    {
+      method: 'POST',
+      agent,
+      signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    },
+    (incoming) => {
+      const parts: Buffer[] = [];
+      incoming.on('data', (part: Buffer) => parts.push(part));
+      incoming.on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
+      incoming.on('error', reject);
+    },
+  );
+  outgoing.on('error', reject);
+  outgoing.end(body);
+  return promise;
+}

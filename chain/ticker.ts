@@ -1,0 +1,81 @@
+/**
+ * Produces blocks at the wall clock's multiples of the block time, so that heights and timestamps keep
+ * their relation for hours. A block that could not be mined in time is left out, never made up for.
+ */
+
+/** After the multiple: block timestamps are whole seconds, and a timer may fire a little early. */
+const PHASE_MS = 10;
+
+export interface TickerDeps {
+  mineBlock: () => Promise<void>;
+  /** Told about a block that could not be mined; the ticker goes on. */
+  onError: (error: unknown) => void;
+}
+
+export class Ticker {
+  readonly #deps: TickerDeps;
+  #blockTimeMs = 0;
+  #paused = false;
+  #stopped = false;
+  #timer: NodeJS.Timeout | undefined;
+  #mining: Promise<void> = Promise.resolve();
+
+  constructor(deps: TickerDeps) {
+    this.#deps = deps;
+  }
+
+  get blockTimeMs(): number {
+    return this.#blockTimeMs;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** True while blocks come without being asked for. */
+  get running(): boolean {
+    return this.#blockTimeMs > 0 && !this.#paused && !this.#stopped;
+  }
+
+  /** @param blockTimeMs 0: no blocks but those asked for */
+  setBlockTime(blockTimeMs: number): void {
+    this.#blockTimeMs = blockTimeMs;
+    this.#schedule();
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#schedule();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#schedule();
+  }
+
+  /** No block is mined after the returned promise has resolved. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#mining;
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (!this.running) return;
+    const now = Date.now() - PHASE_MS;
+    const next = (Math.floor(now / this.#blockTimeMs) + 1) * this.#blockTimeMs;
+    this.#timer = setTimeout(() => {
+      this.#mining = this.#tick();
+    }, next - now);
+  }
+
+  async #tick(): Promise<void> {
+    try {
+      await this.#deps.mineBlock();
+    } catch (error) {
+      this.#deps.onError(error);
+    }
+    this.#schedule();
+  }
+}

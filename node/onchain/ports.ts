@@ -4,15 +4,27 @@ export type ChainErrorCode =
   | 'RPC_ERROR'
   | 'REVERTED'
   | 'GAS_PRICE_TOO_LOW'
-  | 'INSUFFICIENT_NATIVE';
+  | 'INSUFFICIENT_NATIVE'
+  | 'TRANSACTION_CANCELLED';
+
+/** What a contract said when it refused. */
+export interface Revert {
+  /** `NotBatchOwner()` for a known custom error, the text of `Error(string)`, or what the endpoint wrote. */
+  readonly reason: string;
+  /** Raw bytes as 0x-hex; `0x` when there were none. */
+  readonly data: string;
+}
 
 export class ChainError extends Error {
   readonly code: ChainErrorCode;
+  /** With code `REVERTED` alone. */
+  readonly revert: Revert | undefined;
 
-  constructor(code: ChainErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ChainErrorCode, message: string, options?: ErrorOptions & { revert?: Revert }) {
     super(message, options);
     this.name = 'ChainError';
     this.code = code;
+    this.revert = options?.revert;
   }
 }
 
@@ -52,6 +64,8 @@ export interface Chain {
     signal?: AbortSignal,
   ): Promise<LogEntry[]>;
   nativeBalance(address: string, signal?: AbortSignal): Promise<bigint>;
+  /** Transactions of the account so far, those waiting in the pool included: the next nonce. */
+  transactionCount(address: string, signal?: AbortSignal): Promise<number>;
 }
 
 /** One sender, one nonce sequence. */

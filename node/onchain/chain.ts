@@ -1,0 +1,134 @@
+/**
+ * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
+ * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
+ */
+import { hexBytes, malformed } from './abi.ts';
+import { isObject, type JsonObject, type Send } from './json-rpc.ts';
+import type { Chain, LogEntry, Receipt } from './ports.ts';
+
+/** What sending transactions needs beyond the reads of `Chain`. */
+export interface SendingChain extends Chain {
+  /** Undefined on a chain without EIP-1559. */
+  baseFee(signal?: AbortSignal): Promise<bigint | undefined>;
+  suggestedTip(signal?: AbortSignal): Promise<bigint>;
+  estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
+  /** @returns the hash that the endpoint computed */
+  sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
+  /** Undefined while the transaction waits, and for an unknown hash. */
+  receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
+  /** Whether the transaction waits in the pool, is mined, or is not known. */
+  transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
+}
+
+export interface CallRequest {
+  readonly to: string;
+  readonly data: string;
+  readonly from?: string;
+  readonly value?: bigint;
+}
+
+export function createChain(send: Send): SendingChain {
+  return {
+    chainId: async () => quantity(await send('eth_chainId', []), 'eth_chainId'),
+    blockNumber: async (signal) => count(await send('eth_blockNumber', [], signal), 'eth_blockNumber'),
+    async call(request, signal) {
+      const result = await send('eth_call', [callFields(request), 'latest'], signal);
+      return hexText(result, 'eth_call');
+    },
+    async logs({ address, topics, fromBlock, toBlock }, signal) {
+      const filter = {
+        fromBlock: toQuantity(fromBlock),
+        toBlock: toQuantity(toBlock),
+        address: [address],
+        topics,
+      };
+      const result = await send('eth_getLogs', [filter], signal);
+      return list(result, 'eth_getLogs').map((entry) => logEntry(entry));
+    },
+    nativeBalance: async (address, signal) =>
+      quantity(await send('eth_getBalance', [address, 'latest'], signal), 'eth_getBalance'),
+    transactionCount: async (address, signal) =>
+      count(await send('eth_getTransactionCount', [address, 'pending'], signal), 'eth_getTransactionCount'),
+    async baseFee(signal) {
+      const header = await send('eth_getBlockByNumber', ['latest', false], signal);
+      if (!isObject(header)) throw malformed('eth_getBlockByNumber: no header');
+      const fee = header['baseFeePerGas'];
+      return fee === undefined || fee === null ? undefined : quantity(fee, 'baseFeePerGas');
+    },
+    suggestedTip: async (signal) =>
+      quantity(await send('eth_maxPriorityFeePerGas', [], signal), 'eth_maxPriorityFeePerGas'),
+    estimateGas: async (call, signal) =>
+      quantity(await send('eth_estimateGas', [callFields(call)], signal), 'eth_estimateGas'),
+    sendRawTransaction: async (raw, signal) =>
+      hexText(await send('eth_sendRawTransaction', [raw], signal), 'eth_sendRawTransaction'),
+    async receipt(hash, signal) {
+      const result = await send('eth_getTransactionReceipt', [hash], signal);
+      return result === null ? undefined : receiptOf(result);
+    },
+    async transactionState(hash, signal) {
+      const result = await send('eth_getTransactionByHash', [hash], signal);
+      if (result === null) return 'unknown';
+      if (!isObject(result)) throw malformed('eth_getTransactionByHash: not an object');
+      return typeof result['blockNumber'] === 'string' ? 'mined' : 'pending';
+    },
+  };
+}
+
+function callFields({ to, data, from, value }: CallRequest): JsonObject {
+  return {
+    to,
+    data,
+    ...(from === undefined ? {} : { from }),
+    ...(value === undefined || value === 0n ? {} : { value: toQuantity(value) }),
+  };
+}
+
+function receiptOf(result: unknown): Receipt {
+  if (!isObject(result)) throw malformed('receipt: not an object');
+  return {
+    transactionHash: hexText(result['transactionHash'], 'receipt: transactionHash'),
+    status: quantity(result['status'], 'receipt: status') === 1n ? 'success' : 'reverted',
+    blockNumber: count(result['blockNumber'], 'receipt: blockNumber'),
+    gasUsed: quantity(result['gasUsed'], 'receipt: gasUsed'),
+    logs: list(result['logs'], 'receipt: logs').map((entry) => logEntry(entry)),
+  };
+}
+
+function logEntry(entry: unknown): LogEntry {
+  if (!isObject(entry)) throw malformed('log: not an object');
+  return {
+    address: hexText(entry['address'], 'log: address').toLowerCase(),
+    topics: list(entry['topics'], 'log: topics').map((topic) => hexText(topic, 'log: topic').toLowerCase()),
+    data: hexText(entry['data'], 'log: data'),
+    blockNumber: count(entry['blockNumber'], 'log: blockNumber'),
+    transactionHash: hexText(entry['transactionHash'], 'log: transactionHash'),
+    logIndex: count(entry['logIndex'], 'log: logIndex'),
+  };
+}
+
+export function toQuantity(value: bigint | number): string {
+  return `0x${value.toString(16)}`;
+}
+
+function quantity(value: unknown, about: string): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value))
+    throw malformed(`${about}: not a quantity`);
+  return BigInt(value);
+}
+
+function count(value: unknown, about: string): number {
+  const number = quantity(value, about);
+  if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw malformed(`${about}: ${number} is too large`);
+  return Number(number);
+}
+
+function hexText(value: unknown, about: string): string {
+  if (typeof value !== 'string') throw malformed(`${about}: not text`);
+  hexBytes(value, about);
+  return value;
+}
+
+function list(value: unknown, about: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw malformed(`${about}: not a list`);
+  return value;
+}

@@ -1,0 +1,194 @@
+/**
+ * Bindings of the two contracts that a storage node uses, the token and PostageStamp: exactly the functions and events
+ * it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
+ */
+import { toHex } from '../crypto/hex.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+import { encodeCall, encodeWord, malformed, readWords, selectorOf, topicOf } from './abi.ts';
+import type { Chain, LogEntry } from './ports.ts';
+
+export const FUNCTIONS = {
+  balanceOf: 'balanceOf(address)',
+  approve: 'approve(address,uint256)',
+  createBatch: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
+  expireLimited: 'expireLimited(uint256)',
+  expiredBatchesExist: 'expiredBatchesExist()',
+  lastPrice: 'lastPrice()',
+  minimumValidityBlocks: 'minimumValidityBlocks()',
+  paused: 'paused()',
+} as const;
+
+export const EVENTS = {
+  BatchCreated: 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)',
+  BatchTopUp: 'BatchTopUp(bytes32,uint256,uint256)',
+  BatchDepthIncrease: 'BatchDepthIncrease(bytes32,uint8,uint256)',
+  PriceUpdate: 'PriceUpdate(uint256)',
+  Paused: 'Paused(address)',
+} as const;
+
+const selector = {
+  balanceOf: selectorOf(FUNCTIONS.balanceOf),
+  approve: selectorOf(FUNCTIONS.approve),
+  createBatch: selectorOf(FUNCTIONS.createBatch),
+  expireLimited: selectorOf(FUNCTIONS.expireLimited),
+  expiredBatchesExist: selectorOf(FUNCTIONS.expiredBatchesExist),
+  lastPrice: selectorOf(FUNCTIONS.lastPrice),
+  minimumValidityBlocks: selectorOf(FUNCTIONS.minimumValidityBlocks),
+  paused: selectorOf(FUNCTIONS.paused),
+};
+
+/** First topics of the events that a listener asks for, in the order of `EVENTS`. */
+export const POSTAGE_TOPICS: readonly string[] = Object.values(EVENTS).map((event) => topicOf(event));
+
+type Reader = Pick<Chain, 'call'>;
+
+/** @param owner 20 bytes @returns base units */
+export async function tokenBalance(
+  chain: Reader,
+  token: string,
+  owner: Uint8Array,
+  signal?: AbortSignal,
+): Promise<bigint> {
+  const result = await chain.call({ to: token, data: encodeCall(selector.balanceOf, owner) }, signal);
+  return readWords(result, 'balanceOf').uint(0);
+}
+
+/** @param spender 20 bytes */
+export function encodeApprove(spender: Uint8Array, amount: bigint): string {
+  return encodeCall(selector.approve, spender, amount);
+}
+
+export interface CreateBatch {
+  /** 20 bytes. */
+  readonly owner: Uint8Array;
+  readonly amountPerChunk: bigint;
+  readonly depth: number;
+  readonly bucketDepth: number;
+  /** 32 bytes. */
+  readonly nonce: Uint8Array;
+  readonly immutable: boolean;
+}
+
+export function encodeCreateBatch(batch: CreateBatch): string {
+  const { owner, amountPerChunk, depth, bucketDepth, nonce, immutable } = batch;
+  return encodeCall(selector.createBatch, owner, amountPerChunk, depth, bucketDepth, nonce, immutable);
+}
+
+/** Id that the contract gives to a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */
+export function batchIdOf(sender: Uint8Array, nonce: Uint8Array): Uint8Array {
+  return keccak256(encodeWord(sender), nonce);
+}
+
+export function encodeExpireLimited(limit: number): string {
+  return encodeCall(selector.expireLimited, limit);
+}
+
+export async function expiredBatchesExist(
+  chain: Reader,
+  contract: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const result = await chain.call({ to: contract, data: selector.expiredBatchesExist }, signal);
+  return readWords(result, 'expiredBatchesExist').bool(0);
+}
+
+/** @returns base units of the token per chunk and block */
+export async function lastPrice(chain: Reader, contract: string, signal?: AbortSignal): Promise<bigint> {
+  return readWords(await chain.call({ to: contract, data: selector.lastPrice }, signal), 'lastPrice').uint(0);
+}
+
+export async function minimumValidityBlocks(
+  chain: Reader,
+  contract: string,
+  signal?: AbortSignal,
+): Promise<bigint> {
+  const result = await chain.call({ to: contract, data: selector.minimumValidityBlocks }, signal);
+  return readWords(result, 'minimumValidityBlocks').uint(0);
+}
+
+export async function postagePaused(chain: Reader, contract: string, signal?: AbortSignal): Promise<boolean> {
+  return readWords(await chain.call({ to: contract, data: selector.paused }, signal), 'paused').bool(0);
+}
+
+export type PostageEvent =
+  | {
+      readonly kind: 'BatchCreated';
+      readonly id: Uint8Array;
+      /** Of the whole batch. */
+      readonly totalAmount: bigint;
+      readonly normalisedBalance: bigint;
+      readonly owner: Uint8Array;
+      readonly depth: number;
+      readonly bucketDepth: number;
+      readonly immutable: boolean;
+    }
+  | {
+      readonly kind: 'BatchTopUp';
+      readonly id: Uint8Array;
+      /** Of the whole batch. */
+      readonly topUpAmount: bigint;
+      readonly normalisedBalance: bigint;
+    }
+  | {
+      readonly kind: 'BatchDepthIncrease';
+      readonly id: Uint8Array;
+      readonly depth: number;
+      readonly normalisedBalance: bigint;
+    }
+  | { readonly kind: 'PriceUpdate'; readonly price: bigint }
+  | { readonly kind: 'Paused' };
+
+/** @returns undefined for an event that a node does not follow @throws ChainError RPC_ERROR for one cut short */
+export function decodePostageEvent(entry: LogEntry): PostageEvent | undefined {
+  return DECODERS.get(entry.topics[0] ?? '')?.(entry);
+}
+
+const DECODERS: ReadonlyMap<string, (entry: LogEntry) => PostageEvent> = new Map([
+  [topicOf(EVENTS.BatchCreated), batchCreated],
+  [topicOf(EVENTS.BatchTopUp), batchTopUp],
+  [topicOf(EVENTS.BatchDepthIncrease), batchDepthIncrease],
+  [topicOf(EVENTS.PriceUpdate), priceUpdate],
+  [topicOf(EVENTS.Paused), (): PostageEvent => ({ kind: 'Paused' })],
+]);
+
+function batchCreated(entry: LogEntry): PostageEvent {
+  const words = readWords(entry.data, 'BatchCreated');
+  return {
+    kind: 'BatchCreated',
+    id: indexed(entry, 'BatchCreated'),
+    totalAmount: words.uint(0),
+    normalisedBalance: words.uint(1),
+    owner: words.address(2),
+    depth: words.small(3),
+    bucketDepth: words.small(4),
+    immutable: words.bool(5),
+  };
+}
+
+function batchTopUp(entry: LogEntry): PostageEvent {
+  const words = readWords(entry.data, 'BatchTopUp');
+  const id = indexed(entry, 'BatchTopUp');
+  return { kind: 'BatchTopUp', id, topUpAmount: words.uint(0), normalisedBalance: words.uint(1) };
+}
+
+function batchDepthIncrease(entry: LogEntry): PostageEvent {
+  const words = readWords(entry.data, 'BatchDepthIncrease');
+  const id = indexed(entry, 'BatchDepthIncrease');
+  return { kind: 'BatchDepthIncrease', id, depth: words.small(0), normalisedBalance: words.uint(1) };
+}
+
+function priceUpdate(entry: LogEntry): PostageEvent {
+  return { kind: 'PriceUpdate', price: readWords(entry.data, 'PriceUpdate').uint(0) };
+}
+
+/** The one indexed argument, 32 bytes. */
+function indexed(entry: LogEntry, name: string): Uint8Array {
+  const value = entry.topics[1];
+  if (value === undefined) throw malformed(`${name}: indexed argument is missing`);
+  return readWords(value, name).bytes32(0);
+}
+
+/** `0x` and 40 lower-case hex. @param bytes 20 */
+export function toAddress(bytes: Uint8Array): string {
+  return `0x${toHex(bytes)}`;
+}

@@ -1,0 +1,155 @@
+/**
+ * The chain's JSON-RPC endpoint over HTTP: the only file that talks to it. One keep-alive agent, a deadline per call.
+ * Built on `node:http`, which the API server has loaded anyway: a client library would cost every node process about
+ * 70 ms at start and 12 MB.
+ */
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics } from '../env/metrics.ts';
+import { createChain, type SendingChain } from './chain.ts';
+import { decodeAnswer, encodeRequest, type Send } from './json-rpc.ts';
+import { ONCHAIN_METRICS } from './metrics.ts';
+import { ChainError } from './ports.ts';
+
+/** A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes longest. */
+const CALL_TIMEOUT_MS = 15_000;
+/** Enough for the node's few concurrent readers; the rest wait in the agent's queue. */
+const CONNECTIONS_MAX = 8;
+/** Longest answer read. A page of logs with 10,000 events has about 8 MB. */
+const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
+
+export interface RpcOptions {
+  /** http:// or https:// URL; user and password become basic authorisation. */
+  readonly endpoint: string;
+}
+
+export interface RpcDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: Metrics;
+}
+
+export interface Rpc extends SendingChain {
+  /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
+  readonly send: Send;
+  /** Closes idle connections; calls after it open new ones. */
+  close(): void;
+}
+
+/** @throws TypeError for an endpoint that is no http or https URL */
+export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: RpcDeps): Rpc {
+  const url = endpointUrl(endpoint);
+  const counters = metrics?.register(ONCHAIN_METRICS);
+  const secure = url.protocol === 'https:';
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const target = { url, agent, request: secure ? httpsRequest : httpRequest, shown: shownUrl(url) };
+  let lastId = 0;
+
+  const send: Send = async (method, params, signal) => {
+    signal?.throwIfAborted();
+    using deadline = clock.deadline(CALL_TIMEOUT_MS, signal);
+    counters?.calls.inc();
+    try {
+      const text = await post(target, encodeRequest(++lastId, method, params), deadline.signal);
+      return decodeAnswer(text, method);
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      counters?.errors.inc();
+      log.debug({ method, err: error }, 'chain call failed');
+      if (error instanceof ChainError) throw error;
+      throw unreachable(target, deadline.signal.aborted ? deadline.signal.reason : error);
+    }
+  };
+  return { ...createChain(send), send, close: () => agent.destroy() };
+}
+
+interface Target {
+  readonly url: URL;
+  readonly agent: HttpAgent;
+  readonly request: typeof httpRequest;
+  /** Without user and password. */
+  readonly shown: string;
+}
+
+function unreachable(target: Target, cause: unknown): ChainError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ChainError('RPC_UNREACHABLE', `chain endpoint ${target.shown}: ${why}`, { cause });
+}
+
+function endpointUrl(endpoint: string): URL {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(`chain endpoint '${endpoint}' is not an http:// or https:// URL`);
+  }
+  return url;
+}
+
+function shownUrl(url: URL): string {
+  const shown = new URL(url);
+  shown.username = '';
+  shown.password = '';
+  return shown.href;
+}
+
+/**
+ * The endpoint may close an idle connection at the moment in which it is used again: such a request is sent once more.
+ * All methods used here may arrive twice; a transaction sent again keeps its hash.
+ */
+async function post(target: Target, body: string, signal: AbortSignal): Promise<string> {
+  const first: Attempt = { reusedConnection: false };
+  try {
+    return await attempt(target, body, signal, first);
+  } catch (error) {
+    if (!first.reusedConnection || signal.aborted || error instanceof ChainError) throw error;
+    return attempt(target, body, signal, { reusedConnection: false });
+  }
+}
+
+interface Attempt {
+  /** Set when the attempt has failed. */
+  reusedConnection: boolean;
+}
+
+function attempt(target: Target, body: string, signal: AbortSignal, outcome: Attempt): Promise<string> {
+  const options: RequestOptions = {
+    method: 'POST',
+    agent: target.agent,
+    signal,
+    headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = target.request(target.url, options, (answer) => {
+      readBody(answer, target.shown).then(resolve, reject);
+    });
+    outgoing.on('error', (error) => {
+      outcome.reusedConnection = outgoing.reusedSocket;
+      reject(error);
+    });
+    outgoing.end(body);
+  });
+}
+
+/** An HTTP error status with a JSON body is an answer too: some endpoints send 4xx with an error object. */
+async function readBody(answer: IncomingMessage, shown: string): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of answer as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > ANSWER_SIZE_MAX)
+      throw new ChainError('RPC_ERROR', `answer is longer than ${ANSWER_SIZE_MAX} bytes`);
+    parts.push(part);
+  }
+  const text = Buffer.concat(parts).toString('utf8');
+  const failed = (answer.statusCode ?? 0) >= 400;
+  if (failed && !text.trimStart().startsWith('{')) {
+    throw new ChainError('RPC_UNREACHABLE', `chain endpoint ${shown} answered HTTP ${answer.statusCode}`);
+  }
+  return text;
+}

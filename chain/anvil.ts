@@ -110,7 +110,8 @@ export function reachableHost(host: string): string {
 
 function exitOf(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+  // Not `exit`: what it printed last may then still be in the pipes.
+  child.once('close', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
   child.once('error', (error) => resolve(error.message));
   return promise;
 }
@@ -130,11 +131,7 @@ async function listeningPort(
   };
   child.stdout?.on('data', read);
   child.stderr?.on('data', read);
-  void exited.then(async (how) => {
-    // What was printed last may still be in the pipe when the exit is reported.
-    await new Promise(setImmediate);
-    reject(startError(how, output, options));
-  });
+  void exited.then((how) => reject(startError(how, output, options)));
   const abort = (): void => reject(options.signal?.reason);
   options.signal?.addEventListener('abort', abort, { once: true });
   const timer = setTimeout(() => reject(startError('no answer', output, options)), START_DEADLINE_MS);

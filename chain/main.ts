@@ -1,0 +1,70 @@
+/**
+ * The local chain as a process of its own: `node chain/main.ts [OPTIONS.json]`, or with the options document
+ * in SVC_CHAIN_OPTIONS. When everything is deployed it prints one JSON line on standard output; it ends on
+ * SIGTERM, SIGINT and, if asked to, at the end of its standard input.
+ *
+ * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options.
+ */
+import { readFileSync } from 'node:fs';
+import { describeChain, startControl } from './control.ts';
+import { LocalChainError } from './errors.ts';
+import { LOCAL_CHAIN_DEFAULTS, startLocalChain } from './local-chain.ts';
+import { type ProcessOptions, parseOptions } from './options.ts';
+
+const USAGE = 'usage: node chain/main.ts OPTIONS.json (or the document itself in SVC_CHAIN_OPTIONS)';
+
+function readOptions(path: string | undefined, environment: string | undefined): ProcessOptions {
+  if (path === undefined && environment === undefined) throw new LocalChainError('OPTIONS_INVALID', USAGE);
+  try {
+    return parseOptions(path === undefined ? (environment ?? '') : readFileSync(path, 'utf8'));
+  } catch (cause) {
+    if (cause instanceof LocalChainError) throw cause;
+    throw new LocalChainError('OPTIONS_INVALID', `cannot read ${path}: ${String(cause)}`, { cause });
+  }
+}
+
+/** A signal that is raised when somebody wants this process to end. */
+function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
+  const controller = new AbortController();
+  const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  if (stopOnStdinEnd) process.stdin.once('close', stop).resume();
+  return controller.signal;
+}
+
+async function run({ chain: options, controlPort, stopOnStdinEnd }: ProcessOptions): Promise<number> {
+  const stop = stopRequests(stopOnStdinEnd);
+  await using chain = await startLocalChain({ ...options, log, signal: stop });
+  const host = options.host ?? LOCAL_CHAIN_DEFAULTS.host;
+  const control = await startControl(chain, { host, port: controlPort });
+  const ready = { ready: true, control: control.url, ...describeChain(chain) };
+  process.stdout.write(`${JSON.stringify(ready)}\n`);
+
+  const exitCode = await Promise.race([chain.exited.then(() => 1), aborted(stop).then(() => 0)]);
+  await control.close();
+  return exitCode;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+function log(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function main(): Promise<number> {
+  try {
+    return await run(readOptions(process.argv[2], process.env['SVC_CHAIN_OPTIONS']));
+  } catch (error) {
+    const code = error instanceof LocalChainError ? error.code : undefined;
+    if (code === 'STOPPED') return 0;
+    log(error instanceof Error ? error.message : String(error));
+    return code === 'OPTIONS_INVALID' ? 2 : 1;
+  }
+}
+
+// Standard input may still be open, and would keep this process.
+process.exit(await main());

@@ -1,0 +1,89 @@
+/** The options document of `main.ts`: the chain's options as JSON, and where its control endpoint listens. */
+import { z } from 'zod';
+import { LocalChainError } from './errors.ts';
+import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
+
+export interface ProcessOptions {
+  chain: LocalChainOptions;
+  /** 0: any free port. It listens on the chain's host. */
+  controlPort: number;
+  /** The parent asks for the end by closing standard input, which its own death does too. */
+  stopOnStdinEnd: boolean;
+}
+
+const D = LOCAL_CHAIN_DEFAULTS;
+
+const text = leaf((v): v is string => typeof v === 'string' && v !== '', 'a text');
+const flag = leaf((v): v is boolean => typeof v === 'boolean', 'true or false');
+const address = hexBytes(20, 'an address: 0x and 40 hex digits');
+const bytes32 = hexBytes(32, '32 bytes: 0x and 64 hex digits');
+const amount = leaf(isAmount, 'a whole number, as decimal text when above 2^53').transform((v) => BigInt(v));
+
+const schema = z.strictObject({
+  host: text.default(D.host),
+  port: integer(0, 65_535).default(D.port),
+  controlPort: integer(0, 65_535).default(0),
+  stopOnStdinEnd: flag.default(false),
+  chainId: integer(1, Number.MAX_SAFE_INTEGER).default(D.chainId),
+  networkId: amount,
+  blockTimeMs: integer(0, 2 ** 31 - 1).default(D.blockTimeMs),
+  minimumValidityBlocks: integer(2, Number.MAX_SAFE_INTEGER).default(D.minimumValidityBlocks),
+  deployerKey: bytes32.default(D.deployerKey),
+  accounts: z.array(z.strictObject({ address, native: amount, tokens: amount })),
+  batches: z
+    .array(
+      z.strictObject({ owner: address, amount, depth: integer(17, 255), immutable: flag, nonce: bytes32 }),
+    )
+    .default([]),
+});
+
+/** @throws LocalChainError OPTIONS_INVALID: one line that names each wrong key, its value and what is expected */
+export function parseOptions(document: string): ProcessOptions {
+  const result = schema.safeParse(parseJson(document), { reportInput: true });
+  if (!result.success) {
+    throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
+  }
+  const { controlPort, stopOnStdinEnd, ...chain } = result.data;
+  return { chain, controlPort, stopOnStdinEnd };
+}
+
+function parseJson(document: string): unknown {
+  try {
+    return JSON.parse(document);
+  } catch (cause) {
+    throw new LocalChainError('OPTIONS_INVALID', `the options are not JSON: ${String(cause)}`, { cause });
+  }
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.map((key) => [...issue.path, key].join('.')).join(', ');
+    return `${keys}: no such option`;
+  }
+  const key = issue.path.join('.') || 'the document';
+  const value = issue.input === undefined ? 'is missing' : `is ${JSON.stringify(issue.input)}`;
+  const expected = issue.code === 'custom' ? issue.message : `a list or object (${issue.message})`;
+  return `${key} ${value}, expected ${expected}`;
+}
+
+function leaf<T>(is: (value: unknown) => value is T, expected: string): z.ZodType<T, T> {
+  return z.custom<T>(is, { error: expected });
+}
+
+function integer(from: number, to: number): z.ZodType<number, number> {
+  return leaf(
+    (v): v is number => Number.isSafeInteger(v) && Number(v) >= from && Number(v) <= to,
+    `a whole number from ${from} to ${to}`,
+  );
+}
+
+function hexBytes(length: number, expected: string): z.ZodType<string, string> {
+  const form = new RegExp(`^0x[0-9a-fA-F]{${2 * length}}$`);
+  return leaf((v): v is string => typeof v === 'string' && form.test(v), expected);
+}
+
+function isAmount(value: unknown): value is string | number {
+  return typeof value === 'string'
+    ? /^\d{1,78}$/.test(value)
+    : Number.isSafeInteger(value) && Number(value) >= 0;
+}

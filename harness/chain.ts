@@ -1,0 +1,206 @@
+/** The local chain of a cluster: a process of its own (`chain/main.ts`), reached by JSON-RPC and a control endpoint. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { HttpClient } from './client/http.ts';
+import { HarnessError } from './errors.ts';
+import { tail } from './logs.ts';
+import { type ProcessId, processOf, type Spawned, spawnProgram } from './processes.ts';
+import { programPath } from './programs.ts';
+import type { ChainRecord, Contracts } from './state.ts';
+import { until } from './wait.ts';
+
+/** A chain is ready in well under a second; a loaded machine gets time. */
+const START_TIMEOUT_MS = 30_000;
+const LOG_LINES_SHOWN = 15;
+
+/** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
+export interface ChainOptions {
+  readonly port: number;
+  readonly chainId: number;
+  readonly networkId: number;
+  readonly blockTimeMs: number;
+  readonly accounts: readonly {
+    readonly address: string;
+    readonly native: string;
+    readonly tokens: string;
+  }[];
+  readonly batches: readonly {
+    readonly owner: string;
+    readonly amount: string;
+    readonly depth: number;
+    readonly immutable: boolean;
+    readonly nonce: string;
+  }[];
+}
+
+interface ReadyLine {
+  readonly ready: true;
+  readonly rpc: string;
+  readonly control: string;
+  readonly chainId: number;
+  readonly contracts: Contracts;
+  readonly startBlock: number;
+  readonly batches: readonly { readonly id: string; readonly owner: string; readonly depth: number }[];
+  readonly anvilPid: number;
+}
+
+export interface StartChain {
+  readonly options: ChainOptions;
+  readonly optionsFile: string;
+  readonly logFile: string;
+  readonly stopWithParent: boolean;
+  readonly compileCache: string;
+  /** Told as soon as there is a process, before it is ready: an interruption must find it. */
+  readonly onSpawned: (spawned: Spawned) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface StartedChain {
+  readonly record: ChainRecord;
+  readonly batches: ReadyLine['batches'];
+  /** Child of the chain's process; outlives it only when that is killed from outside. */
+  readonly anvil: ProcessId | undefined;
+}
+
+/** @throws HarnessError `CHAIN_FAILED` with the last lines of its log, `WAIT_TIMEOUT`, `INTERRUPTED` */
+export async function startChain(start: StartChain): Promise<StartedChain> {
+  mkdirSync(dirname(start.optionsFile), { recursive: true });
+  const document = { ...start.options, stopOnStdinEnd: start.stopWithParent };
+  writeFileSync(start.optionsFile, `${JSON.stringify(document, null, 2)}\n`);
+  const spawned = await spawnProgram({
+    command: { file: process.execPath, args: [programPath('chain/main'), start.optionsFile], env: {} },
+    logFile: start.logFile,
+    stopWithParent: start.stopWithParent,
+    compileCache: start.compileCache,
+  });
+  start.onSpawned(spawned);
+  let ended: number | NodeJS.Signals | null | undefined;
+  const noteEnd = async () => {
+    const { code, signal } = await spawned.exited;
+    ended = signal ?? code;
+  };
+  void noteEnd();
+  const ready = await until<ReadyLine>(
+    'the chain is not ready',
+    () => {
+      const lines = tail(start.logFile, Number.POSITIVE_INFINITY);
+      const line = lines.find((text) => text.startsWith('{"ready":true'));
+      if (line !== undefined) return Promise.resolve({ done: JSON.parse(line) as ReadyLine });
+      if (ended !== undefined) {
+        throw new HarnessError('CHAIN_FAILED', `the chain ended at its start (${ended})`, {
+          hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
+        });
+      }
+      return Promise.resolve({ missing: lines.at(-1) ?? 'it has said nothing' });
+    },
+    { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
+  );
+  const { rpc, control, chainId, contracts, startBlock, batches } = ready;
+  const { networkId, blockTimeMs } = start.options;
+  return {
+    record: { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs },
+    batches,
+    anvil: processOf(ready.anvilPid),
+  };
+}
+
+/** What tests and commands may do to the chain. */
+export class Chain {
+  /** URL of the JSON-RPC endpoint. */
+  readonly rpc: string;
+  readonly chainId: number;
+  readonly networkId: number;
+  readonly contracts: Contracts;
+  readonly startBlock: number;
+  /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
+  readonly blockTimeMs: number;
+  readonly #rpc: HttpClient;
+  readonly #control: HttpClient;
+  #nextId = 1;
+
+  constructor(record: ChainRecord) {
+    this.rpc = record.rpc;
+    this.chainId = record.chainId;
+    this.networkId = record.networkId;
+    this.contracts = record.contracts;
+    this.startBlock = record.startBlock;
+    this.blockTimeMs = record.blockTimeMs;
+    this.#rpc = new HttpClient({ node: 'chain', base: record.rpc });
+    this.#control = new HttpClient({ node: 'chain', base: record.control });
+  }
+
+  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message; ClientError of the transport */
+  async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
+    const answer = await this.#rpc.request({
+      method: 'POST',
+      path: '/',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: this.#nextId++, method, params }),
+      signal,
+    });
+    const { result, error } = (await answer.json()) as {
+      result?: T;
+      error?: { code: number; message: string };
+    };
+    if (error !== undefined) {
+      throw new HarnessError('CHAIN_FAILED', `${method}: ${error.message} (${error.code})`);
+    }
+    return result as T;
+  }
+
+  /** Number of the newest block. */
+  async height(signal?: AbortSignal): Promise<number> {
+    return Number(await this.call<string>('eth_blockNumber', [], signal));
+  }
+
+  /** Mines at once, whatever the block time is. */
+  async mine(blocks = 1): Promise<void> {
+    await this.#command(`/mine?blocks=${blocks}`);
+  }
+
+  /** No more blocks; reads still work. */
+  async pause(): Promise<void> {
+    await this.#command('/pause');
+  }
+
+  async resume(): Promise<void> {
+    await this.#command('/resume');
+  }
+
+  async setBlockTime(ms: number): Promise<void> {
+    await this.#command(`/block-time?ms=${ms}`);
+  }
+
+  /** Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units */
+  async fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
+    const account = address.startsWith('0x') ? address : `0x${address}`;
+    await this.#command(
+      `/fund?address=${account}&native=${amounts.native ?? 0n}&tokens=${amounts.tokens ?? 0n}`,
+    );
+  }
+
+  /** Base units. @param address 40 hex digits, `0x` optional */
+  async nativeBalance(address: string): Promise<bigint> {
+    const account = address.startsWith('0x') ? address : `0x${address}`;
+    return BigInt(await this.call<string>('eth_getBalance', [account, 'latest']));
+  }
+
+  /** Base units. @param address 40 hex digits, `0x` optional */
+  async tokenBalance(address: string): Promise<bigint> {
+    const account = address.replace(/^0x/, '').toLowerCase().padStart(64, '0');
+    const call = { to: this.contracts.token, data: `${BALANCE_OF}${account}` };
+    return BigInt(await this.call<string>('eth_call', [call, 'latest']));
+  }
+
+  async close(): Promise<void> {
+    await this.#rpc.close();
+    await this.#control.close();
+  }
+
+  async #command(path: string): Promise<void> {
+    await (await this.#control.request({ method: 'POST', path })).bytes();
+  }
+}
+
+/** Selector of `balanceOf(address)`. */
+const BALANCE_OF = '0x70a08231';

@@ -1,0 +1,27 @@
+/** The names that differ between the two dialects of the HTTP API: one table, two columns (http-api-completion 1.1). */
+export interface Dialect {
+  readonly name: 'svc' | 'swarm';
+  /** Prefix of request and response headers. */
+  readonly headerPrefix: string;
+  /** Path segment of files and collections. */
+  readonly files: string;
+  readonly modeField: string;
+  readonly tokenBalanceField: string;
+}
+
+export const DIALECTS = {
+  svc: {
+    name: 'svc',
+    headerPrefix: 'svc-',
+    files: '/svc',
+    modeField: 'svcMode',
+    tokenBalanceField: 'svcBalance',
+  },
+  swarm: {
+    name: 'swarm',
+    headerPrefix: 'swarm-',
+    files: '/bzz',
+    modeField: 'beeMode',
+    tokenBalanceField: 'bzzBalance',
+  },
+} as const satisfies Record<string, Dialect>;

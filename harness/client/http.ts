@@ -1,0 +1,169 @@
+/** One node's HTTP connection pool: requests with a deadline, and failures that have a class. */
+import { Readable } from 'node:stream';
+import { type Dispatcher, Pool } from 'undici';
+import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
+import { parseJson } from './json.ts';
+
+/** As many as a node works on at once for one client; more would only wait inside the node. */
+const CONNECTIONS_MAX = 128;
+/** Below the 30 s after which a node closes an idle connection, so that no request meets a closing one. */
+const KEEP_ALIVE_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 5000;
+/** For requests that read or change a little. Transfers set their own. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** A message of an error body; larger ones are not from a node. */
+const ERROR_BODY_MAX = 16_384;
+
+export type Body = Uint8Array | string | Readable | AsyncIterable<Uint8Array>;
+
+export interface RequestOptions {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Body;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  bytes(): Promise<Uint8Array>;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
+  /** Piece by piece; leaving the loop early ends the transfer. */
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+export class HttpClient implements AsyncDisposable {
+  readonly #pool: Pool;
+  readonly #node: string;
+
+  /** @param options.base such as `http://127.0.0.1:1633` */
+  constructor(options: { node: string; base: string }) {
+    this.#node = options.node;
+    this.#pool = new Pool(options.base, {
+      connections: CONNECTIONS_MAX,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      // The deadline of each request covers its whole length; nothing else may end a slow transfer.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** @throws ClientError for every status of 400 and above, and for every failure of the transport */
+  async request(options: RequestOptions): Promise<Answer> {
+    const answer = await this.attempt(options);
+    if (answer.status < 400) return answer;
+    const { message, reasons } = errorBody(await answer.text());
+    throw new ClientError(message, {
+      ...this.#about(options),
+      class: classOfAnswer(answer.status, message),
+      status: answer.status,
+      reasons,
+    });
+  }
+
+  /** The same, with every status as an answer. */
+  async attempt(options: RequestOptions): Promise<Answer> {
+    const deadline = AbortSignal.timeout(options.timeoutMs ?? REQUEST_TIMEOUT_MS);
+    const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+    try {
+      const response = await this.#pool.request({
+        method: options.method,
+        path: options.path,
+        headers: { ...options.headers },
+        signal,
+        ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
+      });
+      return this.#answer(response, options);
+    } catch (error) {
+      throw this.#failure(error, options, false);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #answer(response: Dispatcher.ResponseData, options: RequestOptions): Answer {
+    const whole = async <T>(read: () => Promise<T>): Promise<T> => {
+      try {
+        return await read();
+      } catch (error) {
+        throw this.#failure(error, options, true);
+      }
+    };
+    return {
+      status: response.statusCode,
+      headers: Object.fromEntries(
+        Object.entries(response.headers).map(([name, value]) => [
+          name,
+          Array.isArray(value) ? (value[0] ?? '') : (value ?? ''),
+        ]),
+      ),
+      bytes: () => whole(() => response.body.bytes()),
+      text: () => whole(() => response.body.text()),
+      json: () => whole(async () => parseJson(await response.body.text())),
+      pieces: () => this.#pieces(response.body, options),
+    };
+  }
+
+  async *#pieces(body: Readable, options: RequestOptions): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const piece of body) yield piece as Uint8Array;
+    } catch (error) {
+      throw this.#failure(error, options, true);
+    }
+  }
+
+  #failure(error: unknown, options: RequestOptions, bodyBegun: boolean): ClientError {
+    const reason = error instanceof Error && error.message !== '' ? error.message : String(error);
+    return new ClientError(reason, {
+      ...this.#about(options),
+      class: classOfFailure(error, bodyBegun),
+      cause: error,
+    });
+  }
+
+  #about({ method, path }: RequestOptions): { node: string; method: string; path: string } {
+    return { node: this.#node, method, path };
+  }
+}
+
+function poolBody(body: Body): Uint8Array | string | Readable {
+  return typeof body === 'string' || body instanceof Uint8Array || body instanceof Readable
+    ? body
+    : Readable.from(body, { objectMode: false });
+}
+
+/** `{"code", "message", "reasons"}`, where a reason is a text or `{field, error}`; anything else is shown as it is. */
+function errorBody(text: string): { message: string; reasons: string[] } {
+  const shown = text.slice(0, ERROR_BODY_MAX).trim();
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(shown);
+  } catch (error) {
+    // A proxy or another server answered; its text says more than our parser's complaint.
+    return {
+      message: shown === '' ? 'no body' : shown.slice(0, 200),
+      reasons: error instanceof SyntaxError ? [] : [String(error)],
+    };
+  }
+  const { message, reasons } = (parsed ?? {}) as { message?: unknown; reasons?: unknown };
+  return {
+    message: typeof message === 'string' ? message : shown.slice(0, 200),
+    reasons: Array.isArray(reasons) ? reasons.map(reasonText) : [],
+  };
+}
+
+function reasonText(reason: unknown): string {
+  if (typeof reason === 'string') return reason;
+  const { field, error } = (reason ?? {}) as { field?: unknown; error?: unknown };
+  return `${String(field)}: ${String(error)}`;
+}

@@ -1,0 +1,17 @@
+/** JSON as nodes write it: amounts may be integers beyond 2^53 or decimal strings, and must not pass through a float. */
+
+/** Integers that a double cannot hold become `bigint`, digit for digit. */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
+      ? BigInt(context?.source ?? value)
+      : value,
+  ) as unknown;
+}
+
+/** An amount in any of its spellings. */
+export type AmountJson = number | bigint | string;
+
+export function amount(value: AmountJson): bigint {
+  return BigInt(value);
+}

@@ -1,0 +1,158 @@
+/** Answers of a node as the testbed uses them: amounts are `bigint`, names are the same in both dialects. */
+
+export interface Addresses {
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** Multiaddresses. */
+  readonly underlay: readonly string[];
+  readonly ethereum: string;
+  readonly publicKey: string;
+  readonly pssPublicKey: string;
+}
+
+export interface Health {
+  readonly status: string;
+  readonly version: string;
+  readonly apiVersion: string;
+}
+
+export interface NodeMode {
+  readonly mode: string;
+  readonly chequebookEnabled: boolean;
+  readonly swapEnabled: boolean;
+}
+
+export interface PeerEntry {
+  /** Overlay. */
+  readonly address: string;
+  readonly fullNode: boolean;
+}
+
+export interface TopologyPeer {
+  readonly address: string;
+  readonly metrics?: {
+    /** Milliseconds. */
+    readonly latencyEWMA: number;
+    readonly sessionConnectionDirection: string;
+    readonly reachability: string;
+    readonly healthy: boolean;
+  };
+}
+
+export interface TopologyBin {
+  readonly population: number;
+  readonly connected: number;
+  readonly connectedPeers: readonly TopologyPeer[] | null;
+  readonly disconnectedPeers: readonly TopologyPeer[] | null;
+}
+
+export interface Topology {
+  readonly baseAddr: string;
+  readonly population: number;
+  readonly connected: number;
+  readonly depth: number;
+  readonly reachability: string;
+  readonly networkAvailability: string;
+  readonly bins: Readonly<Record<string, TopologyBin>>;
+}
+
+export interface StatusRecord {
+  readonly overlay: string;
+  readonly mode: string;
+  readonly proximity: number;
+  readonly reserveSize: number;
+  readonly reserveSizeWithinRadius: number;
+  readonly pullsyncRate: number;
+  readonly storageRadius: number;
+  readonly connectedPeers: number;
+  readonly neighborhoodSize: number;
+  readonly batchCommitment: number;
+  readonly isReachable: boolean;
+  readonly lastSyncedBlock: number;
+}
+
+export interface ReserveState {
+  readonly radius: number;
+  readonly storageRadius: number;
+  readonly commitment: number;
+}
+
+export interface ChainState {
+  readonly chainTip: number;
+  readonly block: number;
+  readonly totalAmount: bigint;
+  readonly currentPrice: bigint;
+}
+
+export interface Wallet {
+  readonly tokenBalance: bigint;
+  readonly nativeBalance: bigint;
+  readonly chainId: number;
+  readonly address: string;
+}
+
+export interface Balance {
+  readonly peer: string;
+  readonly balance: bigint;
+}
+
+export interface Settlements {
+  readonly totalReceived: bigint;
+  readonly totalSent: bigint;
+  readonly settlements: readonly {
+    readonly peer: string;
+    readonly received: bigint;
+    readonly sent: bigint;
+  }[];
+}
+
+export interface Stamp {
+  readonly batchID: string;
+  readonly utilization: number;
+  readonly usable: boolean;
+  readonly label: string;
+  readonly depth: number;
+  readonly amount: bigint;
+  readonly bucketDepth: number;
+  readonly blockNumber: number;
+  readonly immutableFlag: boolean;
+  readonly exists: boolean;
+  /** Seconds, -1 when unknown. */
+  readonly batchTTL: number;
+}
+
+export interface Tag {
+  readonly uid: number;
+  readonly split: number;
+  readonly seen: number;
+  readonly stored: number;
+  readonly sent: number;
+  readonly synced: number;
+  /** Root reference once the session is closed, else empty. */
+  readonly address: string;
+  readonly startedAt: string;
+}
+
+export interface Uploaded {
+  readonly reference: string;
+  /** Absent for a direct upload. */
+  readonly tag?: number;
+}
+
+export interface UploadOptions {
+  /** Default: the batch that the node got when its cluster started. */
+  readonly batch?: string;
+  readonly tag?: number;
+  /** Default: the node's own, which is true. */
+  readonly deferred?: boolean;
+  readonly pin?: boolean;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface DownloadOptions {
+  /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */
+  readonly cache?: boolean;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}

@@ -1,0 +1,230 @@
+/**
+ * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts.
+ * Every mistake is answered with the key, the value, what was expected and the nearest known word.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { DRIVER_NAMES } from './drivers/driver.ts';
+import { HarnessError, messageOf } from './errors.ts';
+import { FLAVOUR_NAMES } from './flavours/flavour.ts';
+import { parseDurationMs, suggestion } from './words.ts';
+
+export const PROFILES = ['fast', 'production'] as const;
+export type Profile = (typeof PROFILES)[number];
+
+/** More do not fit on one machine: each is a process of about 100 MB. */
+const NODES_MAX = 200;
+/** Networks that real nodes treat as public; a test cluster must not be taken for one. */
+const PUBLIC_NETWORK_IDS = [1, 5, 10];
+const PUBLIC_CHAIN_IDS = [100, 11_155_111];
+const UINT32_MAX = 4_294_967_295;
+/** Smallest depth a batch may have: one more than its 16 buckets bits. */
+const BATCH_DEPTH_MIN = 17;
+const BATCH_DEPTH_MAX = 40;
+/** Each node takes three ports from a fixed base; the gap leaves room to read them at a glance. */
+export const PORT_STRIDE = 10;
+
+const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
+const DEFAULT_BATCH_TTL_MS = 86_400_000;
+
+const whole = (min: number, max: number) => {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+
+const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
+  z.enum(words, { error: `one of ${words.join(', ')}` });
+
+const durationMs = z.string({ error: 'a duration such as 500ms, 5s or 2m' }).transform((text, context) => {
+  const ms = parseDurationMs(text);
+  if (ms === undefined) context.addIssue({ code: 'custom', message: 'a duration such as 500ms, 5s or 2m' });
+  return ms ?? z.NEVER;
+});
+
+const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
+  error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
+});
+
+const seed = z
+  .union([z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/)], {
+    error: 'a whole number from 0 to 2^64 - 1',
+  })
+  .transform(BigInt)
+  .refine((value) => value >= 0n && value >> 64n === 0n, { error: 'a whole number from 0 to 2^64 - 1' });
+
+const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())], {
+  error: 'text, a number, true, false or a list of texts',
+});
+
+const group = z.strictObject(
+  {
+    flavour: oneOf(FLAVOUR_NAMES).default('svc'),
+    count: whole(1, NODES_MAX).default(1),
+    options: z.record(z.string(), optionValue, { error: 'a map of node options to values' }).default({}),
+  },
+  { error: 'a map with flavour, count and options' },
+);
+
+const nodes = z
+  .union([
+    whole(1, NODES_MAX),
+    z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
+  ])
+  .transform((value) => (typeof value === 'number' ? [group.parse({ count: value })] : value));
+
+const chain = z.strictObject(
+  {
+    blockTime: durationMs.default(1000),
+    chainId: whole(1, UINT32_MAX)
+      .refine((id) => !PUBLIC_CHAIN_IDS.includes(id), {
+        error: `not the id of a public chain (${PUBLIC_CHAIN_IDS.join(', ')})`,
+      })
+      .default(31_337),
+    networkId: whole(1, UINT32_MAX)
+      .refine((id) => !PUBLIC_NETWORK_IDS.includes(id), {
+        error: `not the id of a public network (${PUBLIC_NETWORK_IDS.join(', ')})`,
+      })
+      .default(4020),
+    port: whole(0, 65_535).default(0),
+  },
+  { error: 'a map with blockTime, chainId, networkId and port' },
+);
+
+const batches = z.union([
+  z.literal(false),
+  z.strictObject(
+    {
+      depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
+      ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
+      immutable: z.boolean({ error: 'true or false' }).default(true),
+    },
+    { error: 'false, or a map with depth, ttl and immutable' },
+  ),
+]);
+
+const ports = z.union([z.literal('free'), whole(1024, 65_000)], {
+  error: "'free' or the first port of a fixed range from 1024 to 65000",
+});
+
+const schema = z.strictObject(
+  {
+    name: clusterName.optional(),
+    seed: seed.optional(),
+    nodes: nodes.prefault(5),
+    chain: chain.prefault({}),
+    driver: oneOf(DRIVER_NAMES).default('process'),
+    profile: oneOf(PROFILES).default('fast'),
+    ports: ports.default('free'),
+    batches: batches.prefault({}),
+  },
+  { error: 'a map' },
+);
+
+/** What people write. */
+export type DefinitionInput = z.input<typeof schema>;
+/** The same with every default filled in. */
+export type Definition = z.output<typeof schema>;
+export type NodeGroup = Definition['nodes'][number];
+
+/** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
+export function parseDefinition(input: unknown, source: string): Definition {
+  const parsed = schema.safeParse(input ?? {});
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.flatMap((issue) => explain(issue, input));
+  throw new HarnessError('DEFINITION_INVALID', lines.map((line) => `${source}: ${line}`).join('\n'));
+}
+
+/** Reads the file without checking its keys, so that flags can override it first. */
+export async function readDefinitionFile(path: string): Promise<Record<string, unknown>> {
+  const { parse } = await import('yaml');
+  let document: unknown;
+  try {
+    document = parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new HarnessError('DEFINITION_INVALID', `${path}: ${messageOf(error).trim()}`, { cause: error });
+  }
+  if (document === null || document === undefined) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new HarnessError('DEFINITION_INVALID', `${path}: expected a map with keys such as nodes and seed`);
+  }
+  return document as Record<string, unknown>;
+}
+
+export function checkName(name: string, flag: string): string {
+  if (NAME_PATTERN.test(name)) return name;
+  throw new HarnessError(
+    'USAGE',
+    `${flag}: got '${name}', expected at most 40 lower-case letters, digits and hyphens, starting with a letter or digit`,
+  );
+}
+
+/** Per chunk, so that the batch lasts `ttl` at the price that the chain starts with. */
+export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
+  const blocks = Math.ceil(ttlMs / Math.max(blockTimeMs, 1));
+  return PRICE_PER_CHUNK_AND_BLOCK * BigInt(blocks);
+}
+
+/** The flat list of nodes that the groups describe, in order. */
+export function plannedNodes(definition: Definition): NodeGroup[] {
+  return definition.nodes.flatMap((entry) => Array.from({ length: entry.count }, () => entry));
+}
+
+type Issue = z.core.$ZodIssue;
+
+function explain(issue: Issue, input: unknown): string[] {
+  const at = pathText(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysAt(issue.path);
+    return issue.keys.map(
+      (key) =>
+        `unknown key '${pathText([...issue.path, key])}'${suggestion(key, known)} (known: ${known.join(', ')})`,
+    );
+  }
+  if (issue.code === 'invalid_union') {
+    const deeper = deepest(issue);
+    if (deeper !== undefined)
+      return explain({ ...deeper, path: [...issue.path, ...deeper.path] } as Issue, input);
+  }
+  const value = valueAt(input, issue.path);
+  const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+  const near = typeof value === 'string' ? suggestion(value, words) : '';
+  return [`${at === '' ? 'document' : at}: got ${shown(value)}, expected ${issue.message}${near}`];
+}
+
+/** Of a union's branches, the complaint that got furthest into the value: the branch that was meant. */
+function deepest(issue: z.core.$ZodIssueInvalidUnion): Issue | undefined {
+  const all = issue.errors
+    .flat()
+    .filter((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys');
+  return all.sort((a, b) => b.path.length - a.path.length)[0];
+}
+
+function keysAt(path: readonly PropertyKey[]): string[] {
+  const [top] = path;
+  if (top === 'nodes') return Object.keys(group.shape);
+  if (top === 'chain') return Object.keys(chain.shape);
+  if (top === 'batches') return Object.keys(batches.options[1].shape);
+  return Object.keys(schema.shape);
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      value === null || typeof value !== 'object' ? undefined : (value as Record<PropertyKey, unknown>)[key],
+    input,
+  );
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString();
+  const text = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,43 @@
+/** A driver decides where nodes run. It knows processes and folders, not what a node does; flavours know that. */
+import type { Flavour, NodePlan } from '../flavours/flavour.ts';
+import type { ProcessId } from '../processes.ts';
+
+export const DRIVER_NAMES = ['process'] as const;
+export type DriverName = (typeof DRIVER_NAMES)[number];
+
+/** How a node ended by itself. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A node that runs. */
+export interface Running {
+  readonly id: ProcessId;
+  /** Known only to the process that started it. */
+  readonly exited?: Promise<Exit>;
+}
+
+export interface NodePlace {
+  readonly flavour: Flavour;
+  readonly dataDir: string;
+  readonly log: string;
+}
+
+export interface Driver {
+  readonly name: DriverName;
+  /** Writes what the node needs before its first start: key files and configuration. */
+  create(plan: NodePlan, flavour: Flavour): void;
+  /** @throws HarnessError `PROCESS_FAILED` */
+  start(place: NodePlace): Promise<Running>;
+  /** Asks to stop, and ends it when it does not. */
+  stop(id: ProcessId): Promise<{ forced: boolean }>;
+  /** Ends it at once, as a power cut would. */
+  kill(id: ProcessId): Promise<void>;
+  /** @returns false when it was gone */
+  pause(id: ProcessId): Promise<boolean>;
+  resume(id: ProcessId): Promise<boolean>;
+  alive(id: ProcessId): boolean;
+  /** Host that the node's ports are reached at. */
+  readonly host: string;
+}

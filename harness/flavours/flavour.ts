@@ -1,0 +1,58 @@
+/** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
+import type { Dialect } from '../client/dialect.ts';
+import type { Profile } from '../definition.ts';
+import type { NodeIdentity } from '../seed.ts';
+
+export const FLAVOUR_NAMES = ['svc'] as const;
+export type FlavourName = (typeof FLAVOUR_NAMES)[number];
+
+/** A network as one of its nodes has to know it. */
+export interface NetworkFacts {
+  readonly networkId: number;
+  readonly rpc: string;
+  readonly contracts: { readonly token: string; readonly postageStamp: string };
+  readonly startBlock: number;
+  readonly blockTimeMs: number;
+  /** Multiaddresses of the first nodes. */
+  readonly bootnodes: readonly string[];
+}
+
+export interface NodePorts {
+  readonly api: number;
+  readonly p2p: number;
+  readonly debug: number;
+}
+
+export interface NodePlan {
+  readonly name: string;
+  readonly identity: NodeIdentity;
+  readonly ports: NodePorts;
+  readonly profile: Profile;
+  /** Node options of the definition; they win over the profile's. */
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly dataDir: string;
+  readonly network: NetworkFacts;
+}
+
+/** A file of the data directory, path relative to it. */
+export interface PlannedFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Flavour {
+  readonly name: FlavourName;
+  readonly dialect: Dialect;
+  /** Role of the node in the network; what `/node` answers. */
+  readonly mode: 'full';
+  /** @throws HarnessError `DEFINITION_INVALID` for an option that the testbed sets itself */
+  files(plan: NodePlan): PlannedFile[];
+  command(plan: { dataDir: string }): Command;
+  underlay(plan: { identity: NodeIdentity; ports: NodePorts }): string;
+}

@@ -1,0 +1,101 @@
+/** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
+import { encryptKey } from '../../node/crypto/keystore.ts';
+import { systemRandom } from '../../node/env/random.ts';
+import { DIALECTS } from '../client/dialect.ts';
+import { HarnessError } from '../errors.ts';
+import { programPath } from '../programs.ts';
+import type { NodeIdentity } from '../seed.ts';
+import type { Command, Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
+
+/** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
+const PASSWORD = 'svcnet';
+/** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
+const SCRYPT = { n: 2, r: 8, p: 1 } as const;
+const CONFIG_FILE = 'config.yaml';
+
+/** Low waits and high credit: clusters that are usable in seconds. `production` leaves the network's values. */
+const PROFILE_OPTIONS = {
+  fast: {
+    'usable-blocks': 1,
+    'chain-tail-blocks': 0,
+    'chain-batch-factor': 1,
+    'chain-poll-interval': '100ms',
+    'payment-threshold': 13_500_000_000,
+    'refresh-rate': 4_500_000_000,
+  },
+  production: {},
+} as const;
+
+export const svcFlavour: Flavour = {
+  name: 'svc',
+  dialect: DIALECTS.svc,
+  mode: 'full',
+  files: (plan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
+  command({ dataDir }): Command {
+    return {
+      file: process.execPath,
+      args: [programPath('node/main'), 'start', '--config', `${dataDir}/${CONFIG_FILE}`],
+      env: {},
+    };
+  },
+  underlay: ({ identity, ports }) => `/ip4/127.0.0.1/tcp/${ports.p2p}/p2p/${identity.peerId}`,
+};
+
+function keyFiles(identity: NodeIdentity): PlannedFile[] {
+  const random = systemRandom();
+  return (['swarm', 'libp2p', 'pss'] as const).map((kind) => ({
+    path: `keys/${kind}.key`,
+    content: encryptKey(identity.keys[kind], {
+      password: PASSWORD,
+      random,
+      address: kind === 'swarm' ? identity.ethereum : '',
+      scrypt: SCRYPT,
+    }),
+  }));
+}
+
+/** What belongs to the testbed: a definition that sets one of these would point the node outside of its cluster. */
+function ownOptions(plan: NodePlan): Record<string, unknown> {
+  const { network, ports } = plan;
+  return {
+    'data-dir': plan.dataDir,
+    password: PASSWORD,
+    'node-name': plan.name,
+    'api-addr': address(ports, 'api'),
+    'p2p-addr': address(ports, 'p2p'),
+    'debug-api-enable': true,
+    'debug-api-addr': address(ports, 'debug'),
+    'api-dialect': svcFlavour.dialect.name,
+    'swap-endpoint': network.rpc,
+    'network-id': network.networkId,
+    'token-address': network.contracts.token,
+    'postage-stamp-address': network.contracts.postageStamp,
+    'postage-stamp-start-block': network.startBlock,
+    bootnode: network.bootnodes,
+  };
+}
+
+function configFile(plan: NodePlan): string {
+  const own = ownOptions(plan);
+  const clash = Object.keys(plan.options).find((name) => Object.hasOwn(own, name) || name === 'config');
+  if (clash !== undefined) {
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      `${plan.name}: option '${clash}' is set by the testbed and cannot be chosen`,
+    );
+  }
+  const options: Record<string, unknown> = {
+    'allow-private-cidrs': true,
+    'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
+    ...PROFILE_OPTIONS[plan.profile],
+    ...plan.options,
+    ...own,
+  };
+  // JSON values are YAML values; an option per line keeps the file readable.
+  const lines = Object.entries(options).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function address(ports: NodePorts, which: keyof NodePorts): string {
+  return `127.0.0.1:${ports[which]}`;
+}

@@ -1,0 +1,4 @@
+import type { Flavour, FlavourName } from './flavour.ts';
+import { svcFlavour } from './svc.ts';
+
+export const FLAVOURS: Readonly<Record<FlavourName, Flavour>> = { svc: svcFlavour };

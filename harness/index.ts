@@ -1,0 +1,12 @@
+/** The public API of the package. */
+export { Chain } from './chain.ts';
+export { ClientError, type ClientErrorClass } from './client/errors.ts';
+export { NodeClient } from './client/node-client.ts';
+export type * from './client/types.ts';
+export { Cluster, type ClusterOptions, type WaitLimits } from './cluster.ts';
+export { ClusterNode, type NodeState } from './cluster-node.ts';
+export type { Definition, DefinitionInput } from './definition.ts';
+export { HarnessError, type HarnessErrorCode } from './errors.ts';
+export type { StartProgress } from './startup.ts';
+export type { BatchRecord, Contracts, Timings } from './state.ts';
+export type { Mesh } from './waits.ts';

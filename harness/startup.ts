@@ -1,0 +1,424 @@
+/**
+ * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
+ * of a start that failed is left behind.
+ */
+
+import { Chain, type ChainOptions, type StartedChain, startChain } from './chain.ts';
+import type { Uploaded } from './client/types.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { batchAmount, type Definition, PORT_STRIDE, plannedNodes } from './definition.ts';
+import type { Driver } from './drivers/driver.ts';
+import { HarnessError, throwIfInterrupted } from './errors.ts';
+import type { NodePlan, NodePorts } from './flavours/flavour.ts';
+import { FLAVOURS } from './flavours/table.ts';
+import { checkPortsFree, pickFreePorts } from './ports.ts';
+import { killProcess, type ProcessId } from './processes.ts';
+import { batchNonce, deriveNode, type NodeIdentity } from './seed.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  compileCacheDir,
+  type NodeRecord,
+  removeCluster,
+  type Timings,
+  writeRecord,
+  writeRun,
+} from './state.ts';
+import { until } from './wait.ts';
+import { lookAtBatches, lookAtMesh } from './waits.ts';
+import { plural } from './words.ts';
+
+/** Native coin and tokens of every node's account, in base units (contracts.md 12). */
+const NODE_NATIVE = 10n ** 19n;
+const NODE_TOKENS = 10n ** 20n;
+/** New nodes ask these first; three are enough for gossip to reach everybody. */
+const BOOTNODES = 3;
+/** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
+const PORT_ATTEMPTS = 3;
+/** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
+const BASE_TIMEOUT_MS = 30_000;
+const TIMEOUT_PER_NODE_MS = 1500;
+/** A batch is usable after a number of blocks that the profile decides; never more than these. */
+const USABLE_BLOCKS_MAX = 20;
+
+export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage';
+export interface StartProgress {
+  readonly step: StartStep;
+  readonly done: boolean;
+  readonly detail: string;
+  /** Duration of the step, when it is done. */
+  readonly ms?: number;
+}
+
+export interface StartContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly definition: Definition;
+  readonly seed: bigint;
+  readonly driver: Driver;
+  readonly ephemeral: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress: (progress: StartProgress) => void;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}
+
+export interface StartedCluster {
+  readonly record: ClusterRecord;
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** @throws HarnessError; the name is free again and no process is left */
+export async function startCluster(context: StartContext): Promise<StartedCluster> {
+  const launched: ProcessId[] = [];
+  const failed = new AbortController();
+  const signal =
+    context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
+  try {
+    return await startParts({ ...context, signal }, launched);
+  } catch (error) {
+    // The waits that still run have nothing to wait for any more.
+    failed.abort();
+    // There is nothing to save in a cluster that never worked: no graceful stop.
+    await Promise.all(launched.map((id) => killProcess(id)));
+    removeCluster(context.stateDir, context.record.name);
+    throw error;
+  }
+}
+
+async function startParts(context: StartContext, launched: ProcessId[]): Promise<StartedCluster> {
+  const { definition, seed, signal } = context;
+  const clock = stopwatch();
+  const plans = plannedNodes(definition);
+  const identities = plans.map((_, index) =>
+    deriveNode({ seed, index, networkId: definition.chain.networkId }),
+  );
+
+  context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  const started = await startChainOf(context, identities, launched);
+  if (started.anvil !== undefined) {
+    writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
+  }
+  const chain = new Chain(started.record);
+  const chainMs = clock.lap();
+  context.onProgress({
+    step: 'chain',
+    done: true,
+    detail: `anvil on ${new URL(started.record.rpc).host}, 7 contracts`,
+    ms: chainMs,
+  });
+
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plans.length} ready` });
+  const batches = batchesOf(started, identities);
+  const { nodes, records } = await startNodes(context, { started, identities, batches, launched });
+  const nodesMs = clock.lap();
+  context.onProgress({
+    step: 'nodes',
+    done: true,
+    detail: `${nodes.length} of ${nodes.length} ready`,
+    ms: nodesMs,
+  });
+
+  const [meshedMs, batchUsableMs] = await Promise.all([
+    awaitMesh(context, nodes),
+    awaitBatches(context, nodes, batches),
+  ]);
+  throwIfInterrupted(signal);
+  const timings: Timings = { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs: clock.total() };
+  const record: ClusterRecord = {
+    ...context.record,
+    phase: 'running',
+    chain: started.record,
+    nodes: records,
+    batches,
+    timings,
+  };
+  writeRecord(context.stateDir, record);
+  return { record, chain, nodes };
+}
+
+function startChainOf(
+  context: StartContext,
+  identities: readonly NodeIdentity[],
+  launched: ProcessId[],
+): Promise<StartedChain> {
+  const { stateDir, record, definition, signal } = context;
+  const folder = clusterFolder(stateDir, record.name);
+  return startChain({
+    options: chainOptions(definition, context.seed, identities),
+    optionsFile: folder.chainOptions(),
+    logFile: folder.log('chain'),
+    stopWithParent: context.ephemeral,
+    compileCache: compileCacheDir(stateDir),
+    signal,
+    onSpawned({ id }) {
+      launched.push(id);
+      writeRun(stateDir, record.name, 'chain', { process: id, state: 'running' });
+    },
+  });
+}
+
+/** The chain of a cluster as its definition and seed describe it. */
+function chainOptions(
+  definition: Definition,
+  seed: bigint,
+  identities: readonly NodeIdentity[],
+): ChainOptions {
+  const { batches, chain } = definition;
+  return {
+    port: chain.port,
+    chainId: chain.chainId,
+    networkId: chain.networkId,
+    blockTimeMs: chain.blockTime,
+    accounts: identities.map(({ ethereum }) => ({
+      address: `0x${ethereum}`,
+      native: NODE_NATIVE.toString(),
+      tokens: NODE_TOKENS.toString(),
+    })),
+    batches:
+      batches === false
+        ? []
+        : identities.map(({ ethereum }, node) => ({
+            owner: `0x${ethereum}`,
+            amount: batchAmount(batches.ttl, chain.blockTime).toString(),
+            depth: batches.depth,
+            immutable: batches.immutable,
+            nonce: batchNonce(seed, node, 0),
+          })),
+  };
+}
+
+function batchesOf(started: StartedChain, identities: readonly NodeIdentity[]): BatchRecord[] {
+  return started.batches.map(({ id, owner, depth }) => {
+    const node = identities.findIndex(({ ethereum }) => ethereum === plainHex(owner));
+    return { id: plainHex(id), node: nodeName(node), depth };
+  });
+}
+
+interface NodeParts {
+  readonly started: StartedChain;
+  readonly identities: readonly NodeIdentity[];
+  readonly batches: readonly BatchRecord[];
+  readonly launched: ProcessId[];
+}
+
+async function startNodes(
+  context: StartContext,
+  parts: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startNodesOnce(context, parts);
+    } catch (error) {
+      const again =
+        error instanceof HarnessError &&
+        error.code === 'PORT_IN_USE' &&
+        context.definition.ports === 'free' &&
+        attempt < PORT_ATTEMPTS;
+      if (!again) throw error;
+      // The first launched process is the chain; only the nodes begin anew, on other ports.
+      await Promise.all(parts.launched.splice(1).map((id) => killProcess(id)));
+    }
+  }
+}
+
+async function startNodesOnce(
+  context: StartContext,
+  { started, identities, batches, launched }: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  const { definition, driver, signal, stateDir } = context;
+  const groups = plannedNodes(definition);
+  const ports = await choosePorts(definition, groups.length);
+  const underlays = groups.map((group, index) =>
+    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ports: at(ports, index) }),
+  );
+  const folder = clusterFolder(stateDir, context.record.name);
+  const records = groups.map((group, index): NodeRecord => {
+    const name = nodeName(index);
+    const flavour = FLAVOURS[group.flavour];
+    const identity = at(identities, index);
+    const plan: NodePlan = {
+      name,
+      identity,
+      ports: at(ports, index),
+      profile: definition.profile,
+      options: group.options,
+      dataDir: folder.dataDir(name),
+      network: {
+        networkId: started.record.networkId,
+        rpc: started.record.rpc,
+        contracts: started.record.contracts,
+        startBlock: started.record.startBlock,
+        blockTimeMs: started.record.blockTimeMs,
+        bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
+      },
+    };
+    driver.create(plan, flavour);
+    return {
+      name,
+      flavour: group.flavour,
+      mode: flavour.mode,
+      ports: plan.ports,
+      p2p: at(underlays, index),
+      overlay: identity.overlay,
+      ethereum: identity.ethereum,
+      dataDir: plan.dataDir,
+      log: folder.log(name),
+    };
+  });
+  // From here on another process finds what there is to stop, even when this one is killed.
+  writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
+  const nodes = records.map((record, index) => openNode(context, record, index, batches));
+  await launchAll(nodes, context, launched);
+  let ready = 0;
+  const timeoutMs = timeoutFor(nodes.length);
+  await Promise.all(
+    nodes.map(async (node) => {
+      await node.ready({ timeoutMs, signal });
+      context.onProgress({ step: 'nodes', done: false, detail: `${++ready} of ${nodes.length} ready` });
+    }),
+  );
+  return { nodes, records };
+}
+
+/** Returns or throws only when it is known of every node whether it has a process. */
+async function launchAll(
+  nodes: readonly ClusterNode[],
+  context: StartContext,
+  launched: ProcessId[],
+): Promise<void> {
+  throwIfInterrupted(context.signal);
+  const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.push(outcome.value);
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
+
+async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
+  if (definition.ports === 'free') {
+    const free = await pickFreePorts(count * 3);
+    return Array.from({ length: count }, (_, i) => ({
+      api: at(free, i * 3),
+      p2p: at(free, i * 3 + 1),
+      debug: at(free, i * 3 + 2),
+    }));
+  }
+  const base = definition.ports;
+  const fixed = Array.from({ length: count }, (_, i) => ({
+    api: base + i * PORT_STRIDE,
+    p2p: base + i * PORT_STRIDE + 1,
+    debug: base + i * PORT_STRIDE + 2,
+  }));
+  await checkPortsFree(fixed.flatMap(({ api, p2p, debug }) => [api, p2p, debug]));
+  return fixed;
+}
+
+export function openNode(
+  context: Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>,
+  record: NodeRecord,
+  index: number,
+  batches: readonly BatchRecord[],
+): ClusterNode {
+  const batch = batches.find(({ node }) => node === record.name)?.id;
+  const { owner, name } = context.record;
+  return new ClusterNode(index, record, {
+    driver: context.driver,
+    stateDir: context.stateDir,
+    cluster: name,
+    batch: () => batch,
+    onUploaded: context.onUploaded,
+    mayStart: () =>
+      context.record.ephemeral && owner.pid !== process.pid
+        ? new HarnessError(
+            'NODE_STATE',
+            `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+          )
+        : undefined,
+  });
+}
+
+async function awaitMesh(context: StartContext, nodes: readonly ClusterNode[]): Promise<number> {
+  const clock = stopwatch();
+  const mesh = await until(
+    'the nodes are not meshed',
+    async (signal) => {
+      const seen = await lookAtMesh(nodes, signal);
+      context.onProgress({
+        step: 'mesh',
+        done: false,
+        detail: `${seen.mesh.links} of ${plural(seen.mesh.expected, 'link')}`,
+      });
+      return seen;
+    },
+    { timeoutMs: timeoutFor(nodes.length), signal: context.signal },
+  );
+  const ms = clock.total();
+  context.onProgress({
+    step: 'mesh',
+    done: true,
+    detail: `${mesh.links} of ${plural(mesh.expected, 'link')}`,
+    ms,
+  });
+  return ms;
+}
+
+async function awaitBatches(
+  context: StartContext,
+  nodes: readonly ClusterNode[],
+  batches: readonly BatchRecord[],
+): Promise<number> {
+  if (batches.length === 0) return 0;
+  const clock = stopwatch();
+  const usable = await until(
+    'not every batch is usable',
+    async (signal) => {
+      const seen = await lookAtBatches(batches, nodes, signal);
+      context.onProgress({
+        step: 'postage',
+        done: false,
+        detail: `${seen.usable} of ${plural(batches.length, 'batch')} usable`,
+      });
+      return seen;
+    },
+    {
+      timeoutMs: timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
+      signal: context.signal,
+    },
+  );
+  const ms = clock.total();
+  context.onProgress({ step: 'postage', done: true, detail: `${plural(usable, 'batch')} usable`, ms });
+  return ms;
+}
+
+export function timeoutFor(nodes: number): number {
+  return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
+}
+
+export function nodeName(index: number): string {
+  return `node-${index}`;
+}
+
+function plainHex(text: string): string {
+  return text.replace(/^0x/, '').toLowerCase();
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
+  return item;
+}
+
+function stopwatch(): { lap(): number; total(): number } {
+  const startedAt = performance.now();
+  let lapAt = startedAt;
+  return {
+    lap() {
+      const now = performance.now();
+      const ms = Math.round(now - lapAt);
+      lapAt = now;
+      return ms;
+    },
+    total: () => Math.round(performance.now() - startedAt),
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Waiting for a condition: polled with a growing pause, bounded by a deadline, and when the deadline passes the
+ * error says what was still missing. There is no fixed sleep anywhere in the testbed.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError, interrupted, messageOf } from './errors.ts';
+import { formatMs } from './words.ts';
+
+/** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
+const FIRST_PAUSE_MS = 10;
+/** Long enough that fifty waiting nodes do not load a machine with two cores. */
+const LONGEST_PAUSE_MS = 200;
+const GROWTH = 1.3;
+
+export type Probe<T> = (signal: AbortSignal) => Promise<Seen<T>>;
+/** Either the value, or what is missing in words that name node, peer or batch. */
+export type Seen<T> = { readonly done: T } | { readonly missing: string };
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Polls until the probe is done.
+ * @param what completes the sentence "… within 20 s", such as `the nodes are not meshed`
+ * @throws HarnessError `WAIT_TIMEOUT` with the last thing missing, `INTERRUPTED`; errors of the probe pass through
+ */
+export async function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
+  const startedAt = performance.now();
+  const deadline = AbortSignal.timeout(options.timeoutMs);
+  const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+  let missing = 'nothing was seen yet';
+  let pauseMs = FIRST_PAUSE_MS;
+  for (;;) {
+    try {
+      signal.throwIfAborted();
+      const seen = await probe(signal);
+      if ('done' in seen) return seen.done;
+      missing = seen.missing;
+      await sleep(pauseMs, undefined, { signal });
+    } catch (error) {
+      if (options.signal?.aborted === true) throw interrupted(options.signal);
+      if (!deadline.aborted) throw error;
+      const waited = formatMs(performance.now() - startedAt);
+      throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${missing}`, { cause: error });
+    }
+    pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
+  }
+}
+
+/** A request that fails is a thing not seen yet: its message becomes what is missing. */
+export async function seenOr<T>(prefix: string, look: () => Promise<Seen<T>>): Promise<Seen<T>> {
+  try {
+    return await look();
+  } catch (error) {
+    return { missing: `${prefix}: ${messageOf(error)}` };
+  }
+}

@@ -1,0 +1,57 @@
+/** Words for messages: the nearest known word, lists, plurals, durations and sizes. */
+
+/** The known word with the smallest edit distance, when it is near enough to be a slip. */
+export function nearest(given: string, known: readonly string[]): string | undefined {
+  let best: { word: string; distance: number } | undefined;
+  for (const word of known) {
+    const distance = editDistance(given.toLowerCase(), word.toLowerCase());
+    if (best === undefined || distance < best.distance) best = { word, distance };
+  }
+  return best !== undefined && best.distance <= Math.max(2, Math.floor(given.length / 3))
+    ? best.word
+    : undefined;
+}
+
+/** `, did you mean 'x'?`, or nothing when no known word is near. */
+export function suggestion(given: string, known: readonly string[]): string {
+  const near = nearest(given, known);
+  return near === undefined ? '' : `, did you mean '${near}'?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next[j] = Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1);
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
+
+export function plural(count: number, noun: string): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${/(?:s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`}`;
+}
+
+/** `412 ms`, `1.3 s`, `2 min 5 s`. */
+export function formatMs(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `500ms`, `15s`, `1m30s`, `24h`, `2d` → milliseconds; undefined when the text is none of these. */
+export function parseDurationMs(text: string): number | undefined {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return undefined;
+  return parts.reduce(
+    (sum, [, count, unit]) => sum + Number(count) * DURATION_UNITS_MS[unit as keyof typeof DURATION_UNITS_MS],
+    0,
+  );
+}

@@ -1,0 +1,54 @@
+/** Cross-origin headers of `http-api-completion.md` 3.5. A refused origin gets no such headers; its request still runs. */
+import { type Dialect, ownHeaderNames } from './dialect.ts';
+
+const ALLOWED_METHODS = 'GET, HEAD, OPTIONS, POST, PUT, DELETE';
+const MAX_AGE_SECONDS = '3600';
+const COMMON_REQUEST_HEADERS = [
+  'User-Agent',
+  'Accept',
+  'X-Requested-With',
+  'Access-Control-Request-Headers',
+  'Access-Control-Request-Method',
+  'Accept-Ranges',
+  'Content-Encoding',
+  'Authorization',
+  'Accept-Encoding',
+  'Content-Type',
+  'Content-Disposition',
+  'Range',
+  'Origin',
+  'Gas-Price',
+  'Gas-Limit',
+  'Immutable',
+];
+
+export interface Cors {
+  /** Headers for a request of `origin` to `host`; undefined when the origin is not accepted or absent. */
+  headersFor(
+    origin: string | undefined,
+    host: string | undefined,
+  ): Readonly<Record<string, string>> | undefined;
+}
+
+/** @param allowedOrigins `*` or origins, compared without case */
+export function createCors(allowedOrigins: readonly string[], dialect: Dialect): Cors {
+  const allowed = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
+  const allowedHeaders = [...COMMON_REQUEST_HEADERS, ...ownHeaderNames(dialect)].join(', ');
+  return {
+    headersFor(origin, host) {
+      if (origin === undefined || !isAllowed(origin.toLowerCase(), host?.toLowerCase())) return undefined;
+      return {
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-origin': origin,
+        'access-control-allow-headers': allowedHeaders,
+        'access-control-allow-methods': ALLOWED_METHODS,
+        'access-control-max-age': MAX_AGE_SECONDS,
+      };
+    },
+  };
+
+  function isAllowed(origin: string, host: string | undefined): boolean {
+    if (allowed.has('*') || allowed.has(origin)) return true;
+    return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
+  }
+}

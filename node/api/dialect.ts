@@ -1,0 +1,225 @@
+/**
+ * The two naming dialects of the HTTP API as two columns of one table: header names, path segment, JSON names, texts
+ * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns; they never ask which
+ * dialect is active. Requests are accepted in both families of names, the active one wins; answers use the active one.
+ */
+import { toHex } from '../crypto/hex.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+
+export type DialectName = 'svc' | 'swarm';
+
+/** Headers whose name starts with the prefix of the dialect: key in code → rest of the name. */
+const OWN_HEADERS = {
+  postageBatchId: 'postage-batch-id',
+  postageStamp: 'postage-stamp',
+  tag: 'tag',
+  pin: 'pin',
+  encrypt: 'encrypt',
+  deferredUpload: 'deferred-upload',
+  collection: 'collection',
+  indexDocument: 'index-document',
+  errorDocument: 'error-document',
+  redundancyLevel: 'redundancy-level',
+  redundancyStrategy: 'redundancy-strategy',
+  redundancyFallbackMode: 'redundancy-fallback-mode',
+  chunkRetrievalTimeout: 'chunk-retrieval-timeout',
+  lookaheadBufferSize: 'lookahead-buffer-size',
+  cache: 'cache',
+  onlyRootChunk: 'only-root-chunk',
+  act: 'act',
+  actTimestamp: 'act-timestamp',
+  actPublisher: 'act-publisher',
+  actHistoryAddress: 'act-history-address',
+  socSignature: 'soc-signature',
+  feedIndex: 'feed-index',
+  feedIndexNext: 'feed-index-next',
+} as const;
+
+/** Headers named the same in both dialects. */
+const COMMON_HEADERS = {
+  accept: 'accept',
+  contentType: 'content-type',
+  gasPrice: 'gas-price',
+  gasLimit: 'gas-limit',
+  immutable: 'immutable',
+  range: 'range',
+  ifRange: 'if-range',
+  ifMatch: 'if-match',
+  ifNoneMatch: 'if-none-match',
+  ifModifiedSince: 'if-modified-since',
+  ifUnmodifiedSince: 'if-unmodified-since',
+} as const;
+
+export type OwnHeader = keyof typeof OWN_HEADERS;
+export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
+
+export interface HeaderName {
+  /** Lower case; what is emitted and what validation errors name. */
+  readonly active: string;
+  /** Name of the other family, accepted when `active` is absent. */
+  readonly other?: string;
+  /** Capitalised form, what parse errors name. */
+  readonly declared: string;
+}
+
+/** One reason of a refused request. */
+export interface Reason {
+  readonly field: string;
+  readonly error: string;
+}
+
+/** A logical JSON field → the names under which it is emitted, all with the same value; none: left out. */
+interface FieldNames {
+  readonly mode: readonly string[];
+  readonly walletBalance: readonly string[];
+  readonly statusList: readonly string[];
+  readonly statusOverlay: readonly string[];
+  readonly statusCommitment: readonly string[];
+  readonly balancesByPeer: readonly string[];
+  readonly batchImmutable: readonly string[];
+  readonly batchStorageRadius: readonly string[];
+  readonly stampExpired: readonly string[];
+}
+
+interface Messages {
+  readonly stampOrBatch: string;
+  readonly invalidName: string;
+  /** Body of `GET /`. */
+  readonly root: string;
+}
+
+interface DialectColumn {
+  readonly prefix: string;
+  /** First segment of the file routes. */
+  readonly segment: string;
+  readonly metricPrefix: string;
+  readonly fields: FieldNames;
+  readonly messages: Messages;
+  /** One element of `reasons`. */
+  readonly reason: (reason: Reason) => unknown;
+  /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
+  readonly settlementAmount: (amount: bigint) => bigint | string;
+  /** 20-byte chain address in fields such as `ethereum` and `walletAddress`. */
+  readonly chainAddress: (address: Uint8Array) => string;
+  /** 20-byte chain address in fields such as `chequebookAddress`. */
+  readonly contractAddress: (address: Uint8Array) => string;
+  /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
+  readonly tagLimit: { readonly min?: number; readonly max?: number };
+  /** `GET /svc/{reference}` is redirected to the form with a slash: always, or for browsers only. */
+  readonly rootRedirect: 'always' | 'browsers';
+  /** ETag on the answer of a collection upload; a single file always has one. */
+  readonly collectionEtag: boolean;
+  /** `GET /stamps` knows the query parameter `all`. */
+  readonly expiredStamps: boolean;
+  /** `POST /welcome-message` answers the health members beside the acknowledgement. */
+  readonly welcomeWithHealth: boolean;
+}
+
+const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
+  svc: {
+    prefix: 'svc-',
+    segment: 'svc',
+    metricPrefix: 'svc',
+    fields: {
+      mode: ['svcMode'],
+      walletBalance: ['svcBalance'],
+      statusList: ['stamps', 'snapshots'],
+      statusOverlay: ['overlay', 'peer'],
+      statusCommitment: ['batchCommitment', 'BatchCommitment'],
+      balancesByPeer: ['peerData'],
+      batchImmutable: ['immutable', 'immutableFlag'],
+      batchStorageRadius: ['storageRadius'],
+      stampExpired: ['expired'],
+    },
+    messages: {
+      stampOrBatch: "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request",
+      invalidName: 'invalid name or svc address',
+      root: 'svc node\n',
+    },
+    reason: ({ field, error }) => `${field}: ${error}`,
+    settlementAmount: (amount) => amount,
+    chainAddress: toHex,
+    contractAddress: toHex,
+    tagLimit: { min: 1, max: 1000 },
+    rootRedirect: 'browsers',
+    collectionEtag: true,
+    expiredStamps: true,
+    welcomeWithHealth: true,
+  },
+  swarm: {
+    prefix: 'swarm-',
+    segment: 'bzz',
+    metricPrefix: 'bee',
+    fields: {
+      mode: ['beeMode'],
+      walletBalance: ['bzzBalance'],
+      statusList: ['snapshots'],
+      statusOverlay: ['overlay'],
+      statusCommitment: ['batchCommitment'],
+      balancesByPeer: [],
+      batchImmutable: ['immutable'],
+      batchStorageRadius: [],
+      stampExpired: [],
+    },
+    messages: {
+      stampOrBatch:
+        "Either 'Swarm-Postage-Stamp' or 'Swarm-Postage-Batch-Id' header must be set in the request",
+      invalidName: 'invalid name or bzz address',
+      root: 'Ethereum Swarm Bee\n',
+    },
+    reason: (reason) => reason,
+    settlementAmount: String,
+    chainAddress: (address) => `0x${toHex(address)}`,
+    contractAddress: checksumAddress,
+    tagLimit: {},
+    rootRedirect: 'always',
+    collectionEtag: false,
+    expiredStamps: false,
+    welcomeWithHealth: false,
+  },
+};
+
+export interface Dialect extends DialectColumn {
+  readonly name: DialectName;
+  readonly headers: Readonly<Record<HeaderKey, HeaderName>>;
+}
+
+/** First path segments under which files are served; both work in either dialect. */
+export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
+/** The segment under which the route table writes them. */
+export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
+
+export function dialectOf(name: DialectName): Dialect {
+  const other = COLUMNS[name === 'svc' ? 'swarm' : 'svc'];
+  const headers: Partial<Record<HeaderKey, HeaderName>> = {};
+  for (const [key, wire] of Object.entries(COMMON_HEADERS)) {
+    headers[key as HeaderKey] = { active: wire, declared: canonical(wire) };
+  }
+  for (const [key, rest] of Object.entries(OWN_HEADERS)) {
+    const active = COLUMNS[name].prefix + rest;
+    headers[key as HeaderKey] = { active, other: other.prefix + rest, declared: canonical(active) };
+  }
+  return { ...COLUMNS[name], name, headers: headers as Record<HeaderKey, HeaderName> };
+}
+
+/** Names of every header of the family, for the list of headers that browsers may send. */
+export function ownHeaderNames(dialect: Dialect): string[] {
+  return Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader].active);
+}
+
+/** The same value under each of the names that the dialect emits. */
+export function emit(names: readonly string[], value: unknown): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, value]));
+}
+
+/** `content-type` → `Content-Type`. */
+function canonical(name: string): string {
+  return name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+}
+
+/** Mixed-case form of EIP-55: a letter is upper case when its nibble of the hash of the lower-case hex is 8 or more. */
+function checksumAddress(address: Uint8Array): string {
+  const hex = toHex(address);
+  const hash = toHex(keccak256(Buffer.from(hex, 'ascii')));
+  return `0x${[...hex].map((digit, i) => (Number.parseInt(hash[i] ?? '0', 16) >= 8 ? digit.toUpperCase() : digit)).join('')}`;
+}

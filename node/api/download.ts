@@ -1,0 +1,231 @@
+/** Answers with a file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
+import { type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Clock } from '../env/clock.ts';
+import { type JoinedFile, openFile } from '../files/joiner.ts';
+import { parseDuration } from './duration.ts';
+import { ApiError, orElse } from './errors.ts';
+import { httpDate } from './http-date.ts';
+import { bool, int, text, uint } from './kinds.ts';
+import type { ApiMetrics } from './metrics.ts';
+import { max, optional, type ParamTable, redundancyLevelInRange } from './params.ts';
+import { type ByteRange, type DownloadPlan, planDownload } from './ranges.ts';
+import type { Answer, Call } from './route.ts';
+import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from './unsupported.ts';
+
+export const CONDITION_HEADERS = {
+  range: optional(text, undefined),
+  ifRange: optional(text, undefined),
+  ifMatch: optional(text, undefined),
+  ifNoneMatch: optional(text, undefined),
+  ifModifiedSince: optional(text, undefined),
+  ifUnmodifiedSince: optional(text, undefined),
+} as const;
+
+/** How the content is fetched. Strategy, fallback and level are for content with redundancy; plain content has one way. */
+export const FETCH_HEADERS = {
+  cache: optional(bool, true),
+  redundancyStrategy: optional(uint(8), 1, { checks: [max(3)] }),
+  redundancyFallbackMode: optional(bool, true),
+  redundancyLevel: optional(uint(8), 4, { checks: [redundancyLevelInRange] }),
+  chunkRetrievalTimeout: optional(text, undefined),
+  lookaheadBufferSize: optional(int, undefined),
+  ...ACT_DOWNLOAD_HEADERS,
+} as const;
+
+export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
+
+type FetchCall = Call<ParamTable, ParamTable, typeof FETCH_HEADERS>;
+type DownloadCall = Call<ParamTable, ParamTable, typeof DOWNLOAD_HEADERS>;
+
+export interface Content {
+  /** Of the file's root chunk. */
+  readonly reference: Uint8Array;
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Label of the speed metric. */
+  readonly endpoint: string;
+}
+
+/** Getter of a request: its cache wish and its time limit per chunk. @throws ApiError `DOWNLOAD_HEADERS` */
+export function requestGetter(call: FetchCall): ChunkGetter {
+  const { headers, services } = call;
+  refuseActDownload(headers, call.dialect);
+  const getter = services.netstore.getter({ cache: headers.cache });
+  if (headers.chunkRetrievalTimeout === undefined) return getter;
+  const timeoutMs = parseDuration(headers.chunkRetrievalTimeout);
+  if (timeoutMs === undefined) throw new ApiError('DOWNLOAD_HEADERS');
+  return withTimeout(getter, timeoutMs, services.clock);
+}
+
+/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `JOIN_FAILED` */
+export function openContent(
+  reference: Uint8Array,
+  getter: ChunkGetter,
+  signal: AbortSignal,
+): Promise<JoinedFile> {
+  return orElse('JOIN_FAILED', () => openFile(reference, getter, { signal }), {
+    CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
+  });
+}
+
+/** The answer to GET: whole, in part, or what the conditions say. */
+export async function download(call: DownloadCall, content: Content, getter: ChunkGetter): Promise<Answer> {
+  const { services, headers: wishes, signal } = call;
+  const file = await openContent(content.reference, getter, signal);
+  const nowMs = services.clock.now();
+  const etag = etagOf(content.reference);
+  const plan = planDownload(wishes, { size: file.length, etag, nowSeconds: Math.floor(nowMs / 1000) });
+  const common = { 'access-control-expose-headers': 'content-disposition', ...content.headers };
+  const refusal = bodylessAnswer(plan, { ...common, etag }, file.length);
+  if (refusal !== undefined) return refusal;
+  const read = reader(call, file, content.endpoint);
+  const sent = {
+    ...common,
+    etag,
+    'accept-ranges': 'bytes',
+    'last-modified': httpDate(nowMs),
+    'content-type': content.contentType,
+  };
+  if (plan.kind !== 'parts') return whole(file.length, sent, read);
+  return plan.parts.length === 1
+    ? onePart(plan.parts[0], file.length, sent, read)
+    : manyParts(plan.parts, file.length, sent, { read, boundary: toHex(content.reference.subarray(0, 30)) });
+}
+
+export function etagOf(reference: Uint8Array): string {
+  return `"${toHex(reference)}"`;
+}
+
+type Headers = Readonly<Record<string, string>>;
+/** Starts reading a part; resolves when its first bytes are there, so that a failure is still an error answer. */
+type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
+
+function bodylessAnswer(
+  plan: DownloadPlan,
+  headers: Headers & { etag: string },
+  size: bigint,
+): Answer | undefined {
+  const { etag: _etag, ...withoutEtag } = headers;
+  switch (plan.kind) {
+    case 'not-modified':
+      return { status: 304, headers };
+    case 'precondition-failed':
+      return { status: 412, headers };
+    case 'unsatisfiable': {
+      const plain = {
+        ...withoutEtag,
+        'content-type': 'text/plain; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      };
+      if (!plan.overlap) return { status: 416, headers: plain, text: 'invalid range\n' };
+      const headersOfSize = { ...plain, 'content-range': `bytes */${size}` };
+      return { status: 416, headers: headersOfSize, text: 'invalid range: failed to overlap\n' };
+    }
+    case 'whole':
+    case 'parts':
+      return undefined;
+  }
+}
+
+async function whole(size: bigint, headers: Headers, read: Reader): Promise<Answer> {
+  const stream = await read({ start: 0n, end: size });
+  return { status: 200, headers: { ...headers, 'content-length': String(size) }, stream };
+}
+
+async function onePart(range: ByteRange, size: bigint, headers: Headers, read: Reader): Promise<Answer> {
+  const stream = await read(range);
+  const length = String(range.end - range.start);
+  return {
+    status: 206,
+    headers: { ...headers, 'content-length': length, 'content-range': contentRange(range, size) },
+    stream,
+  };
+}
+
+/** `boundary`: taken from the reference, which no content can hold (it would hold its own hash). */
+async function manyParts(
+  ranges: readonly [ByteRange, ...ByteRange[]],
+  size: bigint,
+  headers: Headers,
+  { read, boundary }: { read: Reader; boundary: string },
+): Promise<Answer> {
+  const heads = ranges.map((range, i) =>
+    Buffer.from(
+      `${i === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Range: ${contentRange(range, size)}\r\nContent-Type: ${headers['content-type']}\r\n\r\n`,
+    ),
+  );
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  const length = ranges.reduce((sum, { start, end }) => sum + end - start, 0n);
+  const framing = heads.reduce((sum, head) => sum + head.length, tail.length);
+  const first = await read(ranges[0]);
+  return {
+    status: 206,
+    headers: {
+      ...headers,
+      'content-type': `multipart/byteranges; boundary=${boundary}`,
+      'content-length': String(length + BigInt(framing)),
+    },
+    stream: (async function* () {
+      for (const [i, range] of ranges.entries()) {
+        yield heads[i] as Uint8Array;
+        yield* i === 0 ? first : await read(range);
+      }
+      yield tail;
+    })(),
+  };
+}
+
+function contentRange({ start, end }: ByteRange, size: bigint): string {
+  return `bytes ${start}-${end - 1n}/${size}`;
+}
+
+function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader {
+  const { lookaheadBufferSize } = call.headers;
+  const options = {
+    signal: call.signal,
+    ...(lookaheadBufferSize === undefined ? {} : { readAhead: lookaheadBufferSize }),
+  };
+  return async (range) => {
+    const pieces = file.read(range.start, range.end, options);
+    const first = await orElse('JOIN_FAILED', () => pieces.next(), { CHUNK_NOT_FOUND: 'JOIN_FAILED' });
+    const stream = first.done === true ? pieces : resumed(first.value, pieces);
+    return measured(stream, call.metrics, call.services.clock, endpoint);
+  };
+}
+
+async function* resumed(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+async function* measured(
+  pieces: AsyncIterable<Uint8Array>,
+  metrics: ApiMetrics,
+  clock: Clock,
+  endpoint: string,
+): AsyncGenerator<Uint8Array> {
+  const startMs = clock.monotonic();
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.length;
+    yield piece;
+  }
+  const seconds = (clock.monotonic() - startMs) / 1000;
+  if (size > 0 && seconds > 0) metrics.downloadSpeed.observe({ endpoint }, size / seconds);
+}
+
+/** A chunk that takes longer counts as one that is not there. */
+function withTimeout(getter: ChunkGetter, timeoutMs: number, clock: Clock): ChunkGetter {
+  return {
+    async get(address, signal) {
+      using deadline = clock.deadline(timeoutMs, signal);
+      try {
+        return await getter.get(address, deadline.signal);
+      } catch (error) {
+        if (!deadline.signal.aborted || signal?.aborted === true) throw error;
+        throw new ChunkNotFoundError(toHex(address), { cause: error });
+      }
+    },
+  };
+}

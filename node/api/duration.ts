@@ -1,0 +1,38 @@
+/** Durations as the API reads and writes them: `http-api-completion.md` 4.1. */
+const UNIT_NS = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9, m: 6e10, h: 3.6e12 } as const;
+const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+/** Longest duration that the public network's nodes can hold: 2^63 nanoseconds. */
+const MAX_NS = 2 ** 63;
+
+/** Milliseconds of `1m30s`, `500ms`, `0`, or a bare number of milliseconds; undefined when it is none of these. */
+export function parseDuration(text: string): number | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  let ns = 0;
+  PART.lastIndex = 0;
+  for (let at = 0; at < text.length; at = PART.lastIndex) {
+    const match = PART.exec(text);
+    if (match === null) return undefined;
+    ns += Number(match[1]) * UNIT_NS[match[2] as keyof typeof UNIT_NS];
+  }
+  return text === '' || ns >= MAX_NS ? undefined : ns / 1e6;
+}
+
+/** Largest-unit form: `412ns`, `3.2µs`, `5.0018ms`, `1.5s`, `2m3s`, `1h0m0.5s`. */
+export function formatDuration(ms: number): string {
+  const ns = Math.round(ms * 1e6);
+  if (ns === 0) return '0s';
+  if (ns < 1e3) return `${ns}ns`;
+  if (ns < 1e6) return `${decimal(ns, 3)}µs`;
+  if (ns < 1e9) return `${decimal(ns, 6)}ms`;
+  const minutes = Math.floor(ns / UNIT_NS.m);
+  const seconds = `${decimal(ns - minutes * UNIT_NS.m, 9)}s`;
+  if (minutes === 0) return seconds;
+  return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}
+
+/** `ns` divided by 10^places, without trailing zeros. */
+function decimal(ns: number, places: number): string {
+  const digits = String(ns).padStart(places + 1, '0');
+  const fraction = digits.slice(-places).replace(/0+$/, '');
+  return fraction === '' ? digits.slice(0, -places) : `${digits.slice(0, -places)}.${fraction}`;
+}

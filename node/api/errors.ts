@@ -1,0 +1,226 @@
+/**
+ * Every error answer of the API: code → status and message. Modules throw errors with their own codes; `MAPPED` says
+ * which answer each becomes. Where an operation has a text of its own, the handler names it through `orElse`, or the
+ * route through its `errors` column. No status number of an error exists outside this file.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { AccountingErrorCode } from '../accounting/ports.ts';
+import type { ChunkNotFoundError } from '../chunk/chunk.ts';
+import type { UploadError } from '../files/upload.ts';
+import type { ChainErrorCode } from '../onchain/ports.ts';
+import type { HostErrorCode } from '../p2p/host.ts';
+import type { PostageErrorCode } from '../postage/ports.ts';
+import type { Dialect, Reason } from './dialect.ts';
+
+/** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
+type Message = string | { readonly text: 'standard' | 'cause' | 'stampOrBatch' };
+type ErrorRow = readonly [status: number, message: Message];
+
+const STANDARD: Message = { text: 'standard' };
+const CAUSE: Message = { text: 'cause' };
+
+export const ERRORS = {
+  // Transport and gates: http-api-completion.md 3.1 to 3.4.
+  MALFORMED_URL: [400, STANDARD],
+  NOT_FOUND: [404, STANDARD],
+  METHOD_NOT_ALLOWED: [405, STANDARD],
+  BODY_TOO_LARGE: [413, STANDARD],
+  INTERNAL: [500, STANDARD],
+  NOT_IMPLEMENTED: [501, CAUSE],
+  SERVICE_UNAVAILABLE: [503, 'service unavailable'],
+  INVALID_PATH_PARAMS: [400, 'invalid path params'],
+  INVALID_QUERY_PARAMS: [400, 'invalid query params'],
+  INVALID_HEADER_PARAMS: [400, 'invalid header params'],
+  NODE_STARTING: [503, 'Node is syncing. This endpoint is unavailable. Try again later.'],
+  CHAIN_DISABLED: [403, 'Chain is disabled. This endpoint is unavailable.'],
+  ONCHAIN_BUSY: [429, 'simultaneous on-chain operations not supported'],
+  STATUS_BUSY: [429, 'simultaneous operations not supported'],
+  SYNC_FAILED: [503, 'syncing failed'],
+  SYNC_RUNNING: [503, 'syncing in progress'],
+  // Uploads: 5, groups TAGERR, BATCHERR, STAMPERR, FULL; 5.1; 5.3.
+  TAG_NOT_FOUND: [404, 'tag not found'],
+  BATCH_NOT_FOUND: [404, 'batch with id not found'],
+  BATCH_NOT_USABLE: [422, 'batch not usable yet or does not exist'],
+  BATCH_INVALID: [400, 'invalid batch id'],
+  BATCH_OVERISSUED: [402, 'batch is overissued'],
+  STAMP_INVALID: [400, 'stamp signature is invalid'],
+  STAMP_MALFORMED: [400, 'Stamp deserialization failure'],
+  STAMP_OR_BATCH_REQUIRED: [400, { text: 'stampOrBatch' }],
+  PUTTER_REFUSED: [400, STANDARD],
+  CHUNK_PUTTER_REFUSED: [400, 'get putter failed'],
+  SPLIT_FAILED: [500, 'split write all failed'],
+  DONE_SPLIT_FAILED: [500, 'done split failed'],
+  CHUNK_READ_BODY_FAILED: [500, 'cannot read chunk data'],
+  CHUNK_TOO_SHORT: [400, 'insufficient data length'],
+  CHUNK_CREATE_FAILED: [500, 'create chunk error'],
+  CHUNK_WRITE_FAILED: [500, 'chunk write error'],
+  BODY_REQUIRED: [400, 'could not validate request'],
+  CONTENT_TYPE_INVALID: [400, 'invalid content-type'],
+  COLLECTION_EMPTY: [400, 'no files in root directory'],
+  TAR_FILENAME_INVALID: [400, 'invalid filename in tar archive'],
+  COLLECTION_STORE_FAILED: [500, 'could not store directory'],
+  FILE_STORE_FAILED: [500, 'could not store file'],
+  // Downloads: 5, group DOWN; 5.1; 5.3.
+  DOWNLOAD_HEADERS: [400, 'could not parse headers'],
+  ROOT_NOT_FOUND: [404, STANDARD],
+  JOIN_FAILED: [500, 'joiner failed'],
+  CHUNK_NOT_FOUND: [404, 'chunk not found'],
+  CHUNK_READ_FAILED: [500, 'read chunk failed'],
+  ADDRESS_NOT_FOUND: [404, 'address not found or incorrect'],
+  PATH_NOT_FOUND: [404, 'path address not found'],
+  // Tags: 5.4.
+  TAG_NOT_PRESENT: [404, 'tag not present'],
+  TAG_CREATE_FAILED: [500, 'cannot create tag'],
+  TAG_GET_FAILED: [500, 'cannot get tag'],
+  TAG_BODY_UNREADABLE: [500, 'cannot read request'],
+  TAG_BODY_INVALID: [500, 'error unmarshaling metadata'],
+  TAG_DONE_FAILED: [500, 'done split: failed'],
+  // Postage: 5.9.
+  ISSUER_NOT_FOUND: [404, 'issuer does not exist'],
+  ISSUER_NOT_USABLE: [400, 'batch not usable'],
+  STAMPS_CHECK_FAILED: [500, 'unable to check batch'],
+  ISSUER_FAILED: [500, 'get issuer failed'],
+  OUT_OF_FUNDS: [400, 'out of funds'],
+  INSUFFICIENT_VALIDITY: [400, 'insufficient amount for 24h minimum validity'],
+  BATCH_CREATE_FAILED: [500, 'cannot create batch'],
+  BATCHES_FAILED: [500, 'unable to iterate all batches'],
+  // Node and connectivity: 5.10.
+  PEER_NOT_FOUND: [404, 'peer not found'],
+  PEER_CALL_FAILED: [500, CAUSE],
+  ALREADY_CONNECTED: [500, 'already connected'],
+  PEER_BLOCKLISTED: [500, 'peer blocklisted'],
+  SELF_DIAL: [500, 'cannot connect to self'],
+  BLOCKLIST_FAILED: [500, 'get blocklisted peers failed'],
+  PING_FAILED: [500, 'pingpong: ping failed'],
+  WELCOME_BODY_INVALID: [400, CAUSE],
+  WELCOME_TOO_LONG: [500, 'handshake welcome message longer than maximum of 140 characters'],
+  COMMITMENT_FAILED: [500, 'unable to calculate commitment'],
+  BLOCK_NUMBER_UNAVAILABLE: [500, 'block number unavailable'],
+  STATUS_FAILED: [500, CAUSE],
+  // Accounting and wallet: 5.11, 5.12.
+  BALANCES_FAILED: [500, 'Cannot get balances'],
+  BALANCE_NOT_FOUND: [404, 'No balance for peer'],
+  BALANCE_FAILED: [500, 'Cannot get balance'],
+  ACCOUNTING_FAILED: [500, 'Cannot get accounting info'],
+  SETTLEMENTS_FAILED: [500, 'can not get settlements'],
+  WALLET_NATIVE_FAILED: [500, 'unable to acquire balance from the chain backend'],
+  WALLET_TOKEN_FAILED: [500, 'unable to acquire erc20 balance'],
+} as const satisfies Record<string, ErrorRow>;
+
+export type ApiErrorCode = keyof typeof ERRORS;
+
+type ChunkErrorCode = ChunkNotFoundError['code'];
+type UploadErrorCode = UploadError['code'];
+type DomainCode =
+  | PostageErrorCode
+  | HostErrorCode
+  | ChainErrorCode
+  | AccountingErrorCode
+  | ChunkErrorCode
+  | UploadErrorCode;
+
+/** Answer of a domain error that no route words differently; null: what the operation says about any failure. */
+const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
+  BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
+  BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',
+  BATCH_OVERISSUED: 'BATCH_OVERISSUED',
+  STAMP_INVALID: 'STAMP_INVALID',
+  OUT_OF_FUNDS: 'OUT_OF_FUNDS',
+  INSUFFICIENT_VALIDITY: 'INSUFFICIENT_VALIDITY',
+  DEPTH_INVALID: null,
+  ALREADY_CONNECTED: 'ALREADY_CONNECTED',
+  SELF_DIAL: 'SELF_DIAL',
+  PEER_BLOCKLISTED: 'PEER_BLOCKLISTED',
+  PEER_IS_LIGHT: null,
+  DIAL_FAILED: null,
+  HANDSHAKE_FAILED: null,
+  UNDERLAY_INVALID: null,
+  PEER_NOT_FOUND: 'PEER_NOT_FOUND',
+  HOST_CLOSED: null,
+  RPC_UNREACHABLE: null,
+  RPC_ERROR: null,
+  REVERTED: null,
+  GAS_PRICE_TOO_LOW: null,
+  INSUFFICIENT_NATIVE: null,
+  TRANSACTION_CANCELLED: null,
+  OVERDRAFT: null,
+  PEER_NOT_CONNECTED: null,
+  CHUNK_NOT_FOUND: 'CHUNK_NOT_FOUND',
+  TAG_NOT_FOUND: 'TAG_NOT_FOUND',
+};
+
+export class ApiError extends Error {
+  readonly code: ApiErrorCode;
+  readonly reasons: readonly Reason[];
+
+  /** @param details.text message of a row whose message is the cause's */
+  constructor(
+    code: ApiErrorCode,
+    details: { reasons?: readonly Reason[]; text?: string; cause?: unknown } = {},
+  ) {
+    super(details.text ?? textOf(details.cause) ?? code, { cause: details.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.reasons = details.reasons ?? [];
+  }
+}
+
+/** Domain code → the operation's own answer. */
+export type ErrorWording = { readonly [C in DomainCode]?: ApiErrorCode };
+
+/**
+ * What an error becomes: itself when it is an answer already, the operation's wording of its code, the general
+ * mapping of its code, else `fallback`.
+ */
+export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorWording = {}): ApiError {
+  if (error instanceof ApiError) return error;
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  const known = typeof code === 'string' && Object.hasOwn(MAPPED, code) ? (code as DomainCode) : undefined;
+  const mapped = known === undefined ? undefined : (wording[known] ?? MAPPED[known]);
+  return new ApiError(mapped ?? fallback, { cause: error });
+}
+
+/** Runs one step of an operation; its failure gets the step's answer. */
+export async function orElse<T>(
+  fallback: ApiErrorCode,
+  step: () => T | Promise<T>,
+  wording?: ErrorWording,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    throw answerOf(error, fallback, wording);
+  }
+}
+
+export function statusOf(error: ApiError): number {
+  return ERRORS[error.code][0];
+}
+
+/** Body of the answer: 3.1. */
+export function errorBody(error: ApiError, dialect: Dialect): Record<string, unknown> {
+  const [status, message]: ErrorRow = ERRORS[error.code];
+  const body = { code: status, message: messageText(message, error, dialect) };
+  return error.reasons.length === 0 ? body : { ...body, reasons: error.reasons.map(dialect.reason) };
+}
+
+/** Reason phrase, the standard text of a status. */
+export function standardText(status: number): string {
+  return status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? String(status));
+}
+
+function messageText(message: Message, error: ApiError, dialect: Dialect): string {
+  if (typeof message === 'string') return message;
+  switch (message.text) {
+    case 'standard':
+      return standardText(ERRORS[error.code][0]);
+    case 'cause':
+      return error.message;
+    case 'stampOrBatch':
+      return dialect.messages.stampOrBatch;
+  }
+}
+
+function textOf(cause: unknown): string | undefined {
+  return cause instanceof Error ? cause.message : undefined;
+}

@@ -1,0 +1,21 @@
+/** Times as HTTP and JSON write them. Pure: the moment always comes from the node's clock. */
+
+/** `Sun, 06 Nov 1994 08:49:37 GMT`. @param ms unix milliseconds */
+export function httpDate(ms: number): string {
+  return new Date(ms).toUTCString();
+}
+
+/** Unix seconds of a date in one of the three forms of RFC 9110 5.6.7; undefined when it is none. */
+export function parseHttpDate(text: string): number | undefined {
+  const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text);
+  if (!asctime && !/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
+  const ms = Date.parse(asctime ? `${text} GMT` : text);
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+}
+
+/** RFC 3339 in UTC, a fraction only when it is not zero. @param ms unix milliseconds */
+export function dateTime(ms: number): string {
+  return new Date(ms)
+    .toISOString()
+    .replace(/\.(\d*?)0*Z$/, (_all, digits: string) => (digits === '' ? 'Z' : `.${digits}Z`));
+}

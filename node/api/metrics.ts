@@ -1,0 +1,35 @@
+/** Metrics of the HTTP API. Names as dashboards of the public network read them. */
+import type { MetricsOf, MetricTable } from '../env/metrics.ts';
+
+export const API_METRICS = {
+  requestCount: { kind: 'counter', name: 'api_request_count', help: 'Requests received.' },
+  responseCodeCount: {
+    kind: 'counter',
+    name: 'api_response_code_count',
+    help: 'Answers by status and method.',
+    labels: ['code', 'method'],
+  },
+  responseDuration: {
+    kind: 'histogram',
+    name: 'api_response_duration_seconds',
+    help: 'Time from the request line to the end of the answer.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  },
+  uploadSpeed: {
+    kind: 'histogram',
+    name: 'api_upload_speed',
+    help: 'Bytes per second of finished uploads.',
+    labels: ['endpoint', 'mode'],
+    // From 64 KiB/s to 1 GiB/s in steps of four.
+    buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
+  },
+  downloadSpeed: {
+    kind: 'histogram',
+    name: 'api_download_speed',
+    help: 'Bytes per second of finished downloads.',
+    labels: ['endpoint'],
+    buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
+  },
+} as const satisfies MetricTable;
+
+export type ApiMetrics = MetricsOf<typeof API_METRICS>;

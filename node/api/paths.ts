@@ -1,0 +1,65 @@
+/**
+ * From the request target to the path that is routed: percent-decoded, cleaned, without `/v1`, in the spelling of the
+ * route table. Source: `http-api-completion.md` 3.1.
+ */
+import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
+
+export type Target =
+  /** Canonical URL for the router: path, percent-encoded again, and query. */
+  | { readonly kind: 'route'; readonly url: string }
+  /** Cleaning changed the path. */
+  | { readonly kind: 'redirect'; readonly location: string }
+  | { readonly kind: 'malformed' };
+
+const VERSION_PREFIX = '/v1';
+/** Nothing encoded, no empty segment, none that starts with a dot: decoding and cleaning change nothing. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+\/?$|^\/$/;
+
+export function targetOf(requestTarget: string): Target {
+  const [rawPath, query] = splitQuery(requestTarget);
+  if (PLAIN.test(rawPath)) return { kind: 'route', url: canonical(rawPath) + query };
+  const decoded = decode(rawPath);
+  if (decoded === undefined) return { kind: 'malformed' };
+  const cleaned = clean(decoded);
+  if (cleaned !== decoded) return { kind: 'redirect', location: encode(cleaned) + query };
+  return { kind: 'route', url: encode(canonical(decoded)) + query };
+}
+
+/** Path and query, the latter with its question mark; the authority of an absolute target is dropped. */
+function splitQuery(requestTarget: string): [path: string, query: string] {
+  const relative = requestTarget.replace(/^https?:\/\/[^/?]*/i, '');
+  const mark = relative.indexOf('?');
+  return mark === -1 ? [relative, ''] : [relative.slice(0, mark), relative.slice(mark)];
+}
+
+function decode(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
+
+/** Lexical: empty and `.` segments vanish, `..` takes its parent away, a slash at the end stays. */
+function clean(path: string): string {
+  const kept: string[] = [];
+  for (const segment of path.split('/')) {
+    if (segment === '..') kept.pop();
+    else if (segment !== '' && segment !== '.') kept.push(segment);
+  }
+  const joined = `/${kept.join('/')}`;
+  return path.endsWith('/') && joined !== '/' ? `${joined}/` : joined;
+}
+
+function encode(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
+}
+
+/** Both prefixes and both segments of the file routes lead to the same routes. */
+function canonical(path: string): string {
+  const unversioned = path.startsWith(`${VERSION_PREFIX}/`) ? path.slice(VERSION_PREFIX.length) : path;
+  const first = unversioned.split('/', 2)[1] ?? '';
+  if (first === CANONICAL_SEGMENT || !FILE_SEGMENTS.includes(first)) return unversioned;
+  return `/${CANONICAL_SEGMENT}${unversioned.slice(1 + first.length)}`;
+}

@@ -1,0 +1,110 @@
+/**
+ * What a route declares. From this one row come routing, reading and validating of parameters, the types its handler
+ * sees, the gates in front of it, the OpenAPI document and the checks against the carried-over route list.
+ */
+import type { Dialect, HeaderKey } from './dialect.ts';
+import type { ApiErrorCode, ErrorWording } from './errors.ts';
+import type { GateName } from './gates.ts';
+import type { ApiMetrics } from './metrics.ts';
+import type { HeaderTable, ParamTable, ValuesOf } from './params.ts';
+import type { SchemaName } from './schemas.ts';
+import type { NodeServices } from './services.ts';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Port = 'main' | 'debug';
+
+/** What a handler answers; `server.ts` writes it. Without a body member the answer has no body. */
+export interface Answer {
+  readonly status: number;
+  /** Lower-case names; an array is sent as several header lines. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly json?: unknown;
+  readonly text?: string;
+  readonly bytes?: Uint8Array;
+  /** Pulled no faster than the client reads; its `return` is called when the client goes away. */
+  readonly stream?: AsyncIterable<Uint8Array>;
+}
+
+/** Gas headers of routes behind the gate `gas`. */
+export interface GasHeaders {
+  readonly gasPrice: bigint | undefined;
+  readonly gasLimit: bigint | undefined;
+}
+
+/** The body of a request. */
+export interface RequestBody {
+  /** False when the request says that it has none. */
+  readonly present: boolean;
+  /** Streams the body; ending the iteration early does not cut the connection. Once per request. */
+  stream(): AsyncIterable<Uint8Array>;
+  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit` */
+  read(): Promise<Uint8Array>;
+}
+
+/** One call of a handler. */
+export interface Call<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
+  readonly services: NodeServices;
+  readonly dialect: Dialect;
+  readonly params: ValuesOf<P>;
+  readonly query: ValuesOf<Q>;
+  readonly headers: ValuesOf<H>;
+  readonly gas: GasHeaders;
+  readonly body: RequestBody;
+  readonly request: {
+    readonly method: string;
+    /** As sent: undecoded path and query. */
+    readonly target: string;
+    /** First value of a header by its key; undefined when it was not sent. */
+    header(key: HeaderKey): string | undefined;
+  };
+  /** Aborts when the client is gone or the server stops. */
+  readonly signal: AbortSignal;
+  readonly port: Port;
+  /** The whole table, for the document that describes it. */
+  readonly routes: readonly Route[];
+  readonly metrics: ApiMetrics;
+}
+
+export interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
+  readonly method: Method;
+  /** `{name}` is one segment; `{path}` and `{multiAddress}` take the rest. */
+  readonly path: string;
+  readonly port: Port | 'both';
+  readonly summary: string;
+  /** Gates of the path; every row of one path has the same. */
+  readonly gates: readonly GateName[];
+  readonly params?: P;
+  readonly query?: Q;
+  readonly headers?: H;
+  /** Headers are read before path and query. */
+  readonly headersFirst?: true;
+  readonly body?: { readonly content: 'octets' | 'json' | 'files'; readonly schema?: SchemaName };
+  /** Longest body in bytes, compared with `Content-Length` before the handler and with what is read. */
+  readonly bodyLimit?: number;
+  /** Statuses of success. */
+  readonly success: readonly number[];
+  /** Shape of the first success; absent: no body. */
+  readonly response?: SchemaName | 'octets' | 'text';
+  /** Answer to a failure that no code of its own describes. */
+  readonly failure?: ApiErrorCode;
+  /** This operation's words for domain errors. */
+  readonly errors?: ErrorWording;
+  handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
+}
+
+/** A row whose parameter types are known to its handler alone. */
+export type Route = RouteSpec<ParamTable, ParamTable, HeaderTable>;
+
+/** Gives a row the types of its own parameters. */
+export function route<
+  P extends ParamTable = Record<never, never>,
+  Q extends ParamTable = Record<never, never>,
+  H extends HeaderTable = Record<never, never>,
+>(row: RouteSpec<P, Q, H>): Route {
+  return row as unknown as Route;
+}
+
+/** `{"code":200,"message":"OK"}` and its like. */
+export function acknowledgement(status: 200 | 201): Answer {
+  return { status, json: { code: status, message: status === 200 ? 'OK' : 'Created' } };
+}

@@ -1,0 +1,77 @@
+/** Raw bytes: `http-api-completion.md` 5.1. */
+import { toHex } from '../../crypto/hex.ts';
+import { split } from '../../files/splitter.ts';
+import { DOWNLOAD_HEADERS, download, openContent, requestGetter } from '../download.ts';
+import { orElse } from '../errors.ts';
+import { bool, reference } from '../kinds.ts';
+import { optional, required } from '../params.ts';
+import { route } from '../route.ts';
+import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from '../unsupported.ts';
+import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+
+const OCTETS = 'application/octet-stream';
+const PATH = { reference: required(reference, { field: 'address' }) } as const;
+
+export const BYTES_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/bytes',
+    port: 'main',
+    summary: 'upload raw bytes',
+    gates: ['started'],
+    headers: UPLOAD_HEADERS,
+    headersFirst: true,
+    body: { content: 'octets' },
+    success: [201],
+    response: 'ReferenceResponse',
+    async handle(call) {
+      const { reference, headers } = await upload(call, 'bytes', async (session) => {
+        const { signal } = call;
+        const stored = await orElse('SPLIT_FAILED', () => split(call.body.stream(), session, { signal }));
+        return { reference: stored.reference, size: stored.length };
+      });
+      return { status: 201, headers, json: { reference: toHex(reference) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/bytes/{reference}',
+    port: 'main',
+    summary: 'download raw bytes',
+    gates: ['started'],
+    params: PATH,
+    headers: DOWNLOAD_HEADERS,
+    success: [200, 206, 304],
+    response: 'octets',
+    handle(call) {
+      const { reference } = call.params;
+      return download(call, { reference, contentType: OCTETS, endpoint: 'bytes' }, requestGetter(call));
+    },
+  }),
+  route({
+    method: 'HEAD',
+    path: '/bytes/{reference}',
+    port: 'main',
+    summary: 'size and type of raw bytes',
+    gates: ['started'],
+    params: PATH,
+    headers: { ...ACT_DOWNLOAD_HEADERS, cache: optional(bool, true) },
+    success: [200],
+    failure: 'ROOT_NOT_FOUND',
+    async handle({ params, headers, services, dialect, signal }) {
+      refuseActDownload(headers, dialect);
+      const getter = services.netstore.getter({ cache: headers.cache });
+      // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
+      const file = await openContent(params.reference, getter, signal).catch(() => undefined);
+      if (file === undefined) return { status: 404 };
+      return {
+        status: 200,
+        headers: {
+          'content-type': OCTETS,
+          'content-length': String(file.length),
+          'access-control-expose-headers': 'Accept-Ranges, Content-Encoding',
+        },
+      };
+    },
+  }),
+];

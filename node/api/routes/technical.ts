@@ -1,0 +1,61 @@
+/** Routes for machines around the node: metrics, the OpenAPI document, crawlers. */
+import { route } from '../route.ts';
+
+export const TECHNICAL_ROUTES = [
+  ...(['GET', 'HEAD'] as const).map((method) =>
+    route({
+      method,
+      path: '/metrics',
+      port: 'both',
+      summary: 'metrics in the text exposition format',
+      gates: [],
+      success: [200],
+      response: 'text',
+      handle: async ({ services: { metrics } }) => ({
+        status: 200,
+        headers: { 'content-type': metrics.contentType },
+        text: await metrics.expose(),
+      }),
+    }),
+  ),
+  ...(['GET', 'HEAD'] as const).map((method) =>
+    route({
+      method,
+      path: '/',
+      port: 'main',
+      summary: 'name of the server',
+      gates: [],
+      success: [200],
+      response: 'text',
+      handle: ({ dialect }) => ({ status: 200, headers: PLAIN_TEXT, text: dialect.messages.root }),
+    }),
+  ),
+  ...(['GET', 'HEAD'] as const).map((method) =>
+    route({
+      method,
+      path: '/robots.txt',
+      port: 'main',
+      summary: 'keeps crawlers away',
+      gates: [],
+      success: [200],
+      response: 'text',
+      handle: () => ({ status: 200, headers: PLAIN_TEXT, text: 'User-agent: *\nDisallow: /\n' }),
+    }),
+  ),
+  route({
+    method: 'GET',
+    path: '/openapi.json',
+    port: 'both',
+    summary: 'this document',
+    gates: [],
+    success: [200],
+    response: 'OpenApi',
+    async handle({ dialect, port, routes }) {
+      // Loaded on demand: it pulls in the schema library, which no other request needs.
+      const { openApiDocument } = await import('../openapi.ts');
+      return { status: 200, json: openApiDocument(routes, dialect, port) };
+    },
+  }),
+];
+
+const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' } as const;

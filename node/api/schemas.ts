@@ -1,0 +1,243 @@
+/**
+ * Shapes of the bodies that routes name, for the OpenAPI document and for the tests that hold answers against them.
+ * Routes refer to them by name, so that a node that never serves the document never loads this file.
+ */
+import { type TSchema, Type } from 'typebox';
+import type { Dialect } from './dialect.ts';
+
+const Reference = Type.String({ pattern: '^([a-f0-9]{64}|[a-f0-9]{128})$' });
+const Hex32 = Type.String({ pattern: '^[a-f0-9]{64}$' });
+const PublicKey = Type.String({ pattern: '^[a-f0-9]{66}$' });
+const ChainAddress = Type.String({ pattern: '^(0x)?[a-fA-F0-9]{40}$' });
+const TxHash = Type.String({ pattern: '^0x[a-f0-9]{64}$' });
+const Amount = Type.String({ pattern: '^-?[0-9]+$' });
+const DateTime = Type.String({ format: 'date-time' });
+const Uint = Type.Integer({ minimum: 0 });
+
+export type SchemaName =
+  | 'ReferenceResponse'
+  | 'Acknowledgement'
+  | 'Problem'
+  | 'Tag'
+  | 'TagList'
+  | 'TagPatch'
+  | 'Addresses'
+  | 'Health'
+  | 'Readiness'
+  | 'NodeInfo'
+  | 'Peers'
+  | 'BlockedPeers'
+  | 'OverlayAddress'
+  | 'RoundTripTime'
+  | 'Topology'
+  | 'WelcomeMessage'
+  | 'WelcomeAnswer'
+  | 'ReserveState'
+  | 'ChainState'
+  | 'Status'
+  | 'StatusList'
+  | 'Batch'
+  | 'BatchList'
+  | 'Buckets'
+  | 'BatchTransaction'
+  | 'NetworkBatches'
+  | 'Balance'
+  | 'Balances'
+  | 'Accounting'
+  | 'Settlements'
+  | 'Wallet'
+  | 'OpenApi';
+
+/** Every shape in the words of one dialect. */
+export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>> {
+  const { fields } = dialect;
+  const named = (names: readonly string[], shape: TSchema) =>
+    Object.fromEntries(names.map((name) => [name, shape]));
+
+  const Tag = Type.Object({
+    split: Uint,
+    seen: Uint,
+    stored: Uint,
+    sent: Uint,
+    synced: Uint,
+    uid: Uint,
+    address: Type.String(),
+    startedAt: DateTime,
+  });
+  const Health = Type.Object({
+    status: Type.String(),
+    version: Type.String(),
+    apiVersion: Type.String(),
+    debugApiVersion: Type.String(),
+  });
+  const Acknowledgement = Type.Object({ code: Type.Integer(), message: Type.String() });
+  const Batch = Type.Object({
+    batchID: Hex32,
+    utilization: Uint,
+    utilizationRatio: Type.Number({ minimum: 0 }),
+    usable: Type.Boolean(),
+    label: Type.String(),
+    depth: Uint,
+    amount: Amount,
+    bucketDepth: Uint,
+    blockNumber: Uint,
+    immutableFlag: Type.Boolean(),
+    exists: Type.Boolean(),
+    batchTTL: Type.Integer(),
+    ...named(fields.stampExpired, Type.Boolean()),
+  });
+  const NetworkBatch = Type.Object({
+    batchID: Hex32,
+    value: Amount,
+    start: Uint,
+    owner: ChainAddress,
+    depth: Uint,
+    bucketDepth: Uint,
+    ...named(fields.batchImmutable, Type.Boolean()),
+    ...named(fields.batchStorageRadius, Uint),
+    batchTTL: Type.Integer(),
+  });
+  const Balance = Type.Object({
+    peer: Hex32,
+    balance: Amount,
+    thresholdreceived: Type.Null(),
+    thresholdgiven: Type.Null(),
+  });
+  const PeerData = Type.Record(
+    Hex32,
+    Type.Object({
+      balance: Amount,
+      consumedBalance: Amount,
+      thresholdReceived: Amount,
+      thresholdGiven: Amount,
+      currentThresholdReceived: Amount,
+      currentThresholdGiven: Amount,
+      surplusBalance: Amount,
+      reservedBalance: Amount,
+      shadowReservedBalance: Amount,
+      ghostBalance: Amount,
+    }),
+  );
+  const settled = typeof dialect.settlementAmount(0n) === 'string' ? Amount : Type.Integer();
+  const PeerMetrics = Type.Object({
+    lastSeenTimestamp: Type.Integer(),
+    sessionConnectionRetry: Uint,
+    connectionTotalDuration: Type.Number(),
+    sessionConnectionDuration: Type.Number(),
+    sessionConnectionDirection: Type.String(),
+    latencyEWMA: Type.Integer(),
+    reachability: Type.String(),
+    healthy: Type.Boolean(),
+  });
+  const TopologyPeer = Type.Object({ address: Hex32, metrics: Type.Optional(PeerMetrics) });
+  const Bin = Type.Object({
+    population: Uint,
+    connected: Uint,
+    disconnectedPeers: Type.Array(TopologyPeer),
+    connectedPeers: Type.Array(TopologyPeer),
+  });
+  const Status = Type.Object({
+    ...named(fields.statusOverlay, Hex32),
+    proximity: Uint,
+    ...named(fields.mode, Type.String()),
+    reserveSize: Uint,
+    reserveSizeWithinRadius: Uint,
+    pullsyncRate: Type.Number(),
+    storageRadius: Uint,
+    connectedPeers: Uint,
+    neighborhoodSize: Uint,
+    requestFailed: Type.Optional(Type.Boolean()),
+    ...named(fields.statusCommitment, Uint),
+    isReachable: Type.Boolean(),
+    lastSyncedBlock: Uint,
+    committedDepth: Uint,
+    isWarmingUp: Type.Boolean(),
+  });
+
+  return {
+    ReferenceResponse: Type.Object({ reference: Reference }),
+    Acknowledgement,
+    Problem: Type.Object({
+      code: Type.Integer(),
+      message: Type.String(),
+      reasons: Type.Optional(Type.Array(Type.Unknown())),
+    }),
+    Tag,
+    TagList: Type.Object({ tags: Type.Array(Tag) }),
+    TagPatch: Type.Object({ address: Type.Optional(Reference), reference: Type.Optional(Reference) }),
+    Addresses: Type.Object({
+      overlay: Hex32,
+      underlay: Type.Array(Type.String()),
+      ethereum: ChainAddress,
+      chain_address: ChainAddress,
+      publicKey: PublicKey,
+      pssPublicKey: PublicKey,
+    }),
+    Health,
+    Readiness: Type.Object({ status: Type.String(), version: Type.String(), apiVersion: Type.String() }),
+    NodeInfo: Type.Object({
+      ...named(fields.mode, Type.String()),
+      chequebookEnabled: Type.Boolean(),
+      swapEnabled: Type.Boolean(),
+    }),
+    Peers: Type.Object({ peers: Type.Array(Type.Object({ address: Hex32, fullNode: Type.Boolean() })) }),
+    BlockedPeers: Type.Object({
+      peers: Type.Array(
+        Type.Object({ address: Hex32, fullNode: Type.Boolean(), reason: Type.String(), duration: Uint }),
+      ),
+    }),
+    OverlayAddress: Type.Object({ address: Hex32 }),
+    RoundTripTime: Type.Object({ rtt: Type.String() }),
+    Topology: Type.Object({
+      baseAddr: Hex32,
+      population: Uint,
+      connected: Uint,
+      timestamp: DateTime,
+      nnLowWatermark: Uint,
+      depth: Uint,
+      reachability: Type.String(),
+      networkAvailability: Type.String(),
+      bins: Type.Record(Type.String({ pattern: '^bin_([0-9]|[12][0-9]|3[01])$' }), Bin),
+      lightNodes: Bin,
+    }),
+    WelcomeMessage: Type.Object({ welcomeMessage: Type.String() }),
+    WelcomeAnswer: dialect.welcomeWithHealth
+      ? Type.Object({ ...Health.properties, ...Acknowledgement.properties })
+      : Acknowledgement,
+    ReserveState: Type.Object({
+      radius: Uint,
+      storageRadius: Uint,
+      commitment: Uint,
+      reserveCapacityDoubling: Uint,
+    }),
+    ChainState: Type.Object({ chainTip: Uint, block: Uint, totalAmount: Amount, currentPrice: Amount }),
+    Status,
+    StatusList: Type.Object(named(fields.statusList, Type.Array(Status))),
+    Batch,
+    BatchList: Type.Object({ stamps: Type.Array(Batch) }),
+    Buckets: Type.Object({
+      depth: Uint,
+      bucketDepth: Uint,
+      bucketUpperBound: Uint,
+      buckets: Type.Array(Type.Object({ bucketID: Uint, collisions: Uint })),
+    }),
+    BatchTransaction: Type.Object({ batchID: Hex32, txHash: TxHash }),
+    NetworkBatches: Type.Object({ batches: Type.Array(NetworkBatch) }),
+    Balance,
+    Balances: Type.Object({ ...named(fields.balancesByPeer, PeerData), balances: Type.Array(Balance) }),
+    Accounting: Type.Object({ peerData: PeerData }),
+    Settlements: Type.Object({
+      totalReceived: settled,
+      totalSent: settled,
+      settlements: Type.Array(Type.Object({ peer: Hex32, received: settled, sent: settled })),
+    }),
+    Wallet: Type.Object({
+      ...named(fields.walletBalance, Amount),
+      nativeTokenBalance: Amount,
+      chainID: Uint,
+      chequebookContractAddress: ChainAddress,
+      walletAddress: ChainAddress,
+    }),
+    OpenApi: Type.Object({ openapi: Type.String(), info: Type.Unknown(), paths: Type.Unknown() }),
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * What the API needs of a node: the ports of the layers below, and a few small readers that `compose.ts` fills in.
+ * A route takes what it needs from here and nothing from anywhere else.
+ */
+import type { Accounting, TimeSettlement } from '../accounting/ports.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics } from '../env/metrics.ts';
+import type { Netstore } from '../files/netstore.ts';
+import type { Uploader } from '../files/upload.ts';
+import type { Chain } from '../onchain/ports.ts';
+import type { Host, Peer } from '../p2p/host.ts';
+import type { Postage } from '../postage/ports.ts';
+import type { LocalStore } from '../store/ports.ts';
+import type { Topology } from '../topology/topology.ts';
+
+export interface NodeServices {
+  readonly node: NodeFacts;
+  readonly readiness: Readiness;
+  readonly store: Pick<LocalStore, 'chunks' | 'tags' | 'uploads' | 'cache'>;
+  readonly postage: Postage;
+  readonly uploader: Uploader;
+  readonly netstore: Netstore;
+  readonly host: Pick<
+    Host,
+    | 'overlay'
+    | 'underlays'
+    | 'connect'
+    | 'disconnect'
+    | 'blocklisted'
+    | 'peer'
+    | 'peers'
+    | 'welcomeMessage'
+    | 'setWelcomeMessage'
+  >;
+  readonly topology: Pick<Topology, 'storageRadius' | 'snapshot'>;
+  readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
+  readonly timeSettlements: TimeSettlements;
+  readonly pingpong: Pingpong;
+  readonly status: Status;
+  readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
+  readonly wallet: Wallet;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What does not change while the node runs. */
+export interface NodeFacts {
+  /** Version of the package. */
+  readonly version: string;
+  readonly mode: 'full' | 'light' | 'ultra-light';
+  readonly chequebookEnabled: boolean;
+  readonly swapEnabled: boolean;
+  /** 20 bytes. */
+  readonly ethereum: Uint8Array;
+  /** 33 bytes, compressed; of the chain account and of messaging. */
+  readonly publicKey: Uint8Array;
+  readonly pssPublicKey: Uint8Array;
+}
+
+export interface Readiness {
+  /** 'ready' once every component is constructed and started. */
+  state(): 'starting' | 'ready' | 'failed';
+}
+
+export interface TimeSettlements {
+  totals(): readonly TimeSettlement[];
+}
+
+export interface Pingpong {
+  /** Round-trip time in milliseconds. */
+  ping(peer: Peer, signal: AbortSignal): Promise<number>;
+}
+
+/** One record of the status protocol, numbers as on the wire. */
+export interface StatusSnapshot {
+  readonly mode: string;
+  readonly reserveSize: bigint;
+  readonly reserveSizeWithinRadius: bigint;
+  readonly pullsyncRate: number;
+  readonly storageRadius: number;
+  readonly connectedPeers: bigint;
+  readonly neighborhoodSize: bigint;
+  readonly batchCommitment: bigint;
+  readonly isReachable: boolean;
+  readonly lastSyncedBlock: bigint;
+  readonly committedDepth: number;
+}
+
+export interface Status {
+  local(): StatusSnapshot;
+  request(peer: Peer, signal: AbortSignal): Promise<StatusSnapshot>;
+  isWarmingUp(): boolean;
+}
+
+/** Balances of the chain account, base units. */
+export interface Wallet {
+  tokenBalance(signal: AbortSignal): Promise<bigint>;
+  nativeBalance(signal: AbortSignal): Promise<bigint>;
+  /** 20 bytes; zero without a chequebook. */
+  chequebook(): Uint8Array;
+}

@@ -1,0 +1,357 @@
+/** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
+import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
+import { createListeners } from '../../../node/api/server.ts';
+import type { NodeServices, StatusSnapshot } from '../../../node/api/services.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createUploader } from '../../../node/files/upload.ts';
+import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
+import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
+import type { TopologySnapshot } from '../../../node/topology/topology.ts';
+import { createFakeStore } from './fake-store.ts';
+
+export const BATCH_ID = new Uint8Array(32).fill(0xba);
+export const BATCH = toHex(BATCH_ID);
+export const YOUNG_BATCH_ID = new Uint8Array(32).fill(0x70);
+export const EXPIRED_BATCH_ID = new Uint8Array(32).fill(0xee);
+export const OVERLAY = new Uint8Array(32).fill(0x11);
+export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+
+/** What a test turns to change the node under the API. */
+export interface Knobs {
+  state: 'starting' | 'ready' | 'failed';
+  mode: 'full' | 'light' | 'ultra-light';
+  syncState: 'running' | 'synced' | 'failed';
+  /** Chunks that only the network has. */
+  network: Map<string, Chunk>;
+  /** How the network fails for a chunk it does not have. */
+  networkError: ((address: Uint8Array) => Error) | undefined;
+  /** Stamps left until every bucket is full. */
+  stampsLeft: number;
+  pushed: { chunk: Chunk; batchId: string }[];
+  pushError: Error | undefined;
+  peers: Peer[];
+  blocklist: BlocklistEntry[];
+  connectError: Error | undefined;
+  connected: string[];
+  buyError: Error | undefined;
+  bought: unknown[];
+  /** Holds every purchase until it is called. */
+  buying: Promise<void>;
+  chainError: Error | undefined;
+  accounts: ReturnType<NodeServices['accounting']['balances']>;
+  timeSettlements: { peer: string; received: bigint; sent: bigint }[];
+  failing: Set<string>;
+  pingMs: number;
+  pingError: Error | undefined;
+  statusError: Error | undefined;
+  nowMs: number;
+}
+
+export function knobs(): Knobs {
+  return {
+    state: 'ready',
+    mode: 'full',
+    syncState: 'synced',
+    network: new Map(),
+    networkError: undefined,
+    stampsLeft: Number.POSITIVE_INFINITY,
+    pushed: [],
+    pushError: undefined,
+    peers: [],
+    blocklist: [],
+    connectError: undefined,
+    connected: [],
+    buyError: undefined,
+    bought: [],
+    buying: Promise.resolve(),
+    chainError: undefined,
+    accounts: [],
+    timeSettlements: [],
+    failing: new Set(),
+    pingMs: 5.0018,
+    pingError: undefined,
+    statusError: undefined,
+    nowMs: NOW_MS,
+  };
+}
+
+export interface Kit {
+  readonly api: ReturnType<typeof createListeners>;
+  readonly services: NodeServices;
+  readonly knobs: Knobs;
+  readonly dialect: ReturnType<typeof dialectOf>;
+}
+
+export function startKit(options: { dialect?: DialectName; corsAllowedOrigins?: string[] } = {}): Kit {
+  const turn = knobs();
+  const services = simulatedNode(turn);
+  const name = options.dialect ?? 'svc';
+  const api = createListeners(
+    { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [] },
+    services,
+  );
+  return { api, services, knobs: turn, dialect: dialectOf(name) };
+}
+
+export function simulatedNode(turn: Knobs): NodeServices {
+  const store = createFakeStore();
+  const postage = fakePostage(turn);
+  const pusher = {
+    async direct(chunk: Chunk, stamp: { batchId: Uint8Array }) {
+      if (turn.pushError !== undefined) throw turn.pushError;
+      turn.pushed.push({ chunk, batchId: toHex(stamp.batchId) });
+    },
+  };
+  let welcome = 'hello';
+  return {
+    node: {
+      version: '0.1.0',
+      get mode() {
+        return turn.mode;
+      },
+      chequebookEnabled: false,
+      swapEnabled: false,
+      ethereum: new Uint8Array(20).fill(0xab),
+      publicKey: new Uint8Array(33).fill(2),
+      pssPublicKey: new Uint8Array(33).fill(3),
+    },
+    readiness: { state: () => turn.state },
+    store,
+    postage,
+    uploader: createUploader({ postage, store, pusher }),
+    netstore: {
+      getter: ({ cache }) => ({
+        async get(address) {
+          const local = store.chunks.get(address);
+          if (local !== undefined) return local;
+          const remote = turn.network.get(toHex(address));
+          if (remote === undefined)
+            throw turn.networkError?.(address) ?? new ChunkNotFoundError(toHex(address));
+          if (cache) store.cache.put(remote);
+          return remote;
+        },
+      }),
+    },
+    host: {
+      overlay: OVERLAY,
+      underlays: () => ['/ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF'],
+      async connect(underlays) {
+        if (turn.connectError !== undefined) throw turn.connectError;
+        turn.connected.push(...underlays);
+        return peer(7);
+      },
+      async disconnect(overlayHex) {
+        const at = turn.peers.findIndex(({ id }) => id === overlayHex);
+        if (at === -1) throw new HostError('PEER_NOT_FOUND', 'no such peer');
+        turn.peers.splice(at, 1);
+      },
+      blocklisted() {
+        failIf(turn, 'blocklist');
+        return turn.blocklist;
+      },
+      peer: (overlayHex) => turn.peers.find(({ id }) => id === overlayHex),
+      peers: () => turn.peers,
+      welcomeMessage: () => welcome,
+      setWelcomeMessage(text) {
+        welcome = text;
+      },
+    },
+    topology: {
+      storageRadius: () => 3,
+      snapshot: () => topologySnapshot(),
+    },
+    accounting: {
+      balances() {
+        failIf(turn, 'balances');
+        return turn.accounts;
+      },
+      balance(overlayHex) {
+        failIf(turn, 'balance');
+        return turn.accounts.find(({ peer }) => peer === overlayHex);
+      },
+    },
+    timeSettlements: {
+      totals() {
+        failIf(turn, 'timesettlements');
+        return turn.timeSettlements;
+      },
+    },
+    pingpong: {
+      async ping() {
+        if (turn.pingError !== undefined) throw turn.pingError;
+        return turn.pingMs;
+      },
+    },
+    status: {
+      local() {
+        failIf(turn, 'status');
+        return STATUS;
+      },
+      async request() {
+        if (turn.statusError !== undefined) throw turn.statusError;
+        return STATUS;
+      },
+      isWarmingUp: () => false,
+    },
+    chain: {
+      async blockNumber() {
+        if (turn.chainError !== undefined) throw turn.chainError;
+        return 123;
+      },
+      chainId: async () => 31337n,
+    },
+    wallet: {
+      async tokenBalance() {
+        failIf(turn, 'token');
+        return 10n ** 18n;
+      },
+      async nativeBalance() {
+        failIf(turn, 'native');
+        return 2n * 10n ** 18n;
+      },
+      chequebook: () => new Uint8Array(20),
+    },
+    metrics: createMetrics({ prefix: 'svc' }),
+    clock: { ...systemClock(), now: () => turn.nowMs },
+    log: silentLogger(),
+  };
+}
+
+function failIf(turn: Knobs, what: string): void {
+  if (turn.failing.has(what)) throw new Error(`${what} is broken`);
+}
+
+export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound'): Peer {
+  const overlay = new Uint8Array(32).fill(fill);
+  return {
+    id: toHex(overlay),
+    overlay,
+    ethereum: new Uint8Array(20).fill(fill),
+    fullNode: true,
+    direction,
+    underlays: [],
+    welcomeMessage: '',
+    connectedAt: 0,
+    closed: new AbortController().signal,
+  };
+}
+
+const STATUS: StatusSnapshot = {
+  mode: 'full',
+  reserveSize: 100n,
+  reserveSizeWithinRadius: 60n,
+  pullsyncRate: 0.5,
+  storageRadius: 3,
+  connectedPeers: 4n,
+  neighborhoodSize: 2n,
+  batchCommitment: 4_194_304n,
+  isReachable: true,
+  lastSyncedBlock: 120n,
+  committedDepth: 3,
+};
+
+function topologySnapshot(): TopologySnapshot {
+  const empty = { population: 0, connected: 0, disconnectedPeers: [], connectedPeers: [] };
+  return {
+    baseAddr: toHex(OVERLAY),
+    population: 1,
+    connected: 1,
+    nnLowWatermark: 3,
+    depth: 3,
+    reachability: 'Public',
+    networkAvailability: 'Available',
+    bins: Array.from({ length: 32 }, () => empty),
+    lightNodes: empty,
+  };
+}
+
+function issuer(batchId: Uint8Array, blockNumber: number): Issuer {
+  return {
+    batchId,
+    label: 'label',
+    amount: 1000n,
+    depth: 20,
+    bucketDepth: 16,
+    blockNumber,
+    immutable: true,
+    utilization: 4,
+  };
+}
+
+function batch(id: Uint8Array, start: number): Batch {
+  return {
+    id,
+    value: 5000n,
+    start,
+    owner: new Uint8Array(20).fill(0xab),
+    bucketDepth: 16,
+    depth: 20,
+    immutable: true,
+  };
+}
+
+function fakePostage(turn: Knobs): Postage {
+  const live = [batch(BATCH_ID, 10), batch(YOUNG_BATCH_ID, 119)];
+  const issuers = [issuer(BATCH_ID, 10), issuer(YOUNG_BATCH_ID, 119), issuer(EXPIRED_BATCH_ID, 5)];
+  const same = (id: Uint8Array) => (other: { id?: Uint8Array; batchId?: Uint8Array }) =>
+    toHex((other.id ?? other.batchId) as Uint8Array) === toHex(id);
+  const batchOf = (id: Uint8Array) => live.find(same(id));
+  const postage: Postage = {
+    batches: {
+      get: batchOf,
+      all() {
+        failIf(turn, 'batches');
+        return live;
+      },
+      chainState: () => ({ block: 120, totalAmount: 77n, currentPrice: 24_000n }),
+      commitment() {
+        failIf(turn, 'commitment');
+        return 2n ** 21n;
+      },
+      radius: () => 1,
+    },
+    issuers(options) {
+      failIf(turn, 'issuers');
+      return issuers.filter(({ batchId }) => options?.all === true || batchOf(batchId) !== undefined);
+    },
+    issuer(batchId) {
+      failIf(turn, 'issuer');
+      return issuers.find(same(batchId));
+    },
+    usable: ({ batchId, blockNumber }) => batchOf(batchId) !== undefined && 120 - blockNumber >= 10,
+    buckets: (batchId) => (issuers.some(same(batchId)) ? new Uint32Array(65_536).fill(1, 0, 2) : undefined),
+    stamper(batchId) {
+      const own = issuers.find(same(batchId));
+      if (own === undefined) throw new PostageError('BATCH_NOT_FOUND', 'no issuer');
+      if (!postage.usable(own)) throw new PostageError('BATCH_NOT_USABLE', 'too young or expired');
+      return {
+        batchId,
+        stamp() {
+          if (turn.stampsLeft-- <= 0) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
+          return {
+            batchId,
+            index: new Uint8Array(8),
+            timestamp: new Uint8Array(8),
+            signature: new Uint8Array(65),
+          };
+        },
+      };
+    },
+    validate(_chunk, stamp) {
+      if (stamp.signature[0] !== 1) throw new PostageError('STAMP_INVALID', 'signature of another owner');
+    },
+    async buy(request) {
+      await turn.buying;
+      if (turn.buyError !== undefined) throw turn.buyError;
+      turn.bought.push(request);
+      return { batchId: new Uint8Array(32).fill(0xcc), txHash: `0x${'ab'.repeat(32)}` };
+    },
+    batchTtl: () => 3600,
+    syncState: () => turn.syncState,
+  };
+  return postage;
+}

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Ticker } from '../../../chain/ticker.ts';
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
+afterEach(() => void vi.useRealTimers());
+
+function setUp(mineBlock: () => Promise<void> = async () => {}) {
+  const blocks: number[] = [];
+  const errors: unknown[] = [];
+  const ticker = new Ticker({
+    mineBlock: async () => {
+      await mineBlock();
+      blocks.push(Date.now() % 100_000);
+    },
+    onError: (error) => errors.push(error),
+  });
+  return { ticker, blocks, errors };
+}
+
+test('blocks come just after the multiples of the block time', async () => {
+  const { ticker, blocks } = setUp();
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(blocks).toEqual([1_010, 2_010, 3_010]);
+});
+
+test('a block time of zero mines nothing until another one is set', async () => {
+  const { ticker, blocks } = setUp();
+  ticker.setBlockTime(0);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(blocks).toEqual([]);
+  ticker.setBlockTime(5_000);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(blocks).toEqual([15_010, 20_010]);
+});
+
+test('a paused chain gets no blocks and none are made up for afterwards', async () => {
+  const { ticker, blocks } = setUp();
+  ticker.setBlockTime(1_000);
+  ticker.pause();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(blocks).toEqual([]);
+  ticker.resume();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(blocks).toEqual([11_010]);
+});
+
+test('blocks that take longer than the block time leave some out', async () => {
+  const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 1_500));
+  const { ticker, blocks } = setUp(slow);
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(blocks).toEqual([2_510, 4_510]);
+});
+
+test('a block that fails is reported and the next one comes', async () => {
+  let calls = 0;
+  const { ticker, blocks, errors } = setUp(async () => {
+    calls += 1;
+    if (calls === 1) throw new Error('refused');
+  });
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(errors).toEqual([new Error('refused')]);
+  expect(blocks).toEqual([2_010]);
+});
+
+test('a change while a block is being mined leaves one clock running, not two', async () => {
+  const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
+  const { ticker, blocks } = setUp(slow);
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(650);
+  ticker.pause();
+  ticker.resume();
+  await vi.advanceTimersByTimeAsync(2_500);
+  expect(blocks).toEqual([1_110, 2_110, 3_110]);
+});
+
+test('after stop has resolved no block is mined', async () => {
+  const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
+  const { ticker, blocks } = setUp(slow);
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(650);
+  const stopped = ticker.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await stopped;
+  expect(blocks).toEqual([1_110]);
+});

@@ -5,7 +5,7 @@
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
   /** The open and every later `next()` rejects with `reason`. */
-  interrupt(reason: unknown): void;
+  readonly interrupt: (reason: unknown) => void;
 }
 
 export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {

@@ -1,0 +1,106 @@
+/** Pulls chosen amounts of bytes from a stream: what the readers of archive formats stand on. */
+
+const NOTHING = new Uint8Array(0);
+
+export class ByteReader {
+  readonly #source: AsyncIterator<Uint8Array>;
+  /** Pulled and not taken yet. */
+  #rest: Uint8Array = NOTHING;
+  #pulling = false;
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source[Symbol.asyncIterator]();
+  }
+
+  /** At least one byte and at most `limit`, whatever is here; undefined at the end. */
+  async some(limit: number): Promise<Uint8Array | undefined> {
+    while (this.#rest.length === 0) {
+      this.#pulling = true;
+      const next = await this.#source.next();
+      this.#pulling = false;
+      if (next.done === true) return undefined;
+      this.#rest = next.value;
+    }
+    const taken = this.#rest.subarray(0, limit);
+    this.#rest = this.#rest.subarray(taken.length);
+    return taken;
+  }
+
+  /** `length` bytes, or fewer when the stream ends before. */
+  async take(length: number): Promise<Uint8Array> {
+    const first = (await this.some(length)) ?? NOTHING;
+    if (first.length === length || first.length === 0) return first;
+    const taken = new Uint8Array(length);
+    let filled = 0;
+    for (let more: Uint8Array | undefined = first; more !== undefined && filled < length; ) {
+      taken.set(more, filled);
+      filled += more.length;
+      more = filled < length ? await this.some(length - filled) : undefined;
+    }
+    return taken.subarray(0, filled);
+  }
+
+  /** Everything up to the end, as it comes. */
+  async *all(): AsyncGenerator<Uint8Array, void, void> {
+    for (let part = await this.some(Number.POSITIVE_INFINITY); part !== undefined; ) {
+      yield part;
+      part = await this.some(Number.POSITIVE_INFINITY);
+    }
+  }
+
+  /**
+   * The next `length` bytes in pieces.
+   * @param cut the error of a stream that ends before
+   */
+  async *next(length: number, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
+    for (let left = length; left > 0; ) {
+      const piece = await this.some(left);
+      if (piece === undefined) throw cut();
+      left -= piece.length;
+      yield piece;
+    }
+  }
+
+  /**
+   * The bytes before `delimiter` in pieces; the delimiter is taken as well.
+   * @param cut the error of a stream that ends before the delimiter
+   */
+  async *until(delimiter: Uint8Array, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
+    let held: Uint8Array = NOTHING;
+    for (;;) {
+      const part = await this.some(Number.POSITIVE_INFINITY);
+      if (part === undefined) throw cut();
+      const bytes = Buffer.concat([held, part]);
+      const at = bytes.indexOf(delimiter);
+      if (at !== -1) {
+        this.unread(bytes.subarray(at + delimiter.length));
+        if (at > 0) yield bytes.subarray(0, at);
+        return;
+      }
+      // The last bytes may be the beginning of the delimiter.
+      const end = Math.max(0, bytes.length - delimiter.length + 1);
+      held = bytes.subarray(end);
+      if (end > 0) yield bytes.subarray(0, end);
+    }
+  }
+
+  /** Puts bytes in front of what comes next. */
+  unread(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest]);
+  }
+
+  /** Nothing more is wanted of the source. One that is being waited for is left to its owner, who can end the wait. */
+  async end(): Promise<void> {
+    if (!this.#pulling) await this.#source.return?.();
+  }
+}
+
+/** A view whose consumer may leave early without ending the pieces. */
+export function leaveOpen<T>(pieces: AsyncIterator<T>): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) };
+}
+
+/** Throws the pieces away. */
+export async function skip(pieces: AsyncIterator<unknown>): Promise<void> {
+  while ((await pieces.next()).done !== true);
+}

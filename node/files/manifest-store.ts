@@ -1,0 +1,41 @@
+/** Manifest nodes are stored as files: the splitter and the joiner as what a manifest reads from and writes to. */
+import type { ChunkGetter, ChunkPutter } from '../chunk/chunk.ts';
+import { NODE_SIZE_MAX } from '../manifest/codec.ts';
+import { ManifestError } from '../manifest/errors.ts';
+import { Manifest } from '../manifest/manifest.ts';
+import { openFile } from './joiner.ts';
+import { split } from './splitter.ts';
+
+interface Options {
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads the root node; the other nodes follow when a path leads to them.
+ * @throws ManifestError when the content is no manifest; ChunkNotFoundError when there is none; JoinError
+ */
+export function openManifest(
+  reference: Uint8Array,
+  getter: ChunkGetter,
+  options: Options = {},
+): Promise<Manifest> {
+  return Manifest.load(reference, async (node) => {
+    const file = await openFile(node, getter, options);
+    if (file.length > NODE_SIZE_MAX)
+      throw new ManifestError('NODE_MALFORMED', `node of ${file.length} bytes: malformed manifest contents`);
+    return Buffer.concat(await Array.fromAsync(file.read(0n, file.length, options)));
+  });
+}
+
+/** @returns reference of the manifest, 32 bytes @throws ManifestError `METADATA_TOO_LARGE`; what the putter throws */
+export function saveManifest(
+  manifest: Manifest,
+  putter: ChunkPutter,
+  options: Options = {},
+): Promise<Uint8Array> {
+  return manifest.save(async (bytes) => (await split(once(bytes), putter, options)).reference);
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
+}

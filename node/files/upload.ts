@@ -1,0 +1,132 @@
+/**
+ * One upload: every chunk gets its stamp in the order in which the chunks come, and then either waits in the local
+ * store until the upload is done (deferred) or is pushed at once (direct). Specification: HTTP API 5, upload order
+ * and direct uploads; node behaviour 2.2.
+ */
+import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
+import type { Stamp } from '../chunk/stamp.ts';
+import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
+import type { Pusher } from '../protocols/pushsync/pusher.ts';
+import type { LocalStore } from '../store/ports.ts';
+import { InFlight } from './in-flight.ts';
+import { Slots } from './slots.ts';
+
+/** Chunks of direct uploads being pushed, over all uploads of the node: the public network's limit. */
+const DIRECT_IN_FLIGHT = 128;
+
+/** `TAG_NOT_FOUND`: the upload names a tag that this node does not have. */
+export class UploadError extends Error {
+  readonly code = 'TAG_NOT_FOUND';
+  readonly tagUid: number;
+
+  constructor(tagUid: number) {
+    super(`tag ${tagUid} not found`);
+    this.name = 'UploadError';
+    this.tagUid = tagUid;
+  }
+}
+
+export interface BeginOptions {
+  readonly batchId: Uint8Array;
+  /** A ready stamp of that batch, for an upload of the one chunk that it was made for. */
+  readonly stamp?: Stamp;
+  /** 0 or absent: a tag of its own. Direct uploads have no tag and do not look at it. */
+  readonly tagUid?: number;
+  readonly deferred: boolean;
+  /** Ends direct pushes when it aborts. */
+  readonly signal: AbortSignal;
+}
+
+/** After a failed `put` or `done`, and when the content itself turns out unusable, `cleanup` is the only way on. */
+export interface Upload extends ChunkPutter {
+  /** Undefined for a direct upload. */
+  readonly tagUid: number | undefined;
+  /**
+   * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt.
+   * @param reference root of the content, 32 bytes, shown by the tag
+   */
+  done(reference?: Uint8Array): Promise<void>;
+  /** Takes back what is stored, ends what is being pushed. */
+  cleanup(): Promise<void>;
+}
+
+export interface Uploader {
+  /**
+   * Checks the tag, then the batch; both before any body is read.
+   * @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`
+   */
+  begin(options: BeginOptions): Promise<Upload>;
+}
+
+export interface UploaderDeps {
+  readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
+  readonly store: Pick<LocalStore, 'tags' | 'uploads'>;
+  readonly pusher: Pick<Pusher, 'direct'>;
+}
+
+export function createUploader({ postage, store, pusher }: UploaderDeps): Uploader {
+  const slots = new Slots(DIRECT_IN_FLIGHT);
+  return {
+    async begin({ batchId, stamp, tagUid = 0, deferred, signal }) {
+      if (deferred && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
+      const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
+      if (!deferred) return directUpload({ stamper, signal }, { pusher, slots });
+      const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
+      return deferredUpload(stamper, uid, store);
+    },
+  };
+}
+
+function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): Stamper {
+  if (postage.batches.get(stamp.batchId) === undefined)
+    throw new PostageError('BATCH_NOT_FOUND', 'the stamp belongs to no live batch');
+  return {
+    batchId: stamp.batchId,
+    stamp(chunk) {
+      postage.validate(chunk, stamp);
+      return stamp;
+    },
+  };
+}
+
+function deferredUpload(stamper: Stamper, tagUid: number, store: UploaderDeps['store']): Upload {
+  const session = store.uploads.openSession(tagUid);
+  return {
+    tagUid,
+    async put(chunk) {
+      await session.put(chunk, stamper.stamp(chunk));
+    },
+    done: (reference) => session.done(reference),
+    cleanup: () => session.cleanup(),
+  };
+}
+
+/** `put` resolves as soon as the chunk is being pushed; the first push that fails ends the others. */
+function directUpload(
+  options: { stamper: Stamper; signal: AbortSignal },
+  deps: { pusher: UploaderDeps['pusher']; slots: Slots },
+): Upload {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([options.signal, controller.signal]);
+  const pushes = new InFlight(DIRECT_IN_FLIGHT, (reason) => controller.abort(reason));
+  const push = async (chunk: Chunk, stamp: Stamp) => {
+    try {
+      await deps.pusher.direct(chunk, stamp, signal);
+    } finally {
+      deps.slots.release();
+    }
+  };
+  return {
+    tagUid: undefined,
+    async put(chunk) {
+      const stamp = options.stamper.stamp(chunk);
+      await deps.slots.acquire(signal);
+      pushes.add(push(chunk, stamp));
+    },
+    done: () => pushes.done(),
+    async cleanup() {
+      controller.abort(new DOMException('the upload is given up', 'AbortError'));
+      await pushes.idle();
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** The first three are bytes that are no manifest node, the others a change that the format has no place for. */
+export type ManifestErrorCode =
+  | 'NODE_TOO_SHORT'
+  | 'VERSION_UNKNOWN'
+  | 'NODE_MALFORMED'
+  | 'ENTRY_SIZE_INVALID'
+  | 'METADATA_TOO_LARGE'
+  | 'PATH_TOO_LONG';
+
+export class ManifestError extends Error {
+  readonly code: ManifestErrorCode;
+
+  constructor(code: ManifestErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ManifestError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * The trie that maps paths to references. Nodes are read when a path leads through them, and written again only
+ * where something changed below them. Flags depend on the order of insertion, so equal references need equal
+ * orders. Data formats 5.3 and 5.4. Paths are handled as byte strings: one character per UTF-8 byte.
+ */
+import {
+  decodeNode,
+  encodeNode,
+  FLAG_EDGE,
+  FLAG_SEPARATOR,
+  FLAG_VALUE,
+  KEY_SIZE,
+  PREFIX_SIZE_MAX,
+} from './codec.ts';
+import { ManifestError } from './errors.ts';
+import type { Metadata } from './metadata.ts';
+
+/** Every level of the trie takes at least one byte of the path, so this bounds the depth of a hostile one too. */
+const PATH_SIZE_MAX = 4096;
+
+/** Content of the node stored at a reference. */
+type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
+/** Stores a node as a file and returns its reference. */
+type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
+
+export interface Entry {
+  /** As wide as the manifest's references; empty or zeros for a path that carries metadata alone. */
+  readonly reference: Uint8Array;
+  readonly metadata: Metadata;
+}
+
+interface WalkedNode {
+  readonly path: string;
+  /** Where the node itself is stored, unless it has changed since. */
+  readonly storedAt: Uint8Array | undefined;
+  /** Of a node that ends an added path. */
+  readonly value: Entry | undefined;
+}
+
+interface TrieNode {
+  /** Flags, prefix and metadata are stored in the parent's fork. */
+  flags: number;
+  metadata: Metadata | undefined;
+  obfuscationKey: Uint8Array;
+  referenceSize: number;
+  entry: Uint8Array;
+  /** By first prefix byte; undefined until the node is read. */
+  forks: Map<number, Fork> | undefined;
+  /** Undefined once something changed here or below. */
+  storedAt: Uint8Array | undefined;
+}
+
+interface Fork {
+  readonly prefix: string;
+  readonly node: TrieNode;
+}
+
+interface LoadedNode extends TrieNode {
+  forks: Map<number, Fork>;
+}
+
+export class Manifest {
+  readonly #read: ReadNode;
+  readonly #root: TrieNode;
+
+  private constructor(root: TrieNode, read: ReadNode) {
+    this.#root = root;
+    this.#read = read;
+  }
+
+  /** A manifest without paths. */
+  static create(): Manifest {
+    return new Manifest(newNode({ obfuscationKey: new Uint8Array(KEY_SIZE), referenceSize: 0 }), () => {
+      throw new ManifestError('NODE_MALFORMED', 'a new manifest has no stored nodes');
+    });
+  }
+
+  /** Reads the root node. @throws ManifestError of the codec; what `read` throws */
+  static async load(reference: Uint8Array, read: ReadNode): Promise<Manifest> {
+    const manifest = new Manifest(unreadNode(reference), read);
+    await manifest.#load(manifest.#root);
+    return manifest;
+  }
+
+  /**
+   * Sets the entry of a path; metadata is replaced when it is not empty, else kept.
+   * @param entry 32 or 64 bytes, the same in the whole manifest, or empty
+   * @throws ManifestError `ENTRY_SIZE_INVALID`, `PATH_TOO_LONG`
+   */
+  async add(path: string, entry: Uint8Array, metadata: Metadata = {}): Promise<void> {
+    const bytes = byteString(path);
+    if (bytes.length > PATH_SIZE_MAX)
+      throw new ManifestError('PATH_TOO_LONG', `path of ${bytes.length} bytes`);
+    await this.#insert(this.#root, bytes, { reference: entry, metadata });
+  }
+
+  /** The empty path finds the root's entry whether one was added or not. */
+  async lookup(path: string): Promise<Entry | undefined> {
+    let node = await this.#load(this.#root);
+    for (let rest = byteString(path); rest !== ''; ) {
+      const fork = node.forks.get(rest.charCodeAt(0));
+      if (fork === undefined || !rest.startsWith(fork.prefix)) return undefined;
+      rest = rest.slice(fork.prefix.length);
+      if (rest === '' && (fork.node.flags & FLAG_VALUE) === 0) return undefined;
+      node = await this.#load(fork.node);
+    }
+    return entryOf(node);
+  }
+
+  /** Whether a stored path starts with this. */
+  async hasPrefix(prefix: string): Promise<boolean> {
+    let node = this.#root;
+    for (let rest = byteString(prefix); rest !== ''; ) {
+      const fork = (await this.#load(node)).forks.get(rest.charCodeAt(0));
+      if (fork === undefined || !rest.startsWith(fork.prefix)) return fork?.prefix.startsWith(rest) ?? false;
+      rest = rest.slice(fork.prefix.length);
+      node = fork.node;
+    }
+    return true;
+  }
+
+  /** Every node, the root first, depth first, forks ascending. @throws ManifestError `PATH_TOO_LONG` for a trie without end */
+  async *walk(): AsyncGenerator<WalkedNode, void, void> {
+    const open: Fork[] = [{ prefix: '', node: this.#root }];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const path = next.prefix;
+      if (path.length > PATH_SIZE_MAX) throw new ManifestError('PATH_TOO_LONG', 'the trie is too deep');
+      const node = await this.#load(next.node);
+      yield {
+        path: Buffer.from(path, 'latin1').toString(),
+        storedAt: node.storedAt,
+        value: (node.flags & FLAG_VALUE) === 0 ? undefined : entryOf(node),
+      };
+      for (const fork of ascending(node.forks).reverse())
+        open.push({ prefix: path + fork.prefix, node: fork.node });
+    }
+  }
+
+  /** Writes what changed, children first. @returns reference of the root node @throws ManifestError `METADATA_TOO_LARGE` */
+  save(write: WriteNode): Promise<Uint8Array> {
+    return store(this.#root, write);
+  }
+
+  async #load(node: TrieNode): Promise<LoadedNode> {
+    if (isLoaded(node)) return node;
+    const stored = decodeNode(await this.#read(node.storedAt as Uint8Array));
+    node.obfuscationKey = stored.obfuscationKey;
+    node.referenceSize = stored.referenceSize;
+    node.entry = stored.entry;
+    const forks = stored.forks.map(({ prefix, flags, metadata, reference }): [number, Fork] => [
+      prefix.charCodeAt(0),
+      { prefix, node: { ...unreadNode(reference), flags, metadata } },
+    ]);
+    return Object.assign(node, { forks: new Map(forks) });
+  }
+
+  async #insert(target: TrieNode, path: string, value: Entry): Promise<void> {
+    const node = isLoaded(target) ? target : await this.#load(target);
+    node.storedAt = undefined;
+    fitReferenceSize(node, value.reference);
+    if (path === '') {
+      node.entry = value.reference;
+      node.flags |= FLAG_VALUE;
+      if (Object.keys(value.metadata).length > 0) node.metadata = value.metadata;
+      return;
+    }
+    const first = path.charCodeAt(0);
+    const fork = forkFor(node, path, node.forks.get(first));
+    await this.#insert(fork.node, path.slice(fork.prefix.length), value);
+    node.forks.set(first, fork);
+    node.flags |= FLAG_EDGE;
+  }
+}
+
+/** Where the path goes on: a new child, the present one, or one put in between where the path leaves its prefix. */
+function forkFor(parent: LoadedNode, path: string, present: Fork | undefined): Fork {
+  if (present === undefined) {
+    const prefix = path.slice(0, PREFIX_SIZE_MAX);
+    const node = newNode(parent);
+    markSeparator(node, prefix);
+    return { prefix, node };
+  }
+  const prefix = commonPrefix(present.prefix, path);
+  const rest = present.prefix.slice(prefix.length);
+  const node = rest === '' ? present.node : between(parent, rest, present.node);
+  markSeparator(node, path);
+  return { prefix, node };
+}
+
+function between(parent: LoadedNode, rest: string, child: TrieNode): TrieNode {
+  markSeparator(child, rest);
+  const node = newNode(parent);
+  node.forks.set(rest.charCodeAt(0), { prefix: rest, node: child });
+  node.flags = FLAG_EDGE;
+  return node;
+}
+
+/** Only the first separator counts, and only when it is not at the very beginning. */
+function markSeparator(node: TrieNode, text: string): void {
+  if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
+  else node.flags &= ~FLAG_SEPARATOR;
+}
+
+function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
+  if (entry.length === 0) return;
+  if (node.referenceSize === 0) node.referenceSize = entry.length;
+  if (node.referenceSize !== entry.length)
+    throw new ManifestError(
+      'ENTRY_SIZE_INVALID',
+      `invalid entry size: ${entry.length}, expected: ${node.referenceSize}`,
+    );
+}
+
+async function store(node: TrieNode, write: WriteNode): Promise<Uint8Array> {
+  if (node.storedAt !== undefined) return node.storedAt;
+  const forks = [];
+  for (const { prefix, node: child } of ascending((node as LoadedNode).forks)) {
+    const reference = await store(child, write);
+    forks.push({ prefix, flags: child.flags, metadata: child.metadata, reference });
+  }
+  const referenceSize = node.referenceSize === 0 ? (forks[0]?.reference.length ?? 0) : node.referenceSize;
+  const { obfuscationKey, entry } = node;
+  node.storedAt = await write(encodeNode({ obfuscationKey, referenceSize, entry, forks }));
+  return node.storedAt;
+}
+
+function isLoaded(node: TrieNode): node is LoadedNode {
+  return node.forks !== undefined;
+}
+
+function entryOf(node: TrieNode): Entry {
+  const reference = node.entry.length === 0 ? new Uint8Array(node.referenceSize) : node.entry;
+  return { reference, metadata: node.metadata ?? {} };
+}
+
+function newNode(parent: Pick<TrieNode, 'obfuscationKey' | 'referenceSize'>): LoadedNode {
+  const { obfuscationKey, referenceSize } = parent;
+  return {
+    flags: 0,
+    metadata: undefined,
+    obfuscationKey,
+    referenceSize,
+    entry: new Uint8Array(0),
+    forks: new Map(),
+    storedAt: undefined,
+  };
+}
+
+function unreadNode(storedAt: Uint8Array): TrieNode {
+  return { ...newNode({ obfuscationKey: new Uint8Array(0), referenceSize: 0 }), forks: undefined, storedAt };
+}
+
+function ascending(forks: ReadonlyMap<number, Fork>): Fork[] {
+  return [...forks].sort(([a], [b]) => a - b).map(([, fork]) => fork);
+}
+
+function commonPrefix(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return a.slice(0, length);
+}
+
+function byteString(path: string): string {
+  return Buffer.from(path).toString('latin1');
+}

@@ -1,0 +1,56 @@
+/** What a path of a manifest is answered with: data formats 5.5, HTTP API completion 5.3. */
+import { posix } from 'node:path';
+import type { Entry, Manifest } from './manifest.ts';
+import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';
+
+export type Resolution =
+  /** Status 200 in any case, for the error document too. */
+  | { readonly outcome: 'serve'; readonly entry: Entry }
+  /** To the same path with a separator at its end, status 308. */
+  | { readonly outcome: 'redirect' }
+  /** `NO_INDEX`: the empty path, without a document for it. `NO_PATH`: nothing fits. `NO_CONTENT`: a path with metadata alone. */
+  | { readonly outcome: 'not-found'; readonly reason: 'NO_INDEX' | 'NO_PATH' | 'NO_CONTENT' };
+
+/** Where the documents of a website are named. */
+const ROOT_PATH = '/';
+
+/**
+ * @param path as in the URL behind the reference and its separator, decoded
+ * @throws ManifestError, and what reading a node throws
+ */
+export async function resolvePath(manifest: Manifest, path: string): Promise<Resolution> {
+  const wanted = collapseEnd(path);
+  const documents = (await manifest.lookup(ROOT_PATH))?.metadata ?? {};
+  const index = documents[INDEX_DOCUMENT];
+  if (wanted === '') return serve(await find(manifest, index), 'NO_INDEX');
+  const exact = await manifest.lookup(wanted);
+  if (exact !== undefined) return serve(exact, 'NO_PATH');
+  if (!wanted.startsWith('/') && (await manifest.hasPrefix(`${wanted}/`))) return { outcome: 'redirect' };
+  const below = index === undefined || wanted.endsWith(index) ? undefined : join(wanted, index);
+  const error = documents[ERROR_DOCUMENT];
+  const substitute =
+    (await find(manifest, below)) ?? (await find(manifest, error === wanted ? undefined : error));
+  return serve(substitute, 'NO_PATH');
+}
+
+function serve(entry: Entry | undefined, missing: 'NO_INDEX' | 'NO_PATH'): Resolution {
+  if (entry === undefined) return { outcome: 'not-found', reason: missing };
+  const hasContent = entry.reference.some((byte) => byte !== 0);
+  return hasContent ? { outcome: 'serve', entry } : { outcome: 'not-found', reason: 'NO_CONTENT' };
+}
+
+async function find(manifest: Manifest, path: string | undefined): Promise<Entry | undefined> {
+  return path === undefined || path === '' ? undefined : manifest.lookup(path);
+}
+
+function join(directory: string, name: string): string {
+  const joined = posix.join(directory, name);
+  return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined;
+}
+
+/** Several separators at the end are one. */
+function collapseEnd(path: string): string {
+  let end = path.length;
+  while (path.endsWith('//', end)) end -= 1;
+  return path.slice(0, end);
+}

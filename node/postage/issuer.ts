@@ -1,0 +1,183 @@
+/**
+ * One own batch, from which stamps are issued: how many slots of each bucket are used, and which chunk has which.
+ * Counters live in memory; each stamp queues one write of its slot and the counter. Writes commit in the order in which
+ * they were queued, and the chunk's own write comes later, so a slot is never issued twice, whenever the process dies.
+ * `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
+ */
+import type { Chunk } from '../chunk/chunk.ts';
+import { bucketOf, type Stamp, stampDigest, stampIndex } from '../chunk/stamp.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import { type Issuer, PostageError, type Stamper } from './ports.ts';
+import { slotsPerBucket } from './rules.ts';
+
+const INDEX_SIZE = 8;
+const TIMESTAMP_SIZE = 8;
+/** Hex digits of a bucket number in a key. */
+const BUCKET_DIGITS = 8;
+/** Records removed per transaction when a batch has expired: other writers get their turn in between. */
+const DROP_PAGE = 1000;
+
+/** What is written about an own batch beside its counters. */
+export interface IssuerRecord {
+  readonly batchId: Uint8Array;
+  readonly label: string;
+  readonly amount: bigint;
+  readonly depth: number;
+  readonly bucketDepth: number;
+  readonly blockNumber: number;
+  readonly immutable: boolean;
+}
+
+export interface IssuerDeps {
+  readonly state: KeyValueStore;
+  readonly signer: Pick<Signer, 'sign'>;
+  readonly clock: Pick<Clock, 'nowNs'>;
+  readonly log: Logger;
+}
+
+export class BatchIssuer implements Issuer, Stamper {
+  readonly #deps: IssuerDeps;
+  #record: IssuerRecord;
+  readonly #keys: { readonly item: string; readonly count: string; readonly utilization: string };
+  /** Slots handed out per bucket; read from the store when the first stamp is asked for. */
+  #counts: Uint32Array | undefined;
+  #utilization: number;
+  /** Slots whose write is not committed yet; bounded by the writes that uploads keep open. */
+  readonly #uncommitted = new Map<string, Uint8Array>();
+  #failure: unknown;
+
+  constructor(record: IssuerRecord, deps: IssuerDeps) {
+    this.#deps = deps;
+    this.#record = record;
+    const id = toHex(record.batchId);
+    this.#keys = { item: `item/${id}/`, count: `count/${id}/`, utilization: `utilization/${id}` };
+    this.#utilization = readUint32(deps.state.get(this.#keys.utilization));
+  }
+
+  get batchId(): Uint8Array {
+    return this.#record.batchId;
+  }
+  get label(): string {
+    return this.#record.label;
+  }
+  get amount(): bigint {
+    return this.#record.amount;
+  }
+  get depth(): number {
+    return this.#record.depth;
+  }
+  get bucketDepth(): number {
+    return this.#record.bucketDepth;
+  }
+  get blockNumber(): number {
+    return this.#record.blockNumber;
+  }
+  get immutable(): boolean {
+    return this.#record.immutable;
+  }
+  get utilization(): number {
+    return this.#utilization;
+  }
+
+  /** After a top-up, a dilution, or when the purchase gives its label. The caller writes the record. */
+  update(record: IssuerRecord): void {
+    this.#record = record;
+  }
+
+  /** A copy, 2^bucketDepth entries. */
+  buckets(): Uint32Array {
+    return this.#loadedCounts().slice();
+  }
+
+  stamp(chunk: Chunk): Stamp {
+    if (this.#failure !== undefined) throw this.#failure;
+    const { batchId } = this.#record;
+    const item = this.#keys.item + toHex(chunk.identity);
+    const bucket = bucketOf(chunk.address, this.#record.bucketDepth);
+    const changes: KeyValueChange[] = [];
+    const index = this.#usedSlot(item, bucket) ?? this.#takeSlot(bucket, changes);
+    const slot = new Uint8Array(INDEX_SIZE + TIMESTAMP_SIZE);
+    slot.set(index);
+    new DataView(slot.buffer).setBigUint64(INDEX_SIZE, this.#deps.clock.nowNs());
+    const timestamp = slot.subarray(INDEX_SIZE);
+    changes.push({ put: item, value: slot });
+    this.#write(item, index, changes);
+    const signature = this.#deps.signer.sign(stampDigest(chunk.address, batchId, index, timestamp));
+    return { batchId, index, timestamp, signature };
+  }
+
+  /** Forgets which chunk has which slot, page by page; counters stay readable. For a batch that has expired. */
+  async dropItems(): Promise<void> {
+    for (;;) {
+      const page: KeyValueChange[] = [];
+      for (const [key] of this.#deps.state.entries(this.#keys.item)) {
+        if (page.push({ remove: key }) === DROP_PAGE) break;
+      }
+      if (page.length === 0) return;
+      await this.#deps.state.batch(page);
+    }
+  }
+
+  /** The slot that this chunk has already. Nobody has one in a bucket that was never counted: that spares the look-up. */
+  #usedSlot(item: string, bucket: number): Uint8Array | undefined {
+    if (this.#loadedCounts()[bucket] === 0) return undefined;
+    return this.#uncommitted.get(item) ?? this.#deps.state.get(item)?.slice(0, INDEX_SIZE);
+  }
+
+  #takeSlot(bucket: number, changes: KeyValueChange[]): Uint8Array {
+    const counts = this.#loadedCounts();
+    let position = counts[bucket] ?? 0;
+    if (position >= slotsPerBucket(this.#record)) {
+      if (this.#record.immutable) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
+      position = 0;
+    }
+    const count = position + 1;
+    counts[bucket] = count;
+    changes.push({ put: this.#countKey(bucket), value: uint32(count) });
+    if (count > this.#utilization) {
+      this.#utilization = count;
+      changes.push({ put: this.#keys.utilization, value: uint32(count) });
+    }
+    return stampIndex(bucket, position);
+  }
+
+  #write(item: string, index: Uint8Array, changes: readonly KeyValueChange[]): void {
+    this.#uncommitted.set(item, index);
+    this.#deps.state.batch(changes).then(
+      () => this.#uncommitted.delete(item),
+      (error: unknown) => {
+        // The disk and memory may now disagree about the counters: no further stamp from this batch.
+        this.#failure = error;
+        this.#deps.log.error({ batch: toHex(this.batchId), err: error }, 'stamp could not be written');
+      },
+    );
+  }
+
+  #loadedCounts(): Uint32Array {
+    if (this.#counts !== undefined) return this.#counts;
+    const counts = new Uint32Array(2 ** this.#record.bucketDepth);
+    for (const [key, count] of this.#deps.state.entries(this.#keys.count)) {
+      counts[Number.parseInt(key.slice(-BUCKET_DIGITS), 16)] = readUint32(count);
+    }
+    this.#counts = counts;
+    return counts;
+  }
+
+  #countKey(bucket: number): string {
+    return this.#keys.count + bucket.toString(16).padStart(BUCKET_DIGITS, '0');
+  }
+}
+
+function uint32(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value);
+  return bytes;
+}
+
+function readUint32(bytes: Uint8Array | undefined): number {
+  return bytes === undefined ? 0 : new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+}

@@ -1,0 +1,162 @@
+/**
+ * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page by page,
+ * hands each page over. Ends only with a fatal error or when it is stopped. `node-behaviour.md` 3.1, `contracts.md` 11.3.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import {
+  decodePostageEvent,
+  POSTAGE_TOPICS,
+  type PostageEvent,
+  postagePaused,
+} from '../onchain/contracts.ts';
+import { type Chain, ChainError } from '../onchain/ports.ts';
+import { PostageSyncError } from './errors.ts';
+
+/** Blocks per request for logs: what public endpoints answer without complaint. */
+export const PAGE_BLOCKS = 5000;
+/** Without a new block for this long the node must not go on: it would accept stamps of batches that have expired. */
+const STALL_MS = 10 * 60_000;
+/** A head below what was read before may be a lagging endpoint: it is asked this often before the start is refused. */
+const RESET_PROBES = 3;
+
+export interface ListenerOptions {
+  /** `0x` and 40 lower-case hex. */
+  readonly contract: string;
+  readonly startBlock: number;
+  /** Newest blocks that are not read yet, against reorganisations. */
+  readonly tailBlocks: number;
+  /** The upper end of a page is rounded down to a multiple of this. */
+  readonly batchFactor: number;
+  readonly pollIntervalMs: number;
+}
+
+export type FollowedEvent = Exclude<PostageEvent, { readonly kind: 'Paused' }>;
+
+export interface PlacedEvent {
+  readonly block: number;
+  readonly event: FollowedEvent;
+}
+
+export interface ListenerDeps {
+  readonly chain: Pick<Chain, 'blockNumber' | 'logs' | 'call'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Last block that is applied. */
+  readonly lastBlock: () => number;
+  /** Applies the events up to and including block `to`, durably. An error is fatal. */
+  readonly apply: (events: readonly PlacedEvent[], to: number) => Promise<void>;
+  /** Everything that is old enough has been applied. */
+  readonly caughtUp: () => void;
+  /** A request to the chain ended. */
+  readonly counted: (outcome: 'answered' | 'failed') => void;
+}
+
+/** @returns never: rejects with the fatal error, or with the signal's reason */
+export async function followPostage(
+  options: ListenerOptions,
+  deps: ListenerDeps,
+  signal: AbortSignal,
+): Promise<never> {
+  const { chain, clock } = deps;
+  let progressAt = clock.monotonic();
+  let checked = false;
+  for (;;) {
+    if (clock.monotonic() - progressAt >= STALL_MS)
+      throw new PostageSyncError('SYNC_STALLED', 'postage syncing stalled');
+    const page = await attempt(deps, async () => {
+      if (!checked) await checkStart(options, deps, signal);
+      checked = true;
+      const head = await chain.blockNumber(signal);
+      const range = nextPage(options, deps.lastBlock(), head);
+      return { range, events: range.kind === 'page' ? await readEvents(options, deps, range, signal) : [] };
+    });
+    if (page?.range.kind === 'page') {
+      await deps.apply(page.events, page.range.to);
+      progressAt = clock.monotonic();
+      if (page.range.full) continue;
+    }
+    if (page !== undefined && page.range.kind !== 'wait') deps.caughtUp();
+    await clock.sleep(options.pollIntervalMs, signal);
+  }
+}
+
+export type NextPage =
+  /** `full`: more is waiting behind it. */
+  | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
+  /** Everything old enough has been read before. */
+  | { readonly kind: 'nothing-new' }
+  /** The chain is too short, or shorter than what was read before. */
+  | { readonly kind: 'wait' };
+
+/** Which blocks are read next. Pure. */
+export function nextPage(
+  { startBlock, tailBlocks, batchFactor }: Pick<ListenerOptions, 'startBlock' | 'tailBlocks' | 'batchFactor'>,
+  lastBlock: number,
+  head: number,
+): NextPage {
+  const from = Math.max(startBlock, lastBlock) + 1;
+  const latest = head - tailBlocks;
+  const to = latest - (latest % batchFactor);
+  if (head < tailBlocks || to < from) {
+    return { kind: lastBlock > startBlock && head >= lastBlock ? 'nothing-new' : 'wait' };
+  }
+  const full = to - from >= PAGE_BLOCKS;
+  return { kind: 'page', from, to: full ? from + PAGE_BLOCKS - 1 : to, full };
+}
+
+/** A request that failed is made again after the pause; only the stall rule ends that. */
+async function attempt<T>({ log, counted }: ListenerDeps, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    const result = await work();
+    counted('answered');
+    return result;
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    counted('failed');
+    log.warn({ err: error }, 'postage events could not be read');
+    return undefined;
+  }
+}
+
+/** @throws PostageSyncError CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */
+async function checkStart(
+  { contract, pollIntervalMs }: ListenerOptions,
+  { chain, clock, lastBlock }: ListenerDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (await postagePaused(chain, contract, signal)) throw paused();
+  for (let probe = 1; ; probe++) {
+    const head = await chain.blockNumber(signal);
+    if (head >= lastBlock()) return;
+    if (probe === RESET_PROBES) {
+      throw new PostageSyncError(
+        'CHAIN_RESET',
+        `postage events are stored up to block ${lastBlock()}, but the chain ends at block ${head}: start with an empty data directory`,
+      );
+    }
+    await clock.sleep(pollIntervalMs, signal);
+  }
+}
+
+/** In the order of the chain. Logs of other kinds are left alone. @throws PostageSyncError CONTRACT_PAUSED */
+async function readEvents(
+  { contract }: ListenerOptions,
+  { chain }: ListenerDeps,
+  { from, to }: { readonly from: number; readonly to: number },
+  signal: AbortSignal,
+): Promise<PlacedEvent[]> {
+  const filter = { address: contract, topics: [POSTAGE_TOPICS], fromBlock: from, toBlock: to };
+  const events: PlacedEvent[] = [];
+  for (const entry of await chain.logs(filter, signal)) {
+    const event = decodePostageEvent(entry);
+    if (event === undefined) continue;
+    if (event.kind === 'Paused') throw paused();
+    events.push({ block: entry.blockNumber, event });
+  }
+  return events;
+}
+
+function paused(): PostageSyncError {
+  return new PostageSyncError('CONTRACT_PAUSED', 'postage contract is paused');
+}

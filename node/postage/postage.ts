@@ -1,0 +1,289 @@
+/**
+ * The postage service of a node: follows the contract, knows the network's batches, issues stamps from the node's own,
+ * checks those of others, buys. All its records lie in one subsystem of the store, so that a page of events, with the
+ * chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
+ */
+import type { Chunk } from '../chunk/chunk.ts';
+import type { Stamp } from '../chunk/stamp.ts';
+import { equalBytes, toHex } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Chain, Transactions } from '../onchain/ports.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import { BatchMirror } from './batch-store.ts';
+import type { BatchIssuer } from './issuer.ts';
+import { Issuers, RECOVERED } from './issuers.ts';
+import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
+import { POSTAGE_METRICS } from './metrics.ts';
+import {
+  type Batch,
+  type BatchStore,
+  type Issuer,
+  type Postage,
+  PostageError,
+  type PurchaseRequest,
+  type Stamper,
+} from './ports.ts';
+import { createPurchases, type Purchased } from './purchase.ts';
+import { BUCKET_DEPTH, BUCKET_DEPTH_MAX, batchSize, secondsLeft } from './rules.ts';
+import { validateStamp } from './validation.ts';
+
+const SUBSYSTEM = 'postage';
+
+export interface PostageOptions {
+  /** PostageStamp and the token, `0x` and 40 lower-case hex. */
+  readonly contract: string;
+  readonly token: string;
+  /** Events are read from the block after it. */
+  readonly startBlock: number;
+  /** Age from which an own batch may stamp, blocks. */
+  readonly usableBlocks: number;
+  readonly tailBlocks: number;
+  readonly batchFactor: number;
+  readonly pollIntervalMs: number;
+  /** Configured, not measured; lifetimes are computed with it. */
+  readonly blockTimeMs: number;
+  /** Chunks. */
+  readonly reserveCapacity: number;
+}
+
+export interface PostageDeps {
+  readonly chain: Chain;
+  readonly transactions: Transactions;
+  readonly state: (subsystem: string) => KeyValueStore;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The mirror of the contract can not go on: the node has to stop. Called once at most. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export interface PostageService extends Postage {
+  /**
+   * Follows the contract from here on. Resolves when everything that is old enough has been applied for the first
+   * time; rejects with what `onFatal` is told, or when stopped before.
+   */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createPostage(options: PostageOptions, deps: PostageDeps): PostageService {
+  return new ContractPostage(options, deps);
+}
+
+class ContractPostage implements PostageService {
+  readonly #options: PostageOptions;
+  readonly #deps: PostageDeps;
+  readonly #state: KeyValueStore;
+  readonly #mirror: BatchMirror;
+  readonly #issuers: Issuers;
+  readonly #buy: (request: PurchaseRequest, signal: AbortSignal) => Promise<Purchased>;
+  readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
+  readonly #stopping = new AbortController();
+  readonly #caughtUp = Promise.withResolvers<void>();
+  #syncState: 'running' | 'synced' | 'failed' = 'running';
+  #following: Promise<void> = Promise.resolve();
+
+  constructor(options: PostageOptions, deps: PostageDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#state = deps.state(SUBSYSTEM);
+    this.#mirror = new BatchMirror(options, this.#state);
+    this.#issuers = new Issuers({ ...deps, state: this.#state });
+    this.#buy = createPurchases(options, deps);
+    this.#metrics = deps.metrics.register(POSTAGE_METRICS);
+    this.#setGauges();
+  }
+
+  get batches(): BatchStore {
+    return this.#mirror;
+  }
+
+  issuers(options?: { all: boolean }): Issuer[] {
+    return this.#issuers.all().filter((issuer) => options?.all === true || !this.#expired(issuer));
+  }
+
+  issuer(batchId: Uint8Array): Issuer | undefined {
+    return this.#issuers.get(batchId);
+  }
+
+  usable(issuer: Issuer): boolean {
+    const age = this.#mirror.chainState().block - issuer.blockNumber;
+    return age >= this.#options.usableBlocks && this.#mirror.get(issuer.batchId) !== undefined;
+  }
+
+  buckets(batchId: Uint8Array): Uint32Array | undefined {
+    return this.#issuers.get(batchId)?.buckets();
+  }
+
+  stamper(batchId: Uint8Array): Stamper {
+    const issuer = this.#issuers.get(batchId);
+    if (issuer === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
+    if (!this.usable(issuer)) {
+      throw new PostageError('BATCH_NOT_USABLE', 'batch not usable yet or does not exist');
+    }
+    return issuer;
+  }
+
+  validate(chunk: Chunk, stamp: Stamp): void {
+    const batch = this.#mirror.get(stamp.batchId);
+    if (batch === undefined) {
+      throw new PostageError('BATCH_NOT_FOUND', `batchstore get: batch ${toHex(stamp.batchId)} not found`);
+    }
+    validateStamp(chunk.address, stamp, batch);
+  }
+
+  async buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }> {
+    const { batchId, txHash, blockNumber } = await this.#buy(request, signal);
+    const { label, amount, depth, immutable } = request;
+    const record = { batchId, label, amount, depth, bucketDepth: BUCKET_DEPTH, blockNumber, immutable };
+    await this.#state.batch(this.#issuers.add(record));
+    return { batchId, txHash };
+  }
+
+  batchTtl(batch: Batch): number {
+    const known = this.#mirror.get(batch.id);
+    return known === undefined
+      ? -1
+      : secondsLeft(known, this.#mirror.chainState(), this.#options.blockTimeMs);
+  }
+
+  syncState(): 'running' | 'synced' | 'failed' {
+    return this.#syncState;
+  }
+
+  start(): Promise<void> {
+    this.#following = this.#follow();
+    return this.#caughtUp.promise;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('postage service is stopping'));
+    await this.#following;
+  }
+
+  async #follow(): Promise<void> {
+    const { chain, clock, log, onFatal } = this.#deps;
+    const { signal } = this.#stopping;
+    try {
+      for (const issuer of this.#issuers.all()) if (this.#expired(issuer)) await issuer.dropItems();
+      await followPostage(
+        this.#options,
+        {
+          chain,
+          clock,
+          log,
+          lastBlock: () => this.#mirror.chainState().block,
+          apply: (events, to) => this.#apply(events, to),
+          caughtUp: () => this.#setSynced(),
+          counted: (outcome) => this.#count(outcome),
+        },
+        signal,
+      );
+    } catch (error) {
+      this.#caughtUp.reject(error);
+      if (signal.aborted) return;
+      this.#syncState = 'failed';
+      log.error({ err: error }, 'postage events can not be followed any more');
+      onFatal(error);
+    }
+  }
+
+  /** One page: all its effects become one transaction. */
+  async #apply(events: readonly PlacedEvent[], to: number): Promise<void> {
+    try {
+      const ownChanges = events.flatMap((placed) => this.#applyEvent(placed));
+      this.#mirror.advance(to);
+      const { changes, expired } = this.#mirror.takeChanges();
+      await this.#state.batch([...changes, ...latest(ownChanges)]);
+      await this.#dropExpired(expired);
+    } catch (error) {
+      this.#metrics.eventErrors.inc();
+      throw error;
+    }
+    this.#metrics.pages.inc();
+    this.#setGauges();
+  }
+
+  /** @returns changes of own batches */
+  #applyEvent({ block, event }: PlacedEvent): KeyValueChange[] {
+    this.#mirror.advance(block);
+    this.#metrics.events.inc();
+    switch (event.kind) {
+      case 'BatchCreated':
+        this.#metrics.createdEvents.inc();
+        return this.#created(event, block);
+      case 'BatchTopUp': {
+        this.#metrics.topUpEvents.inc();
+        this.#mirror.topUp(event.id, event.normalisedBalance);
+        const depth = this.#mirror.get(event.id)?.depth;
+        return depth === undefined ? [] : this.#issuers.topUp(event.id, event.topUpAmount / batchSize(depth));
+      }
+      case 'BatchDepthIncrease':
+        this.#metrics.depthEvents.inc();
+        this.#mirror.increaseDepth(event.id, event.depth, event.normalisedBalance);
+        return this.#issuers.increaseDepth(event.id, event.depth);
+      case 'PriceUpdate':
+        this.#metrics.priceEvents.inc();
+        this.#mirror.setPrice(event.price);
+    }
+    return [];
+  }
+
+  #created(event: Extract<FollowedEvent, { kind: 'BatchCreated' }>, block: number): KeyValueChange[] {
+    const { id, owner, depth, bucketDepth, immutable, normalisedBalance, totalAmount } = event;
+    const batch = { id, value: normalisedBalance, start: block, owner, bucketDepth, depth, immutable };
+    if (!this.#mirror.create(batch)) {
+      this.#deps.log.debug({ batch: toHex(id) }, 'low balance batch');
+      return [];
+    }
+    if (!equalBytes(owner, this.#deps.signer.address) || bucketDepth > BUCKET_DEPTH_MAX) return [];
+    const amount = totalAmount / batchSize(depth);
+    return this.#issuers.add({
+      batchId: id,
+      label: RECOVERED,
+      amount,
+      depth,
+      bucketDepth,
+      blockNumber: block,
+      immutable,
+    });
+  }
+
+  async #dropExpired(expired: readonly string[]): Promise<void> {
+    for (const issuer of this.#issuers.all()) {
+      if (expired.includes(toHex(issuer.batchId))) await issuer.dropItems();
+    }
+  }
+
+  /** Gone from the contract; a batch whose creation has not been read yet is not. */
+  #expired(issuer: BatchIssuer): boolean {
+    const seen = this.#mirror.chainState().block >= issuer.blockNumber;
+    return seen && this.#mirror.get(issuer.batchId) === undefined;
+  }
+
+  #setSynced(): void {
+    this.#syncState = 'synced';
+    this.#caughtUp.resolve();
+  }
+
+  #count(outcome: 'answered' | 'failed'): void {
+    this.#metrics.backendCalls.inc();
+    if (outcome === 'failed') this.#metrics.backendErrors.inc();
+  }
+
+  #setGauges(): void {
+    this.#metrics.commitment.set(Number(this.#mirror.commitment()));
+    this.#metrics.radius.set(this.#mirror.radius());
+  }
+}
+
+/** An own batch may change several times in a page: its last record counts. */
+function latest(changes: readonly KeyValueChange[]): KeyValueChange[] {
+  return [
+    ...new Map(changes.map((change) => ['put' in change ? change.put : change.remove, change])).values(),
+  ];
+}

@@ -27,10 +27,13 @@ type ValueOf<K> = K extends ScalarKind
   : K extends 'map'
     ? Map<string, string>
     : K extends readonly ['repeated', infer E]
-      ? ValueOf<E>[]
+      ? ElementOf<E>[]
       : K extends MessageTable
         ? MessageOf<K> | undefined
         : never;
+
+/** Unlike a field, an element of a list is always there. */
+type ElementOf<E> = E extends MessageTable ? MessageOf<E> : ValueOf<E>;
 
 /** A decoded message: every scalar present (zero value when absent on the wire), embedded messages may be undefined. */
 export type MessageOf<T extends MessageTable> = { -readonly [F in keyof T]: ValueOf<T[F][1]> };

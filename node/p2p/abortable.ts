@@ -1,0 +1,30 @@
+import type { Clock, Deadline } from '../env/clock.ts';
+
+/** Settles as `promise` does, or rejects with the signal's reason when that aborts first. Leaves no listener behind. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    const settled = () => signal.removeEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    promise.finally(settled).then(resolve, reject);
+  });
+}
+
+/**
+ * A deadline whose timer starts when its signal is first asked for. Most streams have everything they need in the
+ * first packet and then never start one.
+ */
+export function lazyDeadline(clock: Clock, ms: number): Deadline {
+  let started: Deadline | undefined;
+  return {
+    get signal() {
+      started ??= clock.deadline(ms);
+      return started.signal;
+    },
+    [Symbol.dispose]() {
+      started?.[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Clock } from '../env/clock.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { decodeMessage, encodeMessage } from './codec.ts';
+import type { BlocklistEntry } from './host.ts';
+
+const PREFIX = 'blocklist-';
+
+const Entry = {
+  since: [1, 'uint64'],
+  durationMs: [2, 'uint64'],
+  reason: [3, 'string'],
+  fullNode: [4, 'bool'],
+} as const;
+
+/** Refused overlays, kept over restarts and measured by the wall clock. Expired entries vanish when they are looked at. */
+export class Blocklist {
+  readonly #state: KeyValueStore;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, BlocklistEntry>();
+
+  constructor(deps: { state: KeyValueStore; clock: Clock }) {
+    this.#state = deps.state;
+    this.#clock = deps.clock;
+    for (const [key, value] of deps.state.entries(PREFIX)) {
+      const overlay = key.slice(PREFIX.length);
+      const { since, durationMs, reason, fullNode } = decodeMessage(Entry, value);
+      const entry = { overlay, fullNode, reason, durationMs: Number(durationMs), since: Number(since) };
+      this.#entries.set(overlay, entry);
+    }
+  }
+
+  /** A second entry keeps the longer duration and starts anew. */
+  async add(entry: Omit<BlocklistEntry, 'since'>): Promise<void> {
+    const known = this.#valid(entry.overlay);
+    const durationMs = known === undefined ? entry.durationMs : longer(known.durationMs, entry.durationMs);
+    const stored = { ...entry, durationMs, since: this.#clock.now() };
+    this.#entries.set(entry.overlay, stored);
+    const { since, reason, fullNode } = stored;
+    const value = {
+      since: BigInt(Math.floor(since)),
+      durationMs: BigInt(Math.ceil(durationMs)),
+      reason,
+      fullNode,
+    };
+    await this.#state.put(PREFIX + entry.overlay, encodeMessage(Entry, value));
+  }
+
+  has(overlay: string): boolean {
+    return this.#valid(overlay) !== undefined;
+  }
+
+  list(): BlocklistEntry[] {
+    return [...this.#entries.keys()].flatMap((overlay) => this.#valid(overlay) ?? []);
+  }
+
+  #valid(overlay: string): BlocklistEntry | undefined {
+    const entry = this.#entries.get(overlay);
+    if (entry === undefined) return undefined;
+    if (entry.durationMs === 0 || this.#clock.now() < entry.since + entry.durationMs) return entry;
+    // It stays on disk until the overlay is refused again or the node restarts and looks at it; it has no effect there.
+    this.#entries.delete(overlay);
+    return undefined;
+  }
+}
+
+/** Zero means for ever. */
+function longer(a: number, b: number): number {
+  return a === 0 || b === 0 ? 0 : Math.max(a, b);
+}

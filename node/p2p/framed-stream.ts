@@ -1,0 +1,102 @@
+import type { Clock } from '../env/clock.ts';
+import { abortable } from './abortable.ts';
+import { decodeMessage, decodeOwned, encodeFrame } from './codec.ts';
+import { FrameReader } from './framing.ts';
+import { type Headers, type MessageStream, type Peer, StreamError } from './host.ts';
+import type { MessageOf, MessageTable } from './message.ts';
+import type { RawStream } from './transport.ts';
+
+/** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
+const FULL_CLOSE_MS = 30_000;
+
+/** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
+export class FramedStream {
+  readonly #raw: RawStream;
+  readonly #clock: Clock;
+  /** Bounds reads that bring no signal of their own. */
+  readonly #signal: AbortSignal | undefined;
+  readonly #frames = new FrameReader();
+  /** A read that an aborted caller left behind; its bytes belong to the next one. */
+  #pending: Promise<Uint8Array | undefined> | undefined;
+
+  constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined }) {
+    this.#raw = raw;
+    this.#clock = deps.clock;
+    this.#signal = deps.signal;
+  }
+
+  async read<T extends MessageTable>(table: T, signal = this.#signal): Promise<MessageOf<T>> {
+    for (;;) {
+      const frame = this.#frames.next();
+      if (frame !== undefined) {
+        return frame.owned ? decodeOwned(table, frame.bytes) : decodeMessage(table, frame.bytes);
+      }
+      const bytes = await this.#arrival(signal);
+      if (bytes === undefined) throw new StreamError('STREAM_ENDED', 'the other side closed the stream');
+      this.#frames.push(bytes);
+    }
+  }
+
+  async write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
+    this.#raw.write(encodeFrame(table, message));
+    await this.#raw.drained();
+  }
+
+  async close(): Promise<void> {
+    using deadline = this.#clock.deadline(FULL_CLOSE_MS);
+    try {
+      this.#raw.closeWrite();
+      const early = this.#frames.buffered > 0;
+      if (early || (await this.#arrival(deadline.signal)) !== undefined) {
+        throw new StreamError('STREAM_RESET', 'bytes instead of the end of the stream');
+      }
+    } catch (error) {
+      this.#raw.reset(error as Error);
+      throw error;
+    }
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+
+  async #arrival(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    if (this.#pending === undefined) {
+      const here = this.#raw.take();
+      if (here !== undefined) return here;
+      this.#pending = this.#raw.read();
+    }
+    const bytes = await abortable(this.#pending, signal);
+    this.#pending = undefined;
+    return bytes;
+  }
+}
+
+/** A stream of one protocol to one peer, after the headers exchange. */
+export class PeerStream implements MessageStream {
+  readonly peer: Peer;
+  readonly headers: Headers;
+  readonly #frames: FramedStream;
+
+  constructor(peer: Peer, headers: Headers, frames: FramedStream) {
+    this.peer = peer;
+    this.headers = headers;
+    this.#frames = frames;
+  }
+
+  read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>> {
+    return this.#frames.read(table, signal);
+  }
+
+  write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
+    return this.#frames.write(table, message);
+  }
+
+  close(): Promise<void> {
+    return this.#frames.close();
+  }
+
+  reset(reason: Error): void {
+    this.#frames.reset(reason);
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Two nodes introduce themselves, on a stream of its own without headers:
+ *
+ *   dialler → acceptor   Syn     where the dialler sees the acceptor
+ *   dialler ← acceptor   SynAck  where the acceptor sees the dialler, and the acceptor's signed record
+ *   dialler → acceptor   Ack     the dialler's signed record
+ *   both close
+ *
+ * Errors are not sent: the side that finds one resets the stream and closes the connection. Closing the stream belongs
+ * to the host, which registers the peer first, because the peer may open streams at once.
+ */
+import type { Clock } from '../../env/clock.ts';
+import type { FramedStream } from '../framed-stream.ts';
+import type { AddressRecord } from '../host.ts';
+import { encodeUnderlays, withPeerId } from '../underlay.ts';
+import {
+  type AckContext,
+  checkAck,
+  checkObserved,
+  type Introduction,
+  parseObserved,
+  partsOf,
+} from './rules.ts';
+import type { HandshakeDialect } from './wire.ts';
+
+/** The exchange as a whole, on each side. */
+export const HANDSHAKE_TIMEOUT_MS = 15_000;
+
+export interface HandshakeOptions {
+  readonly networkId: bigint;
+  readonly fullNode: boolean;
+  readonly localId: string;
+}
+
+export interface HandshakeDeps {
+  readonly clock: Clock;
+  readonly ownRecord: () => Promise<AddressRecord>;
+  readonly welcomeMessage: () => string;
+  readonly stored: (overlay: Uint8Array) => bigint | undefined;
+  readonly picks: (overlay: Uint8Array, fullNode: boolean) => boolean;
+}
+
+/** How we see the other end of the connection. */
+export interface Seen {
+  readonly remoteId: string;
+  /** Its addresses, with or without its id; at least one. */
+  readonly addresses: readonly string[];
+}
+
+export interface Handshake {
+  /** Dialling side. @throws HandshakeError, StreamError */
+  introduce(stream: FramedStream, dialect: HandshakeDialect, seen: Seen): Promise<Introduction>;
+  /** Accepting side. @throws HandshakeError, StreamError */
+  answer(stream: FramedStream, dialect: HandshakeDialect, seen: () => Promise<Seen>): Promise<Introduction>;
+}
+
+export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps): Handshake {
+  const { networkId, fullNode, localId } = options;
+  const ownAck = async () => ({
+    address: await deps.ownRecord(),
+    networkId,
+    fullNode,
+    welcomeMessage: deps.welcomeMessage(),
+  });
+  const context = (): AckContext => ({
+    networkId,
+    nowSeconds: BigInt(Math.floor(deps.clock.now() / 1000)),
+    stored: deps.stored,
+  });
+  return {
+    async introduce(stream, dialect, seen) {
+      await stream.write(dialect.Syn, synFor(seen));
+      const { syn, ack } = partsOf(await stream.read(dialect.SynAck));
+      checkObserved(syn.observedUnderlay, localId);
+      const introduction = checkAck(ack, context());
+      await stream.write(dialect.Ack, await ownAck());
+      return introduction;
+    },
+    async answer(stream, dialect, seen) {
+      const [syn, other] = await Promise.all([stream.read(dialect.Syn), seen()]);
+      parseObserved(syn.observedUnderlay);
+      await stream.write(dialect.SynAck, { syn: synFor(other), ack: await ownAck() });
+      return checkAck(await stream.read(dialect.Ack), { ...context(), picks: deps.picks });
+    },
+  };
+}
+
+function synFor(seen: Seen): { observedUnderlay: Uint8Array } {
+  return {
+    observedUnderlay: encodeUnderlays(seen.addresses.map((address) => withPeerId(address, seen.remoteId))),
+  };
+}

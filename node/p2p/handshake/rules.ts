@@ -1,0 +1,99 @@
+/** What a node checks of the other one's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
+import type { AddressRecord } from '../host.ts';
+import type { MessageOf } from '../message.ts';
+import { checkTimestamp, parseRecord, RecordError, type RecordErrorCode } from '../record.ts';
+import { decodeUnderlays, peerIdOf, UnderlayError } from '../underlay.ts';
+import type { Ack, SynAck } from './wire.ts';
+
+export type HandshakeErrorCode =
+  | 'SYN_INVALID'
+  | 'ACK_INVALID'
+  | 'PEER_ID_MISMATCH'
+  | 'NETWORK_ID_INCOMPATIBLE'
+  | 'PICKER_REJECTION'
+  | RecordErrorCode;
+
+export class HandshakeError extends Error {
+  readonly code: HandshakeErrorCode;
+
+  constructor(code: HandshakeErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'HandshakeError';
+    this.code = code;
+  }
+}
+
+/** A node that has introduced itself. */
+export interface Introduction {
+  readonly record: AddressRecord;
+  /** 20 bytes. */
+  readonly ethereum: Uint8Array;
+  readonly underlays: readonly string[];
+  readonly fullNode: boolean;
+  readonly welcomeMessage: string;
+}
+
+export interface AckContext {
+  readonly networkId: bigint;
+  readonly nowSeconds: bigint;
+  /** Timestamp of the stored record of this overlay. */
+  stored(overlay: Uint8Array): bigint | undefined;
+  /** Undefined on the dialling side, which has picked the peer already. */
+  readonly picks?: (overlay: Uint8Array, fullNode: boolean) => boolean;
+}
+
+/** Where the other side sees us. @throws HandshakeError `SYN_INVALID` */
+export function parseObserved(bytes: Uint8Array): string[] {
+  try {
+    return decodeUnderlays(bytes);
+  } catch (cause) {
+    if (!(cause instanceof UnderlayError)) throw cause;
+    throw new HandshakeError('SYN_INVALID', `invalid syn: ${cause.message}`, { cause });
+  }
+}
+
+/** The addresses under which the other side knows us must all be ours. @throws HandshakeError */
+export function checkObserved(observedUnderlay: Uint8Array, ownPeerId: string): void {
+  for (const underlay of parseObserved(observedUnderlay)) {
+    const peerId = peerIdOf(underlay);
+    if (peerId !== ownPeerId) {
+      throw new HandshakeError(
+        'PEER_ID_MISMATCH',
+        `received peer id ${peerId ?? 'none'} does not match ours`,
+      );
+    }
+  }
+}
+
+/** @throws HandshakeError `SYN_INVALID`, `ACK_INVALID` */
+export function partsOf(synAck: MessageOf<typeof SynAck>) {
+  const { syn, ack } = synAck;
+  if (syn === undefined) throw new HandshakeError('SYN_INVALID', 'invalid syn: missing');
+  if (ack === undefined || ack.address === undefined) throw missingAddress();
+  return { syn, ack };
+}
+
+/** @throws HandshakeError */
+export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Introduction {
+  const { address, networkId, fullNode, welcomeMessage } = ack;
+  if (address === undefined) throw missingAddress();
+  if (networkId !== context.networkId) {
+    throw new HandshakeError('NETWORK_ID_INCOMPATIBLE', `incompatible network ID ${networkId}`);
+  }
+  if (fullNode && context.picks?.(address.overlay, fullNode) === false) {
+    throw new HandshakeError('PICKER_REJECTION', 'picker rejection');
+  }
+  try {
+    const { record, ethereum, underlays } = parseRecord(address, context.networkId);
+    const stored = context.stored(record.overlay);
+    checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'handshake' });
+    return { record, ethereum, underlays, fullNode, welcomeMessage };
+  } catch (cause) {
+    if (!(cause instanceof RecordError)) throw cause;
+    throw new HandshakeError(cause.code, `invalid ack: ${cause.message}`, { cause });
+  }
+}
+
+function missingAddress(): HandshakeError {
+  return new HandshakeError('ACK_INVALID', 'invalid ack: no address');
+}

@@ -1,0 +1,64 @@
+/** Bytes that arrived on one stream and wait for its reader. */
+export class Inbox {
+  readonly #parts: Uint8Array[] = [];
+  /** Told how many bytes the reader took, for flow control. */
+  readonly #onTaken: (count: number) => void;
+  #size = 0;
+  #ended = false;
+  #failure: Error | undefined;
+  #waiting: { resolve(bytes: Uint8Array | undefined): void; reject(error: Error): void } | undefined;
+
+  constructor(onTaken: (count: number) => void) {
+    this.#onTaken = onTaken;
+  }
+
+  /** Unread bytes. */
+  get size(): number {
+    return this.#size;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#ended || this.#failure !== undefined || bytes.length === 0) return;
+    this.#parts.push(bytes);
+    this.#size += bytes.length;
+    if (this.#waiting !== undefined) this.#wake()?.resolve(this.take());
+  }
+
+  /** No more will come; what is here stays readable. */
+  end(): void {
+    this.#ended = true;
+    if (this.#size === 0) this.#wake()?.resolve(undefined);
+  }
+
+  /** Drops what is here; reads reject from now on. */
+  fail(reason: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = reason;
+    this.#parts.length = 0;
+    this.#size = 0;
+    this.#wake()?.reject(reason);
+  }
+
+  take(): Uint8Array | undefined {
+    const part = this.#parts.shift();
+    if (part === undefined) return undefined;
+    this.#size -= part.length;
+    this.#onTaken(part.length);
+    return part;
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const part = this.take();
+    if (part !== undefined || this.#ended) return Promise.resolve(part);
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+  }
+
+  #wake() {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    return waiting;
+  }
+}

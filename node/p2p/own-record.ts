@@ -1,0 +1,54 @@
+import { equalBytes } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { decodeMessage, encodeMessage } from './codec.ts';
+import type { AddressRecord } from './host.ts';
+import { BzzAddress, mintRecord, NO_CHEQUEBOOK } from './record.ts';
+import { encodeUnderlays } from './underlay.ts';
+
+const KEY = 'own-record';
+
+/**
+ * The record this node introduces itself with. Minted once per set of underlays and then repeated byte for byte, also
+ * after a restart: a freshly signed one would make every peer rewrite and gossip it again.
+ */
+export class OwnRecord {
+  readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
+  readonly #state: KeyValueStore;
+  readonly #clock: Clock;
+  #last: AddressRecord | undefined;
+
+  constructor(
+    identity: { signer: Signer; networkId: bigint; nonce: Uint8Array },
+    deps: { state: KeyValueStore; clock: Clock },
+  ) {
+    this.#identity = identity;
+    this.#state = deps.state;
+    this.#clock = deps.clock;
+    const stored = deps.state.get(KEY);
+    if (stored !== undefined) this.#last = decodeMessage(BzzAddress, stored);
+  }
+
+  /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
+  async current(underlays: readonly string[]): Promise<AddressRecord> {
+    const underlay = encodeUnderlays(underlays);
+    const last = this.#last;
+    if (last !== undefined && equalBytes(last.underlay, underlay) && this.#isOwn(last)) return last;
+    const now = BigInt(Math.floor(this.#clock.now() / 1000));
+    const next = (last?.timestamp ?? 0n) + 1n;
+    const timestamp = now > next ? now : next;
+    const { nonce } = this.#identity;
+    const record = mintRecord({ underlay, nonce, timestamp, chequebook: NO_CHEQUEBOOK }, this.#identity);
+    this.#last = record;
+    await this.#state.put(KEY, encodeMessage(BzzAddress, record));
+    return record;
+  }
+
+  /** False for what an earlier identity of this data directory left behind. */
+  #isOwn(record: AddressRecord): boolean {
+    const { underlay, nonce, timestamp, chequebook } = record;
+    const again = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
+    return equalBytes(again.signature, record.signature) && equalBytes(nonce, this.#identity.nonce);
+  }
+}

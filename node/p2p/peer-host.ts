@@ -1,0 +1,456 @@
+/**
+ * The `Host` above any transport: introduces nodes to each other, keeps who is who, runs the headers exchange and the
+ * protocols' handlers. `p2p-protocols.md` 1.5, 2 and 4.1.
+ *
+ * Order of events for a new peer, on both sides: record validated → registered (its streams are served from here on) →
+ * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
+ */
+import { setMaxListeners } from 'node:events';
+import { toHex } from '../crypto/hex.ts';
+import { overlayAddress } from '../crypto/overlay.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { Blocklist } from './blocklist.ts';
+import { FramedStream, PeerStream } from './framed-stream.ts';
+import { createHandshake, HANDSHAKE_TIMEOUT_MS, type Handshake } from './handshake/handshake.ts';
+import type { Introduction } from './handshake/rules.ts';
+import { HANDSHAKE_DIALECTS, type HandshakeDialect, WELCOME_BYTES_MAX } from './handshake/wire.ts';
+import { HeadersMessage, headersMessage, headersOf, NO_HEADERS } from './headers.ts';
+import {
+  type AddressBook,
+  type BlocklistEntry,
+  type ConnectHook,
+  type Headers,
+  type HeadersAnswer,
+  type Host,
+  HostError,
+  type MessageStream,
+  type Peer,
+  type ProtocolHandler,
+  type ProtocolSpec,
+  StreamError,
+} from './host.ts';
+import { P2P_METRICS } from './metrics.ts';
+import { OwnRecord } from './own-record.ts';
+import { type Session, Sessions } from './sessions.ts';
+import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
+import { peerIdOf, withPeerId } from './underlay.ts';
+
+/** One underlay, until the link is secured. */
+const DIAL_TIMEOUT_MS = 15_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+
+export interface PeerHostOptions {
+  readonly networkId: bigint;
+  /** 32 bytes. */
+  readonly nonce: Uint8Array;
+  readonly fullNode: boolean;
+  readonly welcomeMessage: string;
+}
+
+export interface PeerHostDeps {
+  readonly transport: Transport;
+  readonly signer: Signer;
+  readonly addressBook: AddressBook;
+  /** Of subsystem `p2p`: blocklist and own record. */
+  readonly state: KeyValueStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+interface Registration {
+  readonly spec: ProtocolSpec;
+  readonly handler: ProtocolHandler;
+  readonly answer: HeadersAnswer | undefined;
+}
+
+export function createPeerHost(options: PeerHostOptions, deps: PeerHostDeps): Host {
+  return new PeerHost(options, deps);
+}
+
+class PeerHost implements Host {
+  readonly overlay: Uint8Array;
+  readonly #deps: PeerHostDeps;
+  readonly #sessions = new Sessions();
+  readonly #blocklist: Blocklist;
+  readonly #ownRecord: OwnRecord;
+  readonly #handshake: Handshake;
+  readonly #metrics: MetricsOf<typeof P2P_METRICS>;
+  readonly #protocols = new Map<string, Registration>();
+  readonly #hooks: ConnectHook[] = [];
+  readonly #onConnected: ((peer: Peer) => void)[] = [];
+  readonly #onDisconnected: ((peer: Peer, reason: string) => void)[] = [];
+  readonly #stopped = new AbortController();
+  #picker: (overlay: Uint8Array, fullNode: boolean) => boolean = () => true;
+  #welcomeMessage = '';
+
+  constructor(options: PeerHostOptions, deps: PeerHostDeps) {
+    const { networkId, fullNode, nonce } = options;
+    this.overlay = overlayAddress(deps.signer.address, networkId, nonce);
+    this.#deps = deps;
+    this.#blocklist = new Blocklist(deps);
+    this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, deps);
+    this.#metrics = deps.metrics.register(P2P_METRICS);
+    this.setWelcomeMessage(options.welcomeMessage);
+    setMaxListeners(0, this.#stopped.signal);
+    this.#handshake = createHandshake(
+      { networkId, fullNode, localId: deps.transport.localId },
+      {
+        clock: deps.clock,
+        ownRecord: () => this.#ownRecord.current(this.underlays()),
+        welcomeMessage: () => this.#welcomeMessage,
+        stored: (overlay) => deps.addressBook.get(toHex(overlay))?.timestamp,
+        picks: (overlay, full) => this.#picker(overlay, full),
+      },
+    );
+  }
+
+  underlays(): string[] {
+    const { transport } = this.#deps;
+    return transport.addresses().map((address) => withPeerId(address, transport.localId));
+  }
+
+  handle(spec: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void {
+    for (const id of [spec.id, ...(spec.accepts ?? [])]) {
+      if (this.#protocols.has(id)) throw new RangeError(`protocol ${id} has a handler already`);
+      this.#protocols.set(id, { spec, handler, answer });
+    }
+  }
+
+  async start(): Promise<void> {
+    const dialects = new Map<string, HandshakeDialect>(
+      HANDSHAKE_DIALECTS.map((dialect) => [dialect.id, dialect]),
+    );
+    const events: LinkEvents = {
+      supports: (protocolId) => dialects.has(protocolId) || this.#protocols.has(protocolId),
+      protocolIds: () => [...dialects.keys(), ...this.#protocols.keys()],
+      opened: (link) => this.#sessions.addLink(link),
+      closed: (link) => {
+        const orphan = this.#sessions.removeLink(link);
+        if (orphan !== undefined) this.#end(orphan, 'connection closed');
+      },
+      accepted: (link, protocolId, raw) => {
+        const dialect = dialects.get(protocolId);
+        if (dialect === undefined) this.#accept(link, protocolId, raw);
+        else void this.#answer(link, dialect, raw);
+      },
+    };
+    await this.#deps.transport.start(events);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort(new HostError('HOST_CLOSED', 'the host is closed'));
+    for (const session of this.#sessions.all()) this.#end(session, 'the host is closed');
+    await this.#deps.transport.stop();
+  }
+
+  // ── introductions ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer> {
+    const bounded = AbortSignal.any([signal, this.#stopped.signal]);
+    let failure: unknown;
+    for (const underlay of underlays) {
+      bounded.throwIfAborted();
+      try {
+        const link = await this.#dial(underlay, bounded);
+        return await this.#introduce(link, underlay, bounded);
+      } catch (error) {
+        bounded.throwIfAborted();
+        const transient = error instanceof HostError && error.code === 'DIAL_FAILED';
+        if (!transient) throw error;
+        failure = error;
+      }
+    }
+    throw failure ?? new HostError('UNDERLAY_INVALID', 'no underlay to dial');
+  }
+
+  /** A link to the node behind `underlay`, which is not a registered peer. */
+  async #dial(underlay: string, signal: AbortSignal): Promise<Link> {
+    const { transport, clock } = this.#deps;
+    const remoteId = peerIdOf(underlay);
+    if (remoteId === transport.localId) throw new HostError('SELF_DIAL', 'that is our own underlay');
+    if (remoteId !== undefined) {
+      this.#refuseConnected(remoteId);
+      const open = this.#sessions.link(remoteId);
+      if (open !== undefined) return open;
+    }
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+    try {
+      return await transport.dial(underlay, deadline.signal);
+    } catch (cause) {
+      if (cause instanceof HostError) throw cause;
+      throw new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  #refuseConnected(remoteId: string): void {
+    const session = this.#sessions.ofRemote(remoteId);
+    if (session !== undefined)
+      throw new HostError('ALREADY_CONNECTED', `already connected to ${session.peer.id}`);
+  }
+
+  /** Dialling side of the handshake. */
+  async #introduce(link: Link, underlay: string, signal: AbortSignal): Promise<Peer> {
+    this.#refuseConnected(link.remoteId);
+    using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
+    const [dialect] = HANDSHAKE_DIALECTS;
+    const stream = this.#framed(link.open(dialect.id), deadline.signal);
+    const seen = { remoteId: link.remoteId, addresses: [underlay] };
+    const session = await this.#guard(link, stream, async () => {
+      const introduction = await this.#handshake.introduce(stream, dialect, seen);
+      this.#refuse(introduction);
+      if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
+      return this.#register(link, introduction, 'outbound');
+    });
+    if (session === undefined) {
+      await stream.close();
+      this.#refuseConnected(link.remoteId);
+      throw new HostError('HANDSHAKE_FAILED', 'the overlay is connected under another identity');
+    }
+    await this.#settle(session, stream, signal);
+    this.#metrics.created.inc();
+    return session.peer;
+  }
+
+  /** Accepting side of the handshake. Its errors end the connection, and that is all the other side sees. */
+  async #answer(link: Link, dialect: HandshakeDialect, raw: RawStream): Promise<void> {
+    const { clock, log } = this.#deps;
+    using deadline = clock.deadline(HANDSHAKE_TIMEOUT_MS, this.#stopped.signal);
+    const { signal } = deadline;
+    const stream = this.#framed(raw, signal);
+    const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
+    try {
+      const session = await this.#guard(link, stream, async () => {
+        const introduction = await this.#handshake.answer(stream, dialect, seen);
+        this.#refuse(introduction);
+        return this.#register(link, introduction, 'inbound');
+      });
+      if (session === undefined) await stream.close();
+      else {
+        await this.#settle(session, stream, this.#stopped.signal);
+        this.#metrics.handled.inc();
+      }
+    } catch (error) {
+      log.debug({ error, remote: link.remoteId }, 'inbound handshake failed');
+    }
+  }
+
+  /** Runs one side of the handshake. A failure resets the stream, and the link unless a registered peer uses it. */
+  async #guard<T>(link: Link, stream: FramedStream, exchange: () => Promise<T>): Promise<T> {
+    try {
+      return await exchange();
+    } catch (cause) {
+      stream.reset(cause as Error);
+      if (this.#sessions.ofRemote(link.remoteId) === undefined) link.close(cause as Error);
+      if (cause instanceof HostError) throw cause;
+      throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  #refuse(introduction: Introduction): void {
+    const overlayHex = toHex(introduction.record.overlay);
+    if (overlayHex === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
+    if (this.#blocklist.has(overlayHex)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
+  }
+
+  /** @returns undefined when the overlay or the identity is registered already: such a handshake changes nothing */
+  #register(link: Link, introduction: Introduction, direction: Peer['direction']): Session | undefined {
+    const controller = new AbortController();
+    setMaxListeners(0, controller.signal);
+    const peer: Peer = {
+      id: toHex(introduction.record.overlay),
+      overlay: introduction.record.overlay,
+      ethereum: introduction.ethereum,
+      fullNode: introduction.fullNode,
+      direction,
+      underlays: introduction.underlays,
+      welcomeMessage: introduction.welcomeMessage,
+      connectedAt: this.#deps.clock.now(),
+      closed: controller.signal,
+    };
+    const session = {
+      peer,
+      record: introduction.record,
+      remoteId: link.remoteId,
+      controller,
+      serving: new Map(),
+    };
+    return this.#sessions.register(session) ? session : undefined;
+  }
+
+  /** What follows the registration. A failure disconnects the peer. */
+  async #settle(session: Session, stream: FramedStream, signal: AbortSignal): Promise<void> {
+    const { peer } = session;
+    try {
+      await stream.close();
+      if (peer.fullNode) await this.#deps.addressBook.put(session.record);
+      const lifetime = AbortSignal.any([signal, peer.closed]);
+      for (const hook of this.#hooks) await hook(peer, lifetime);
+      peer.closed.throwIfAborted();
+    } catch (cause) {
+      this.#close(session, 'connect hook failed');
+      if (cause instanceof HostError) throw cause;
+      throw new HostError('HANDSHAKE_FAILED', `after the handshake: ${(cause as Error).message}`, { cause });
+    }
+    for (const listener of this.#onConnected) listener(peer);
+  }
+
+  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async open(
+    peer: Peer,
+    protocolId: string,
+    options: { signal: AbortSignal; headers?: Headers },
+  ): Promise<MessageStream> {
+    const session = this.#sessions.of(peer.id);
+    const link = session?.peer === peer ? this.#sessions.link(session.remoteId) : undefined;
+    if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
+    const stream = this.#framed(link.open(protocolId), options.signal);
+    try {
+      const received = await this.#offerHeaders(stream, options);
+      this.#metrics.createdStreams.inc();
+      return new PeerStream(peer, received, stream);
+    } catch (error) {
+      stream.reset(error as Error);
+      throw error;
+    }
+  }
+
+  async #offerHeaders(
+    stream: FramedStream,
+    options: { signal: AbortSignal; headers?: Headers },
+  ): Promise<Headers> {
+    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS, options.signal);
+    await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
+    try {
+      return headersOf(await stream.read(HeadersMessage, deadline.signal));
+    } catch (cause) {
+      if (!deadline.signal.aborted || options.signal.aborted) throw cause;
+      throw new StreamError('HEADERS_TIMEOUT', 'no headers from the peer', { cause });
+    }
+  }
+
+  #accept(link: Link, protocolId: string, raw: RawStream): void {
+    const session = this.#sessions.ofRemote(link.remoteId);
+    const registration = this.#protocols.get(protocolId);
+    const serving = session?.serving.get(protocolId) ?? 0;
+    if (
+      session === undefined ||
+      registration === undefined ||
+      serving >= registration.spec.inboundStreamsMax
+    ) {
+      this.#metrics.unexpected.inc();
+      raw.reset(new StreamError('STREAM_RESET', 'unexpected stream'));
+      return;
+    }
+    session.serving.set(protocolId, serving + 1);
+    this.#metrics.handledStreams.inc();
+    const done = () => session.serving.set(protocolId, (session.serving.get(protocolId) ?? 1) - 1);
+    void this.#serve(session.peer, registration, raw).finally(done);
+  }
+
+  async #serve(peer: Peer, { spec, handler, answer }: Registration, raw: RawStream): Promise<void> {
+    const frames = this.#framed(raw, undefined);
+    try {
+      const received = await this.#readHeaders(frames);
+      await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
+      await handler(new PeerStream(peer, received, frames), peer.closed);
+      await frames.close();
+    } catch (error) {
+      frames.reset(error as Error);
+      this.#metrics.resetStreams.inc();
+      const { log } = this.#deps;
+      if (log.isLevelEnabled('debug'))
+        log.debug({ error, protocol: spec.id, peer: peer.id }, 'stream failed');
+    }
+  }
+
+  async #readHeaders(frames: FramedStream): Promise<Headers> {
+    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS);
+    return headersOf(await frames.read(HeadersMessage, deadline.signal));
+  }
+
+  #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {
+    return new FramedStream(raw, { clock: this.#deps.clock, signal });
+  }
+
+  // ── peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  peer(overlayHex: string): Peer | undefined {
+    return this.#sessions.of(overlayHex)?.peer;
+  }
+
+  peers(): Peer[] {
+    return this.#sessions.all().map(({ peer }) => peer);
+  }
+
+  async disconnect(overlayHex: string, reason: string): Promise<void> {
+    const session = this.#sessions.of(overlayHex);
+    if (session === undefined) throw new HostError('PEER_NOT_FOUND', `peer ${overlayHex} is not connected`);
+    this.#close(session, reason);
+  }
+
+  async blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void> {
+    const session = this.#sessions.of(overlayHex);
+    const fullNode = session?.peer.fullNode ?? true;
+    const added = this.#blocklist.add({ overlay: overlayHex, fullNode, reason, durationMs });
+    this.#metrics.blocklisted.inc();
+    if (session !== undefined) this.#close(session, reason);
+    await added;
+  }
+
+  blocklisted(): BlocklistEntry[] {
+    return this.#blocklist.list();
+  }
+
+  #close(session: Session, reason: string): void {
+    if (!this.#sessions.remove(session)) return;
+    this.#metrics.disconnected.inc();
+    const links = this.#sessions.links(session.remoteId);
+    for (const link of links) link.close(new StreamError('STREAM_RESET', reason));
+    this.#announceEnd(session, reason);
+  }
+
+  #end(session: Session, reason: string): void {
+    if (this.#sessions.remove(session)) this.#announceEnd(session, reason);
+  }
+
+  #announceEnd({ peer }: Session, reason: string): void {
+    this.#deps.log.debug({ peer: peer.id, reason }, 'peer disconnected');
+    for (const listener of this.#onDisconnected) listener(peer, reason);
+  }
+
+  setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void {
+    this.#picker = picker;
+  }
+
+  onConnect(hook: ConnectHook): void {
+    this.#hooks.push(hook);
+  }
+
+  onConnected(listener: (peer: Peer) => void): void {
+    this.#onConnected.push(listener);
+  }
+
+  onDisconnected(listener: (peer: Peer, reason: string) => void): void {
+    this.#onDisconnected.push(listener);
+  }
+
+  welcomeMessage(): string {
+    return this.#welcomeMessage;
+  }
+
+  setWelcomeMessage(text: string): void {
+    const size = Buffer.byteLength(text);
+    if (size > WELCOME_BYTES_MAX) {
+      throw new RangeError(
+        `handshake welcome message longer than maximum of ${WELCOME_BYTES_MAX} characters`,
+      );
+    }
+    this.#welcomeMessage = text;
+  }
+}

@@ -1,0 +1,120 @@
+/** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
+import { multiaddr } from '@multiformats/multiaddr';
+import { uvarintSize } from './codec.ts';
+
+/** First byte of a list; no multiaddress starts with it. */
+const LIST = 0x99;
+export const UNDERLAYS_MAX = 20;
+export const UNDERLAY_BYTES_MAX = 2048;
+
+export class UnderlayError extends Error {
+  readonly code = 'UNDERLAY_INVALID';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'UnderlayError';
+  }
+}
+
+/** One address is written plainly, none or several as a list. Keeps the best scored that fit into the limits. */
+export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
+  const encoded = fitting(underlays).map((underlay) => multiaddr(underlay).bytes);
+  if (encoded.length === 1) return encoded[0] as Uint8Array;
+  return new Uint8Array(
+    Buffer.concat(
+      [[LIST], ...encoded.flatMap((bytes) => [prefix(bytes), bytes])].map((part) => Uint8Array.from(part)),
+    ),
+  );
+}
+
+/** @returns at least one address, as text @throws UnderlayError */
+export function decodeUnderlays(bytes: Uint8Array): string[] {
+  if (bytes.length === 0) throw new UnderlayError('no underlay');
+  if (bytes.length > UNDERLAY_BYTES_MAX) throw new UnderlayError(`underlays of ${bytes.length} bytes`);
+  const parts = bytes[0] === LIST ? splitList(bytes) : [bytes];
+  if (parts.length === 0) throw new UnderlayError('empty list of underlays');
+  return parts.map(parse);
+}
+
+/** Identity at the end of an underlay. */
+export function peerIdOf(underlay: string): string | undefined {
+  return /\/p2p\/([1-9A-HJ-NP-Za-km-z]+)$/.exec(underlay)?.[1];
+}
+
+export function withPeerId(address: string, peerId: string): string {
+  return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
+}
+
+/** Not reachable from the public network: loopback, private and link-local addresses, and names of the own machine. */
+export function isPrivate(underlay: string): boolean {
+  const [, kind, host = ''] = underlay.split('/');
+  switch (kind) {
+    case 'ip4':
+      return /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(
+        host,
+      );
+    case 'ip6':
+      return host === '::1' || /^(f[cd]|fe[89ab])/i.test(host);
+    default:
+      return /^(.+\.)?localhost$/i.test(host);
+  }
+}
+
+export function isLoopback(underlay: string): boolean {
+  return /^\/(ip4\/127\.|ip6\/::1\/)/.test(underlay);
+}
+
+function fitting(underlays: readonly string[]): string[] {
+  const best = [...underlays].sort((a, b) => score(a) - score(b));
+  const kept: string[] = [];
+  let size = 1;
+  for (const underlay of best) {
+    const { length } = multiaddr(underlay).bytes;
+    size += uvarintSize(length) + length;
+    if (kept.length === UNDERLAYS_MAX || size > UNDERLAY_BYTES_MAX) break;
+    kept.push(underlay);
+  }
+  return kept;
+}
+
+/** Lower is better: IPv4 before others, public before private before loopback, plain TCP first. */
+function score(underlay: string): number {
+  const family = underlay.startsWith('/ip4/') ? 0 : 100;
+  const scope = isLoopback(underlay) ? 20 : isPrivate(underlay) ? 10 : 0;
+  const secure = /\/(tls|wss)(\/|$)/.test(underlay);
+  const kind = /\/wss?(\/|$)/.test(underlay) ? (secure ? 2 : 1) : underlay.includes('/tcp/') ? 0 : 3;
+  return family + scope + kind;
+}
+
+function prefix(bytes: Uint8Array): number[] {
+  return bytes.length < 0x80 ? [bytes.length] : [(bytes.length & 0x7f) | 0x80, bytes.length >> 7];
+}
+
+function splitList(bytes: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 1; at < bytes.length; ) {
+    let length = 0;
+    let shift = 0;
+    for (let more = true; more; shift += 7) {
+      const byte = bytes[at++];
+      if (byte === undefined || shift > 14) throw new UnderlayError('underlay list ends within a length');
+      length |= (byte & 0x7f) << shift;
+      more = byte >= 0x80;
+    }
+    if (length === 0 || at + length > bytes.length)
+      throw new UnderlayError('underlay list ends within an address');
+    if (parts.push(bytes.subarray(at, at + length)) > UNDERLAYS_MAX) {
+      throw new UnderlayError(`more than ${UNDERLAYS_MAX} underlays`);
+    }
+    at += length;
+  }
+  return parts;
+}
+
+function parse(bytes: Uint8Array): string {
+  try {
+    return multiaddr(bytes).toString();
+  } catch (cause) {
+    throw new UnderlayError('underlay is no multiaddress', { cause });
+  }
+}

@@ -1,0 +1,88 @@
+/** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
+import { createSigner } from '../../../node/crypto/signer.ts';
+import type { Clock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import type { AddressBook, Host } from '../../../node/p2p/host.ts';
+import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
+import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
+
+export const NETWORK_ID = 4020n;
+export const ZERO_NONCE = new Uint8Array(32);
+
+/** Records of one subsystem in a map; what `node/store` gives, without its durability. */
+export function memoryRecords(): KeyValueStore {
+  const records = new Map<string, Uint8Array>();
+  const apply = (change: KeyValueChange) => {
+    if ('put' in change) records.set(change.put, change.value.slice());
+    else records.delete(change.remove);
+  };
+  return {
+    get: (key) => records.get(key),
+    put: async (key, value) => apply({ put: key, value }),
+    remove: async (key) => apply({ remove: key }),
+    batch: async (changes) => changes.forEach(apply),
+    entries: (prefix) =>
+      [...records].filter(([key]) => key.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1)),
+  };
+}
+
+/** Key `n` of a test: 32 bytes of value n. */
+export function testKey(n: number): Uint8Array {
+  return new Uint8Array(32).fill(n);
+}
+
+export interface MemoryNode {
+  readonly host: Host;
+  readonly addressBook: AddressBook;
+  readonly state: KeyValueStore;
+  readonly underlay: () => string;
+}
+
+export interface MemoryNodeOptions {
+  readonly network: MemoryNetwork;
+  /** 1..255: key and address. */
+  readonly n: number;
+  readonly fullNode?: boolean;
+  readonly networkId?: bigint;
+  readonly clock?: Clock;
+  readonly state?: KeyValueStore;
+  readonly welcomeMessage?: string;
+}
+
+export function memoryNode(options: MemoryNodeOptions): MemoryNode {
+  const state = options.state ?? memoryRecords();
+  const addressBook = createAddressBook(memoryRecords());
+  const host = createMemoryHost(
+    {
+      networkId: options.networkId ?? NETWORK_ID,
+      nonce: ZERO_NONCE,
+      fullNode: options.fullNode ?? true,
+      welcomeMessage: options.welcomeMessage ?? '',
+      listen: `10.0.0.${options.n}:1634`,
+    },
+    {
+      network: options.network,
+      signer: createSigner(testKey(options.n)),
+      addressBook,
+      state,
+      clock: options.clock ?? systemClock(),
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'svc' }),
+    },
+  );
+  return { host, addressBook, state, underlay: () => host.underlays()[0] as string };
+}
+
+/** Nodes 1..count, started. */
+export async function startedNodes(
+  count: number,
+  options: Partial<MemoryNodeOptions> = {},
+): Promise<MemoryNode[]> {
+  const network = new MemoryNetwork();
+  const nodes = Array.from({ length: count }, (_, i) => memoryNode({ ...options, network, n: i + 1 }));
+  for (const { host } of nodes) await host.start();
+  return nodes;
+}

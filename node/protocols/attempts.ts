@@ -1,0 +1,197 @@
+/**
+ * Asking one peer after another for the same thing, several at a time, until one delivers: the loop that retrieval
+ * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
+ *
+ * Attempts are never cancelled: a peer that is asked may deliver and then has to be paid, so the one that comes
+ * too late goes on by itself until its own deadline.
+ */
+import { AccountingError, type Credit } from '../accounting/ports.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Peer } from '../p2p/host.ts';
+
+/** Parallel attempts, and tolerated errors, added once when the chunk's neighbourhood is reached. */
+const MULTIPLEX = 2;
+/** How long a peer refused by accounting is skipped, milliseconds: then a refresh may have been granted. */
+const OVERDRAFT_SKIP_MS = 600;
+
+/** `T` is what a peer delivers, `R` what the caller makes of it. */
+export interface AttemptsPlan<T, R> {
+  /** Failures after which the call gives up, before multiplexing. */
+  readonly errorsMax: number;
+  /** One more attempt each time this has passed without a result; absent: never. */
+  readonly preemptiveMs?: number;
+  /** Peers that must not be asked; grows by those that were. */
+  readonly skip: Set<string>;
+  /** Best peer outside `skip`, undefined when there is none. */
+  choose(skip: ReadonlySet<string>): Peer | undefined;
+  /** Whether the peer lies in the neighbourhood of the chunk. */
+  isNeighbour(peer: Peer): boolean;
+  /** @throws AccountingError when the peer can not be asked now */
+  reserve(peer: Peer): Credit;
+  /** Settles the credit itself. */
+  attempt(peer: Peer, credit: Credit): Promise<T>;
+  /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
+  accept(delivered: T, peer: Peer): R;
+  /** A connected peer failed; also called after the end of the call. */
+  failed(peer: Peer, error: unknown): void;
+}
+
+export type AttemptsOutcome<R> =
+  | { readonly outcome: 'done'; readonly result: R }
+  /** No peer is left that could be asked. */
+  | { readonly outcome: 'nobody' }
+  /** Too many failures; the last of them. */
+  | { readonly outcome: 'exhausted'; readonly cause: unknown };
+
+/** @throws the signal's reason when it aborts first */
+export async function attemptPeers<T, R>(
+  plan: AttemptsPlan<T, R>,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<AttemptsOutcome<R>> {
+  signal.throwIfAborted();
+  const attempts = new Attempts(plan, clock);
+  const onAbort = () => attempts.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await attempts.run();
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+class Attempts<T, R> {
+  readonly #plan: AttemptsPlan<T, R>;
+  readonly #clock: Clock;
+  readonly #end = Promise.withResolvers<AttemptsOutcome<R>>();
+  /** Aborts when the call is over: ends its pauses. */
+  readonly #over = new AbortController();
+  /** Peers refused by accounting → end of their time, monotonic. */
+  readonly #overdrawn = new Map<string, number>();
+  #errorsLeft: number;
+  #inFlight = 0;
+  #multiplexed = false;
+  #waitsForCredit = false;
+
+  constructor(plan: AttemptsPlan<T, R>, clock: Clock) {
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#errorsLeft = plan.errorsMax;
+  }
+
+  async run(): Promise<AttemptsOutcome<R>> {
+    this.#next();
+    const { preemptiveMs } = this.#plan;
+    if (preemptiveMs !== undefined) this.#preempt(preemptiveMs).catch((error: unknown) => this.abort(error));
+    return await this.#end.promise;
+  }
+
+  abort(reason: unknown): void {
+    this.#over.abort();
+    this.#end.reject(reason);
+  }
+
+  #finish(outcome: AttemptsOutcome<R>): void {
+    this.#over.abort();
+    this.#end.resolve(outcome);
+  }
+
+  async #preempt(everyMs: number): Promise<void> {
+    while (await this.#pause(everyMs)) this.#next();
+  }
+
+  /** Starts an attempt, or three when the neighbourhood is reached for the first time. */
+  #next(): void {
+    for (let wanted = 1; wanted > 0 && !this.#over.signal.aborted; ) {
+      const peer = this.#choose();
+      if (peer === undefined) {
+        this.#nobodyLeft();
+        return;
+      }
+      if (!this.#multiplexed && this.#plan.isNeighbour(peer)) {
+        this.#multiplexed = true;
+        this.#errorsLeft += MULTIPLEX;
+        wanted += MULTIPLEX;
+      }
+      if (this.#start(peer)) wanted--;
+    }
+  }
+
+  #choose(): Peer | undefined {
+    if (this.#overdrawn.size > 0) this.#readmit(this.#clock.monotonic());
+    return this.#plan.choose(this.#plan.skip);
+  }
+
+  /** Peers whose pause ends by `until` may be asked again. */
+  #readmit(until: number): void {
+    for (const [peer, end] of this.#overdrawn) {
+      if (end > until) continue;
+      this.#overdrawn.delete(peer);
+      this.#plan.skip.delete(peer);
+    }
+  }
+
+  /** @returns false when accounting refused */
+  #start(peer: Peer): boolean {
+    this.#plan.skip.add(peer.id);
+    let credit: Credit;
+    try {
+      credit = this.#plan.reserve(peer);
+    } catch (error) {
+      if (!(error instanceof AccountingError)) throw error;
+      this.#overdrawn.set(peer.id, this.#clock.monotonic() + OVERDRAFT_SKIP_MS);
+      return false;
+    }
+    this.#inFlight++;
+    this.#plan
+      .attempt(peer, credit)
+      .then((delivered) => this.#delivered(peer, delivered))
+      .catch((error: unknown) => this.#failed(peer, error))
+      .catch((error: unknown) => this.abort(error));
+    return true;
+  }
+
+  #delivered(peer: Peer, delivered: T): void {
+    if (this.#over.signal.aborted) return;
+    const result = this.#plan.accept(delivered, peer);
+    this.#inFlight--;
+    this.#finish({ outcome: 'done', result });
+  }
+
+  #failed(peer: Peer, error: unknown): void {
+    this.#inFlight--;
+    // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again when it is back.
+    if (!peer.closed.aborted) {
+      this.#plan.failed(peer, error);
+      this.#errorsLeft--;
+    }
+    if (this.#errorsLeft <= 0) this.#finish({ outcome: 'exhausted', cause: error });
+    else this.#next();
+  }
+
+  #nobodyLeft(): void {
+    if (this.#overdrawn.size > 0) this.#waitForCredit().catch((error: unknown) => this.abort(error));
+    else if (this.#inFlight === 0) this.#finish({ outcome: 'nobody' });
+  }
+
+  async #waitForCredit(): Promise<void> {
+    if (this.#waitsForCredit) return;
+    this.#waitsForCredit = true;
+    const goesOn = await this.#pause(OVERDRAFT_SKIP_MS);
+    this.#waitsForCredit = false;
+    if (!goesOn) return;
+    // All of them: a timer may fire a little before the moment that was noted.
+    this.#readmit(Number.POSITIVE_INFINITY);
+    this.#next();
+  }
+
+  /** @returns false when the call is over */
+  async #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#over;
+    try {
+      await this.#clock.sleep(ms, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    return !signal.aborted;
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * Settlement by time: a debt sinks by the refresh rate for every second, when the debtor asks for it.
+ * `p2p-protocols.md` 4.6, `node-behaviour.md` 5.6.
+ *
+ *   debtor                                    creditor
+ *   Payment{amount}            ──►            now ≠ second of the last one, else reset
+ *                                             accepted = min(amount, seconds × rate, debt)
+ *                                             balance −= accepted, note now
+ *   check clock and amount     ◄──            PaymentAck{accepted, now}
+ *   balance += accepted (by accounting)
+ *
+ * An honest debtor is never too soon: the creditor stamps before the debtor counts, so a second after the end of one
+ * refresh the creditor's second has changed, whatever the phase between the clocks. Accounting keeps that distance;
+ * the check on the persisted time below keeps it over a restart.
+ *
+ * Whatever fails here makes accounting blocklist the creditor, unless it has left.
+ */
+import type { RefreshLedger, Refreshment, TimeSettlement } from '../../accounting/ports.ts';
+import { forClass } from '../../accounting/rules.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { KeyValueStore } from '../../store/ports.ts';
+import { converse } from '../conversation.ts';
+import { PSEUDOSETTLE_METRICS } from './metrics.ts';
+import {
+  acceptedAmount,
+  checkAnswer,
+  decodeAmount,
+  encodeAmount,
+  momentOfStamp,
+  PseudosettleError,
+  unixSeconds,
+} from './rules.ts';
+import { SettlementStore } from './settlement-store.ts';
+import { Payment, PaymentAck, PSEUDOSETTLE } from './wire.ts';
+
+/** One refresh, both sides, milliseconds. */
+const TIMEOUT_MS = 5_000;
+/** Distance to the last refresh that a previous run of this node may have made, milliseconds. */
+const RESTART_DISTANCE_MS = 1_020;
+
+export interface PseudosettleOptions {
+  /** Debt of a full peer that is forgiven per second, accounting units. */
+  readonly refreshRate: bigint;
+}
+
+export interface PseudosettleDeps {
+  readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'onDisconnected'>;
+  readonly accounting: RefreshLedger;
+  /** Subsystem `pseudosettle`. */
+  readonly state: KeyValueStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Pseudosettle {
+  /**
+   * Asks `peer` to forgive up to `amount`. Not more often than once per second and peer.
+   * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
+   */
+  settle(peer: Peer, amount: bigint): Promise<Refreshment>;
+  /** Every peer that ever settled or was settled with. */
+  settlements(): TimeSettlement[];
+  settlement(overlayHex: string): TimeSettlement | undefined;
+}
+
+/** Registers the protocol and opens the account of every peer that connects: create it before other protocols. */
+export function createPseudosettle(options: PseudosettleOptions, deps: PseudosettleDeps): Pseudosettle {
+  const { host, accounting } = deps;
+  const protocol = new TimeSettlements(options, deps);
+  host.handle(PSEUDOSETTLE, (stream, signal) => protocol.serve(stream, signal));
+  host.onConnect(async (peer) => accounting.connected(peer));
+  host.onDisconnected((peer) => accounting.disconnected(peer));
+  return protocol;
+}
+
+class TimeSettlements implements Pseudosettle {
+  readonly #options: PseudosettleOptions;
+  readonly #deps: PseudosettleDeps;
+  readonly #metrics: MetricsOf<typeof PSEUDOSETTLE_METRICS>;
+  readonly #store: SettlementStore;
+
+  constructor(options: PseudosettleOptions, deps: PseudosettleDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(PSEUDOSETTLE_METRICS);
+    this.#store = new SettlementStore(deps);
+  }
+
+  settlements(): TimeSettlement[] {
+    return this.#store.totals();
+  }
+
+  settlement(overlayHex: string): TimeSettlement | undefined {
+    return this.#store.total(overlayHex);
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const payment = await stream.read(Payment, deadline.signal);
+    await stream.write(PaymentAck, this.#accept(stream.peer, decodeAmount(payment.amount)));
+  }
+
+  /** Synchronous, so that two refreshes of one peer can not both count, and balanced before the debtor knows. */
+  #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
+    const now = unixSeconds(this.#deps.clock.now());
+    const last = this.#store.received(peer.id);
+    if (last.timestamp === now) {
+      this.#metrics.receivedErrors.inc();
+      throw new PseudosettleError('SETTLEMENT_TOO_SOON', 'settlement too soon');
+    }
+    const accepted = acceptedAmount({
+      attempted,
+      debt: this.#deps.accounting.payableDebt(peer),
+      elapsedSeconds: now - last.timestamp,
+      rate: forClass(this.#options.refreshRate, peer.fullNode),
+    });
+    this.#store.noteReceived(peer.id, { timestamp: now, total: last.total + accepted });
+    this.#deps.accounting.refreshmentReceived(peer, accepted);
+    this.#metrics.received.inc();
+    this.#metrics.receivedAmount.inc(Number(accepted));
+    return { amount: encodeAmount(accepted), timestamp: now };
+  }
+
+  async settle(peer: Peer, amount: bigint): Promise<Refreshment> {
+    try {
+      const refreshment = await this.#pay(peer, amount);
+      this.#metrics.sent.inc();
+      this.#metrics.sentAmount.inc(Number(refreshment.accepted));
+      return refreshment;
+    } catch (error) {
+      this.#metrics.sentErrors.inc();
+      if (error instanceof PseudosettleError) this.#countBrokenRule(error);
+      throw error;
+    }
+  }
+
+  async #pay(peer: Peer, attempted: bigint): Promise<Refreshment> {
+    const { clock } = this.#deps;
+    const last = this.#store.sent(peer.id);
+    await this.#keepDistance(last.checkedAtMs, peer.closed);
+    const startedAt = unixSeconds(clock.now());
+    const answer = await this.#ask(peer, attempted);
+    const nowMs = clock.now();
+    const moment = momentOfStamp(answer.timestamp, { startedAt, endedAt: unixSeconds(nowMs) });
+    checkAnswer({ attempted, ...answer }, moment, last);
+    this.#store.noteSent(peer.id, {
+      timestamp: answer.timestamp,
+      checkedAt: moment,
+      checkedAtMs: nowMs,
+      total: last.total + answer.accepted,
+    });
+    return { accepted: answer.accepted, allegedSeconds: answer.timestamp - last.timestamp };
+  }
+
+  async #ask(peer: Peer, attempted: bigint): Promise<{ accepted: bigint; timestamp: bigint }> {
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS);
+    const conversation = { peer, protocol: PSEUDOSETTLE.id, signal: deadline.signal };
+    return await converse(conversation, this.#deps, async (stream) => {
+      await stream.write(Payment, { amount: encodeAmount(attempted) });
+      const ack = await stream.read(PaymentAck, deadline.signal);
+      return { accepted: decodeAmount(ack.amount), timestamp: ack.timestamp };
+    });
+  }
+
+  /** A clock that was set back must not make this wait longer than the distance itself. */
+  async #keepDistance(checkedAtMs: number, closed: AbortSignal): Promise<void> {
+    const waitMs = Math.min(checkedAtMs + RESTART_DISTANCE_MS - this.#deps.clock.now(), RESTART_DISTANCE_MS);
+    if (waitMs > 0) await this.#deps.clock.sleep(waitMs, closed);
+  }
+
+  #countBrokenRule({ code }: PseudosettleError): void {
+    if (code === 'REFRESHMENT_ABOVE_EXPECTED') this.#metrics.aboveExpected.inc();
+    if (code === 'TIME_OUT_OF_SYNC_ALLEGED') this.#metrics.outOfSyncAlleged.inc();
+    if (code === 'TIME_OUT_OF_SYNC_RECENT') this.#metrics.outOfSyncRecent.inc();
+    if (code === 'TIME_OUT_OF_SYNC_INTERVAL') this.#metrics.outOfSyncInterval.inc();
+  }
+}

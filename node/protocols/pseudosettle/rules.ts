@@ -1,0 +1,114 @@
+/** Decisions of time-based settlement, without clock or network. `p2p-protocols.md` 4.6. */
+import { AMOUNT_SIZE_MAX } from './wire.ts';
+
+/** Largest difference between the creditor's clock and ours, seconds. */
+const CLOCK_TOLERANCE_S = 2n;
+/** Largest difference between the time that passed on both clocks since the last refresh, seconds. */
+const INTERVAL_TOLERANCE_S = 3n;
+
+export type PseudosettleErrorCode =
+  | 'SETTLEMENT_TOO_SOON'
+  | 'AMOUNT_MALFORMED'
+  | 'REFRESHMENT_ABOVE_EXPECTED'
+  | 'TIME_OUT_OF_SYNC_ALLEGED'
+  | 'TIME_OUT_OF_SYNC_RECENT'
+  | 'TIME_OUT_OF_SYNC_INTERVAL';
+
+export class PseudosettleError extends Error {
+  readonly code: PseudosettleErrorCode;
+
+  constructor(code: PseudosettleErrorCode, message: string) {
+    super(message);
+    this.name = 'PseudosettleError';
+    this.code = code;
+  }
+}
+
+/** @returns minimal big-endian magnitude, empty for zero */
+export function encodeAmount(amount: bigint): Uint8Array {
+  if (amount === 0n) return new Uint8Array(0);
+  const digits = amount.toString(16);
+  return new Uint8Array(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'));
+}
+
+/** @throws PseudosettleError `AMOUNT_MALFORMED` above 32 bytes */
+export function decodeAmount(bytes: Uint8Array): bigint {
+  if (bytes.length > AMOUNT_SIZE_MAX) {
+    throw new PseudosettleError('AMOUNT_MALFORMED', `amount of ${bytes.length} bytes`);
+  }
+  if (bytes.length === 0) return 0n;
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+}
+
+/** Unix seconds of a wall time in milliseconds. */
+export function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
+}
+
+/** What the creditor accepts: no more than asked, owed, or forgiven by the time since the last refresh. */
+export function acceptedAmount(refresh: {
+  attempted: bigint;
+  debt: bigint;
+  /** Negative when the own clock was set back: nothing is accepted until it has caught up. */
+  elapsedSeconds: bigint;
+  rate: bigint;
+}): bigint {
+  const byTime = refresh.elapsedSeconds * refresh.rate;
+  const allowance = byTime < refresh.debt ? byTime : refresh.debt;
+  const accepted = refresh.attempted < allowance ? refresh.attempted : allowance;
+  return accepted > 0n ? accepted : 0n;
+}
+
+/** What both sides noted of the last refresh, unix seconds; zero before the first. */
+export interface LastRefresh {
+  /** Stamp of the creditor. */
+  readonly timestamp: bigint;
+  /** Our clock when we checked that stamp. */
+  readonly checkedAt: bigint;
+}
+
+/**
+ * The moment of our clock at which the creditor most likely stamped: its stamp, moved into the exchange. A busy
+ * machine may read an answer seconds after it was given; that says nothing about the creditor's clock.
+ */
+export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; endedAt: bigint }): bigint {
+  if (stamp < exchange.startedAt) return exchange.startedAt;
+  return stamp > exchange.endedAt ? exchange.endedAt : stamp;
+}
+
+/**
+ * The payer's checks on an answer, in the order of the specification.
+ * @param moment result of `momentOfStamp` @throws PseudosettleError
+ */
+export function checkAnswer(
+  answer: { attempted: bigint; accepted: bigint; timestamp: bigint },
+  moment: bigint,
+  last: LastRefresh,
+): void {
+  if (answer.accepted > answer.attempted) {
+    throw new PseudosettleError('REFRESHMENT_ABOVE_EXPECTED', 'refreshment above expected');
+  }
+  const allegedSeconds = answer.timestamp - last.timestamp;
+  if (allegedSeconds < 0n) {
+    throw new PseudosettleError(
+      'TIME_OUT_OF_SYNC_ALLEGED',
+      'settlement allowance timestamps from peer were decreasing',
+    );
+  }
+  if (distance(answer.timestamp, moment) > CLOCK_TOLERANCE_S) {
+    throw new PseudosettleError(
+      'TIME_OUT_OF_SYNC_RECENT',
+      'settlement allowance timestamps from peer differed from our measurement by more than 2 seconds',
+    );
+  }
+  if (distance(moment - last.checkedAt, allegedSeconds) > INTERVAL_TOLERANCE_S) {
+    throw new PseudosettleError(
+      'TIME_OUT_OF_SYNC_INTERVAL',
+      'settlement allowance interval from peer differed from local interval by more than 3 seconds',
+    );
+  }
+}
+
+function distance(a: bigint, b: bigint): bigint {
+  return a < b ? b - a : a - b;
+}

@@ -1,0 +1,346 @@
+/**
+ * Bringing a chunk with its stamp to the node that stores it, and its signed receipt back. `p2p-protocols.md` 4.9.
+ *
+ *   pushing side                              receiving side
+ *   1 reserve the peer's price
+ *   2 Delivery{chunk, stamp}   ──►            verify the chunk
+ *                                             within the radius: validate the stamp, store, sign
+ *                                             else push on (this file again); closest itself: store
+ *                                             3 reserve our price as debit
+ *   5 same chunk address?      ◄──            4 Receipt{signature, nonce, radius} or Receipt{err}
+ *   7 apply the credit                        6 apply the debit
+ *   8 origin: who signed, and deep enough?
+ *
+ * A failure before step 4 is told in Receipt.err and closes the stream in order; one after it resets the stream.
+ * What was stored stays stored when the debit fails. A forwarder passes the receipt on as it is.
+ *
+ * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
+ * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once.
+ */
+import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
+import { proximityOrder } from '../../chunk/address.ts';
+import type { Chunk } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import { equalBytes, toHex } from '../../crypto/hex.ts';
+import type { Signer } from '../../crypto/signer.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { MessageOf } from '../../p2p/message.ts';
+import { type Postage, PostageError } from '../../postage/ports.ts';
+import { type LocalStore, ReserveOverwriteError } from '../../store/ports.ts';
+import type { Topology } from '../../topology/topology.ts';
+import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
+import { converse } from '../conversation.ts';
+import { SkipList } from '../skip-list.ts';
+import { PUSHSYNC_METRICS } from './metrics.ts';
+import {
+  ATTEMPT_TIMEOUT_MS,
+  FAILED_SKIP_MS,
+  FORWARDER,
+  isResponsible,
+  isShallow,
+  ORIGIN,
+  PushsyncError,
+  type Receipt,
+  storerOf,
+} from './rules.ts';
+import { Delivery as DeliveryMessage, PUSHSYNC, Receipt as ReceiptMessage } from './wire.ts';
+
+export interface PushsyncOptions {
+  readonly networkId: bigint;
+  /** Of this node's overlay, 32 bytes. */
+  readonly nonce: Uint8Array;
+  /** A full node stores what nobody else takes; a light one fails with `NO_PEER`. */
+  readonly fullNode: boolean;
+}
+
+export interface PushsyncDeps {
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
+  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
+  readonly postage: Pick<Postage, 'validate'>;
+  readonly store: Pick<LocalStore, 'reserve'>;
+  /** Key of this node's overlay. */
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export type PushResult =
+  | { readonly outcome: 'synced'; readonly receipt: Receipt }
+  /** Nobody is left to push to: this node has to store the chunk. */
+  | { readonly outcome: 'want-self' };
+
+export interface Pushsync {
+  /**
+   * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
+   * @throws PushsyncError `NO_PEER` (light node), `SHALLOW_RECEIPT` (repeat: another storer is asked), `PUSH_FAILED`;
+   * the signal's reason
+   */
+  push(
+    chunk: Chunk,
+    stamp: Stamp,
+    options: { signal: AbortSignal; onSent?: () => void },
+  ): Promise<PushResult>;
+}
+
+/** Registers the receiving side. */
+export function createPushsync(options: PushsyncOptions, deps: PushsyncDeps): Pushsync {
+  const protocol = new PushsyncProtocol(options, deps);
+  deps.host.handle(PUSHSYNC, (stream, signal) => protocol.serve(stream, signal));
+  return protocol;
+}
+
+/** A chunk on its way: bytes as received or encoded once, for any number of peers. */
+interface Parcel {
+  readonly chunk: Chunk;
+  /** 113 bytes. */
+  readonly stamp: Uint8Array;
+  /** Hex of the chunk's identity: key of its failed peers. */
+  readonly id: string;
+  readonly onSent: (() => void) | undefined;
+}
+
+/** How a parcel is brought on its way. `R` is what becomes of the first good receipt. */
+interface Way<R> {
+  readonly role: typeof ORIGIN | typeof FORWARDER;
+  readonly originated: boolean;
+  readonly accept: (receipt: Receipt, peer: Peer) => R;
+}
+
+class PushsyncProtocol implements Pushsync {
+  readonly #options: PushsyncOptions;
+  readonly #deps: PushsyncDeps;
+  readonly #metrics: MetricsOf<typeof PUSHSYNC_METRICS>;
+  readonly #failed: SkipList;
+
+  constructor(options: PushsyncOptions, deps: PushsyncDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(PUSHSYNC_METRICS);
+    this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
+  }
+
+  async push(
+    chunk: Chunk,
+    stamp: Stamp,
+    { signal, onSent }: { signal: AbortSignal; onSent?: () => void },
+  ): Promise<PushResult> {
+    this.#metrics.requests.inc();
+    const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent };
+    const way: Way<Judged> = { role: ORIGIN, originated: true, accept: (...given) => this.#judge(...given) };
+    try {
+      const outcome = await this.#send(parcel, way, signal);
+      const result =
+        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(outcome);
+      this.#metrics.outgoing.inc();
+      return result;
+    } catch (error) {
+      this.#metrics.outgoingErrors.inc();
+      throw error;
+    }
+  }
+
+  /** @throws SignatureError, which makes the push a failed one */
+  #judge(receipt: Receipt, peer: Peer): Judged {
+    const storer = storerOf(receipt, this.#options.networkId);
+    return { receipt, peer, storerPO: proximityOrder(storer, receipt.address) };
+  }
+
+  #synced(parcel: Parcel, { receipt, peer, storerPO }: Judged): PushResult {
+    const depth = {
+      storerPO,
+      receiptRadius: receipt.storageRadius,
+      ownRadius: this.#deps.topology.storageRadius(),
+    };
+    if (isShallow(depth)) {
+      this.#metrics.shallow.inc();
+      this.#metrics.shallowDepth.inc({ depth: storerPO });
+      this.#failed.add(parcel.id, peer.id);
+      throw new PushsyncError('SHALLOW_RECEIPT', 'shallow receipt');
+    }
+    this.#metrics.receiptDepth.inc({ depth: storerPO });
+    return { outcome: 'synced', receipt };
+  }
+
+  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
+    if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
+    if (!this.#options.fullNode) throw new PushsyncError('NO_PEER', 'no peer found');
+    return { outcome: 'want-self' };
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const startedAt = clock.monotonic();
+    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    const message = await stream.read(DeliveryMessage, deadline.signal);
+    this.#metrics.received.inc();
+    let receipt: Receipt;
+    let debit: Debit;
+    try {
+      receipt = await this.#take(message, deadline.signal);
+      debit = this.#reserveDebit(stream.peer, message.address);
+    } catch (error) {
+      this.#metrics.handlerErrors.inc();
+      this.#metrics.handlerTime.observe({ status: 'failure' }, (clock.monotonic() - startedAt) / 1000);
+      log.debug({ err: error, peer: stream.peer.id }, 'delivery refused');
+      await stream.write(ReceiptMessage, { err: refusal(error, stream.peer) });
+      return;
+    }
+    try {
+      await stream.write(ReceiptMessage, receipt);
+      debit.apply();
+    } finally {
+      debit.release();
+    }
+    this.#metrics.handlerTime.observe({ status: 'success' }, (clock.monotonic() - startedAt) / 1000);
+  }
+
+  #reserveDebit(peer: Peer, address: Uint8Array): Debit {
+    const { accounting, host } = this.#deps;
+    return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
+  }
+
+  /** @returns the own receipt or that of the node further on */
+  async #take(message: MessageOf<typeof DeliveryMessage>, signal: AbortSignal): Promise<Receipt> {
+    const { host, topology } = this.#deps;
+    const stamp = decodeStamp(message.stamp);
+    const chunk = chunkFrom(message.address, message.data);
+    const radius = topology.storageRadius();
+    if (isResponsible(host.overlay, chunk.address, radius)) return await this.#store(chunk, stamp, radius);
+
+    const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined };
+    const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
+    const outcome = await this.#send(parcel, way, signal);
+    if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
+    if (outcome.outcome === 'nobody') return await this.#store(chunk, stamp, radius);
+    this.#metrics.forwarder.inc();
+    return outcome.result;
+  }
+
+  async #store(chunk: Chunk, stamp: Stamp, storageRadius: number): Promise<Receipt> {
+    this.#validate(chunk, stamp);
+    await this.#deps.store.reserve.put(chunk, stamp);
+    this.#metrics.storer.inc();
+    const { address } = chunk;
+    return { address, signature: this.#deps.signer.sign(address), nonce: this.#options.nonce, storageRadius };
+  }
+
+  #validate(chunk: Chunk, stamp: Stamp): void {
+    const { clock, postage } = this.#deps;
+    const startedAt = clock.monotonic();
+    let status = 'failure';
+    try {
+      postage.validate(chunk, stamp);
+      status = 'success';
+    } catch (error) {
+      this.#metrics.invalidStamps.inc();
+      throw error;
+    } finally {
+      this.#metrics.stampTime.observe({ status }, (clock.monotonic() - startedAt) / 1000);
+    }
+  }
+
+  async #send<R>(parcel: Parcel, way: Way<R>, signal: AbortSignal): Promise<AttemptsOutcome<R>> {
+    const { clock, log, topology } = this.#deps;
+    const { address } = parcel.chunk;
+    return await attemptPeers<Receipt, R>(
+      {
+        ...way.role,
+        skip: this.#failed.peers(parcel.id),
+        choose(skip) {
+          const includeSelf = !way.originated;
+          const peer = topology.closestPeer(address, { skip, includeSelf });
+          return peer === 'self' ? undefined : peer;
+        },
+        isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
+        reserve: (peer) => this.#reserveCredit(peer, address, way.originated),
+        attempt: (peer, credit) => this.#request(peer, parcel, credit),
+        accept: way.accept,
+        failed: (peer, err) => {
+          this.#failed.add(parcel.id, peer.id);
+          log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
+        },
+      },
+      { clock, signal },
+    );
+  }
+
+  #reserveCredit(peer: Peer, address: Uint8Array, originated: boolean): Credit {
+    const { accounting } = this.#deps;
+    try {
+      return accounting.prepareCredit(peer, accounting.price(peer.overlay, address), originated);
+    } catch (error) {
+      this.#metrics.overdraftRefresh.inc();
+      throw error;
+    }
+  }
+
+  async #request(peer: Peer, parcel: Parcel, credit: Credit): Promise<Receipt> {
+    const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
+    let status = 'failure';
+    this.#metrics.attempts.inc();
+    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS);
+    try {
+      const receipt = await this.#ask(peer, parcel, deadline.signal);
+      credit.apply();
+      status = 'success';
+      return receipt;
+    } catch (error) {
+      this.#metrics.failedAttempts.inc();
+      throw error;
+    } finally {
+      credit.release();
+      this.#metrics.pushTime.observe({ status }, (clock.monotonic() - startedAt) / 1000);
+    }
+  }
+
+  async #ask(peer: Peer, { chunk, stamp, onSent }: Parcel, signal: AbortSignal): Promise<Receipt> {
+    const { address, data } = chunk;
+    const conversation = { peer, protocol: PUSHSYNC.id, signal };
+    const receipt = await converse(conversation, this.#deps, async (stream) => {
+      await stream.write(DeliveryMessage, { address, data, stamp });
+      this.#metrics.sent.inc();
+      onSent?.();
+      return await stream.read(ReceiptMessage, signal);
+    });
+    if (receipt.err !== '') {
+      throw new PushsyncError('DELIVERY_FAILED', `delivery of chunk failed: ${receipt.err}`);
+    }
+    if (!equalBytes(receipt.address, address)) {
+      throw new PushsyncError('RECEIPT_INVALID', `invalid receipt. chunk ${toHex(address)}, peer ${peer.id}`);
+    }
+    return receipt;
+  }
+}
+
+/** A receipt whose signer is known. */
+interface Judged {
+  readonly receipt: Receipt;
+  readonly peer: Peer;
+  /** Between the storer and the chunk. */
+  readonly storerPO: number;
+}
+
+function couldNotPush(cause: unknown): PushsyncError {
+  return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
+}
+
+/** Text of a refusal as nodes of the network word it. */
+function refusal(error: unknown, sender: Peer): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof ChunkError) {
+    return error.code === 'STAMP_INVALID' ? `pushsync stamp unmarshall: ${message}` : 'invalid chunk';
+  }
+  if (error instanceof PostageError) return `invalid stamp: ${message}`;
+  if (error instanceof ReserveOverwriteError) return `reserve put: reserve putter.Put: ${message}`;
+  if (error instanceof AccountingError)
+    return `prepare debit to peer ${sender.id} before writeback: ${message}`;
+  return `handler: push to closest chunk: ${message}`;
+}

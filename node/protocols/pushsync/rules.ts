@@ -1,0 +1,59 @@
+/** Decisions of pushsync, without network. `p2p-protocols.md` 4.9. */
+import { proximityOrder } from '../../chunk/address.ts';
+import { overlayAddress } from '../../crypto/overlay.ts';
+import { recoverSigner } from '../../crypto/signer.ts';
+
+/** One attempt with one peer, and the whole handling of a delivery, milliseconds. */
+export const ATTEMPT_TIMEOUT_MS = 30_000;
+/** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
+export const FAILED_SKIP_MS = 300_000;
+/** Bits by which the storer may lie outside the radius: 1 less the doubling of the reserve (none here). */
+const SHALLOW_TOLERANCE = 1;
+
+/** Failures tolerated, and pause before one more peer is asked, by role. */
+export const ORIGIN = { errorsMax: 32, preemptiveMs: 5_000 } as const;
+export const FORWARDER = { errorsMax: 1 } as const;
+
+export type PushsyncErrorCode =
+  | 'NO_PEER'
+  | 'SHALLOW_RECEIPT'
+  | 'PUSH_FAILED'
+  | 'DELIVERY_FAILED'
+  | 'RECEIPT_INVALID';
+
+export class PushsyncError extends Error {
+  readonly code: PushsyncErrorCode;
+
+  constructor(code: PushsyncErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'PushsyncError';
+    this.code = code;
+  }
+}
+
+/** The storer's statement that it keeps a chunk. */
+export interface Receipt {
+  /** Chunk address, 32 bytes. */
+  readonly address: Uint8Array;
+  /** 65 bytes. */
+  readonly signature: Uint8Array;
+  /** Of the storer's overlay, 32 bytes. */
+  readonly nonce: Uint8Array;
+  readonly storageRadius: number;
+}
+
+/** Whether a node with this overlay should store the chunk. */
+export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
+  return proximityOrder(overlay, address) >= storageRadius;
+}
+
+/** Overlay of the node that signed the receipt. @throws SignatureError when nobody can have signed it */
+export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
+  return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
+}
+
+/** Did the storer hold the chunk deep enough, by our radius and by its own? All in bits. */
+export function isShallow(depth: { storerPO: number; receiptRadius: number; ownRadius: number }): boolean {
+  const { storerPO, receiptRadius, ownRadius } = depth;
+  return storerPO < Math.max(0, ownRadius - SHALLOW_TOLERANCE) || storerPO < receiptRadius;
+}

@@ -1,0 +1,230 @@
+/**
+ * Getting a chunk from the network, and serving those who ask. `p2p-protocols.md` 4.8.
+ *
+ *   asking side                               serving side
+ *   1 reserve the peer's price
+ *   2 Request{address}         ──►            look up the local store, else forward (this file again)
+ *                                             3 reserve our price as debit
+ *   5 verify                   ◄──            4 Delivery{data} or Delivery{err}
+ *   7 apply the credit                        6 apply the debit, cache what was forwarded
+ *
+ * A failure before step 4 is told in Delivery.err and closes the stream in order; one after it resets the stream.
+ * Whatever is not applied is released.
+ *
+ * The origin asks the closest peer, one more every second and after every failure, up to 32 failures; a forwarder
+ * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
+ * forwarded ones separately. A request reaching the chunk's neighbourhood is sent to two more peers at once.
+ */
+import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
+import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import { toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { LocalStore } from '../../store/ports.ts';
+import type { Topology } from '../../topology/topology.ts';
+import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
+import { converse } from '../conversation.ts';
+import { SingleFlight } from '../single-flight.ts';
+import { SkipList } from '../skip-list.ts';
+import { RETRIEVAL_METRICS } from './metrics.ts';
+import {
+  ATTEMPT_TIMEOUT_MS,
+  FAILED_SKIP_MS,
+  FORWARDER,
+  isAddress,
+  isResponsible,
+  mayForward,
+  ORIGIN,
+  RetrievalError,
+} from './rules.ts';
+import { Delivery, RETRIEVAL, Request } from './wire.ts';
+
+export interface RetrievalDeps {
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
+  readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
+  readonly store: Pick<LocalStore, 'chunks' | 'cache'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Retrieval {
+  /**
+   * Asks the network, not the local store. @param address 32 bytes
+   * @throws ChunkNotFoundError when too many peers failed, RetrievalError `NO_PEER` when there was nobody (left) to
+   * ask, the signal's reason
+   */
+  retrieve(address: Uint8Array, options: { signal: AbortSignal }): Promise<Chunk>;
+}
+
+/** Registers the serving side. */
+export function createRetrieval(deps: RetrievalDeps): Retrieval {
+  const protocol = new RetrievalProtocol(deps);
+  deps.host.handle(RETRIEVAL, (stream, signal) => protocol.serve(stream, signal));
+  return protocol;
+}
+
+interface Found {
+  readonly chunk: Chunk;
+  /** It came from another peer. */
+  readonly forwarded: boolean;
+}
+
+class RetrievalProtocol implements Retrieval {
+  readonly #deps: RetrievalDeps;
+  readonly #metrics: MetricsOf<typeof RETRIEVAL_METRICS>;
+  readonly #failed: SkipList;
+  readonly #own = new SingleFlight<Chunk>();
+  readonly #forwarded = new SingleFlight<Chunk>();
+
+  constructor(deps: RetrievalDeps) {
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(RETRIEVAL_METRICS);
+    this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
+  }
+
+  async retrieve(address: Uint8Array, { signal }: { signal: AbortSignal }): Promise<Chunk> {
+    const { clock } = this.#deps;
+    this.#metrics.requests.inc();
+    const startedAt = clock.monotonic();
+    try {
+      const id = toHex(address);
+      const chunk = await this.#own.join(id, signal, (flight) => this.#search(address, id, flight));
+      this.#metrics.successes.inc();
+      this.#metrics.requestTime.observe((clock.monotonic() - startedAt) / 1000);
+      return chunk;
+    } catch (error) {
+      this.#metrics.failures.inc();
+      throw error;
+    }
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    const { addr } = await stream.read(Request, deadline.signal);
+    let found: Found;
+    let debit: Debit;
+    try {
+      found = await this.#find(addr, stream.peer, deadline.signal);
+      debit = this.#reserveDebit(stream.peer, addr);
+    } catch (error) {
+      this.#deps.log.debug({ err: error, peer: stream.peer.id }, 'request refused');
+      await stream.write(Delivery, { err: refusal(error, stream.peer) });
+      return;
+    }
+    try {
+      await stream.write(Delivery, { data: found.chunk.data });
+      debit.apply();
+    } finally {
+      debit.release();
+    }
+    if (found.forwarded) this.#deps.store.cache.put(found.chunk);
+  }
+
+  #reserveDebit(peer: Peer, address: Uint8Array): Debit {
+    const { accounting, host } = this.#deps;
+    return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
+  }
+
+  async #find(address: Uint8Array, requester: Peer, signal: AbortSignal): Promise<Found> {
+    if (!isAddress(address)) {
+      throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.id}`);
+    }
+    const local = this.#deps.store.chunks.get(address);
+    if (local !== undefined) return { chunk: local, forwarded: false };
+    const id = toHex(address);
+    const chunk = await this.#forwarded.join(id, signal, (flight) =>
+      this.#search(address, id, flight, requester),
+    );
+    return { chunk, forwarded: true };
+  }
+
+  /** @param requester whom a forwarded request comes from; absent for own requests */
+  async #search(address: Uint8Array, id: string, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
+    const { accounting, clock, host, topology } = this.#deps;
+    const skip = this.#failed.peers(id);
+    if (requester !== undefined) skip.add(requester.id);
+    let asked = 0;
+    const outcome = await attemptPeers<Chunk, Chunk>(
+      {
+        ...(requester === undefined ? ORIGIN : FORWARDER),
+        skip,
+        choose(skipped) {
+          const peer = topology.closestPeer(address, { skip: skipped, includeSelf: false });
+          if (peer === undefined || peer === 'self') return undefined;
+          if (requester === undefined) return peer;
+          return mayForward({ address, self: host.overlay, peer: peer.overlay }) ? peer : undefined;
+        },
+        isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
+        reserve: (peer) =>
+          accounting.prepareCredit(peer, accounting.price(peer.overlay, address), requester === undefined),
+        attempt: (peer, credit) => {
+          asked++;
+          return this.#request(peer, address, credit);
+        },
+        accept: (chunk) => chunk,
+        failed: (peer, err) => {
+          this.#failed.add(id, peer.id);
+          this.#deps.log.debug({ err, chunk: id, peer: peer.id }, 'chunk not delivered');
+        },
+      },
+      { clock, signal },
+    );
+    if (outcome.outcome === 'done') this.#metrics.attempts.observe(asked);
+    return chunkOf(outcome, id);
+  }
+
+  async #request(peer: Peer, address: Uint8Array, credit: Credit): Promise<Chunk> {
+    const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
+    this.#metrics.peerRequests.inc();
+    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS);
+    try {
+      const data = await this.#ask(peer, address, deadline.signal);
+      const chunk = chunkFrom(address, data);
+      credit.apply();
+      this.#metrics.retrieved.inc();
+      this.#metrics.chunkTime.observe((clock.monotonic() - startedAt) / 1000);
+      return chunk;
+    } catch (error) {
+      this.#metrics.errors.inc();
+      if (error instanceof ChunkError) this.#metrics.invalid.inc();
+      throw error;
+    } finally {
+      credit.release();
+    }
+  }
+
+  async #ask(peer: Peer, address: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    const delivery = await converse({ peer, protocol: RETRIEVAL.id, signal }, this.#deps, async (stream) => {
+      await stream.write(Request, { addr: address });
+      return await stream.read(Delivery, signal);
+    });
+    if (delivery.err !== '') {
+      throw new RetrievalError('DELIVERY_FAILED', `delivery of chunk failed: ${delivery.err}`);
+    }
+    return delivery.data;
+  }
+}
+
+function chunkOf(found: AttemptsOutcome<Chunk>, id: string): Chunk {
+  if (found.outcome === 'exhausted') throw new ChunkNotFoundError(id, { cause: found.cause });
+  if (found.outcome === 'nobody') throw new RetrievalError('NO_PEER', 'no peer found');
+  return found.result;
+}
+
+/** Text of a refusal as nodes of the network word it. */
+function refusal(error: unknown, requester: Peer): string {
+  if (error instanceof ChunkNotFoundError) return 'retrieve chunk: storage: not found';
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof AccountingError) {
+    return `prepare debit to peer ${requester.id} before writeback: ${message}`;
+  }
+  if (error instanceof RetrievalError && error.code === 'ADDRESS_INVALID') return message;
+  return `retrieve chunk: ${message}`;
+}

@@ -1,0 +1,39 @@
+/** Decisions of retrieval, without network. `p2p-protocols.md` 4.8. */
+import { closerTo, proximityOrder } from '../../chunk/address.ts';
+import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+
+/** One attempt with one peer, and the whole handling of a request, milliseconds. */
+export const ATTEMPT_TIMEOUT_MS = 30_000;
+/** How long a peer that failed is not asked for that chunk again, milliseconds. */
+export const FAILED_SKIP_MS = 60_000;
+
+/** Failures tolerated, and pause before one more peer is asked, by role. */
+export const ORIGIN = { errorsMax: 32, preemptiveMs: 1_000 } as const;
+export const FORWARDER = { errorsMax: 1 } as const;
+
+export type RetrievalErrorCode = 'NO_PEER' | 'ADDRESS_INVALID' | 'DELIVERY_FAILED';
+
+export class RetrievalError extends Error {
+  readonly code: RetrievalErrorCode;
+
+  constructor(code: RetrievalErrorCode, message: string) {
+    super(message);
+    this.name = 'RetrievalError';
+    this.code = code;
+  }
+}
+
+/** A request names one chunk: 32 bytes, not all zero. */
+export function isAddress(bytes: Uint8Array): boolean {
+  return bytes.length === ADDRESS_SIZE && bytes.some((byte) => byte !== 0);
+}
+
+/** A forwarder may only ask peers that are strictly closer to the chunk than itself: so requests never circle. */
+export function mayForward(hop: { address: Uint8Array; self: Uint8Array; peer: Uint8Array }): boolean {
+  return closerTo(hop.address, hop.peer, hop.self) < 0;
+}
+
+/** Whether a peer should hold the chunk. */
+export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
+  return proximityOrder(overlay, address) >= storageRadius;
+}

@@ -12,7 +12,7 @@ const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
 /** Contracts that are deployed; the other sources are parts of them. */
-export const DEPLOYED = [
+const DEPLOYED = [
   'TestToken',
   'PostageStamp',
   'PriceOracle',
@@ -21,13 +21,15 @@ export const DEPLOYED = [
   'SimpleSwapFactory',
   'ERC20SimpleSwap',
   'SwapPriceOracle',
-] as const;
-export type ContractName = (typeof DEPLOYED)[number];
+];
 
-/** Where a state variable lives, as the compiler reports it; tests use it to reach private state. */
+/** Where a state variable lives; tests reach private state with it. */
 interface StorageEntry {
   label: string;
+  /** decimal */
   slot: string;
+  /** bytes from the right end of the slot */
+  offset: number;
 }
 
 interface CompiledContract {
@@ -49,7 +51,7 @@ interface Compiler {
  * Compiles all contracts; takes seconds.
  * @throws Error with the compiler's messages, for warnings about our own sources too
  */
-export function compileContracts(): Record<ContractName, CompiledContract> {
+export function compileContracts(): Map<string, CompiledContract> {
   const sources = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));
   const input = {
     language: 'Solidity',
@@ -66,25 +68,26 @@ export function compileContracts(): Record<ContractName, CompiledContract> {
       },
     },
   };
-  const compiler = require('solc') as Compiler;
-  const output = JSON.parse(
+  const compiler: Compiler = require('solc');
+  const output: CompilerOutput = JSON.parse(
     compiler.compile(JSON.stringify(input), {
       import: (path) => ({ contents: readFileSync(require.resolve(path), 'utf8') }),
     }),
-  ) as CompilerOutput;
+  );
   const problems = (output.errors ?? []).filter((e) => !e.sourceLocation?.file.startsWith('@'));
   if (problems.length > 0) throw new Error(problems.map((e) => e.formattedMessage).join('\n'));
-  return Object.fromEntries(
-    DEPLOYED.map((name) => [name, output.contracts[`${name}.sol`]?.[name]]),
-  ) as Record<ContractName, CompiledContract>;
+  return new Map(
+    DEPLOYED.map((name) => {
+      const contract = output.contracts[`${name}.sol`]?.[name];
+      if (contract === undefined) throw new Error(`the sources hold no contract ${name}`);
+      return [name, contract] as const;
+    }),
+  );
 }
 
 /** The text of each artifact file as it must be on disk. */
-export function renderArtifacts(
-  compiled: Record<ContractName, CompiledContract>,
-): { path: URL; text: string }[] {
-  return DEPLOYED.map((name) => {
-    const { abi, evm } = compiled[name];
+export function renderArtifacts(compiled: Map<string, CompiledContract>): { path: URL; text: string }[] {
+  return [...compiled].map(([name, { abi, evm }]) => {
     const artifact = {
       contract: name,
       abi,

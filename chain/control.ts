@@ -8,7 +8,6 @@
  *   POST /fund?address=A&native=wei&tokens=units
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { reachableHost } from './anvil.ts';
 import { LocalChainError } from './errors.ts';
 import type { LocalChain } from './local-chain.ts';
@@ -47,7 +46,8 @@ export async function startControl(
     void answer(chain, `${request.method}`, request.url ?? '/', response);
   });
   await listen(server, options);
-  const { port } = server.address() as AddressInfo;
+  const bound = server.address();
+  const port = typeof bound === 'object' ? bound?.port : undefined;
   return {
     url: `http://${reachableHost(options.host)}:${port}`,
     close: async () => {

@@ -305,10 +305,10 @@ class BlockMiner {
   }
 
   async #verify(steps: readonly Step[], hashes: readonly unknown[]): Promise<void> {
-    const receipts = (await this.#rpc.batch(
+    const receipts = await this.#rpc.batch(
       hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
-    )) as ({ status: string } | null)[];
-    const failed = steps.find((_, i) => receipts[i]?.status !== '0x1');
+    );
+    const failed = steps.find((_, i) => !succeeded(receipts[i]));
     if (failed === undefined) return;
     const reason = await this.#reasonOf(failed);
     throw new LocalChainError('DEPLOYMENT_FAILED', `${failed.label} failed: ${reason}`);
@@ -324,6 +324,11 @@ class BlockMiner {
       return errorName(error.data) ?? error.message;
     }
   }
+}
+
+/** Did the transaction of this receipt do what it should? */
+export function succeeded(receipt: unknown): boolean {
+  return typeof receipt === 'object' && receipt !== null && 'status' in receipt && receipt.status === '0x1';
 }
 
 /** Name of the custom error in revert bytes, as far as the contracts used here declare it. */

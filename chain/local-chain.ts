@@ -13,6 +13,7 @@ import {
   type GenesisBatch,
   mintCall,
   START_BLOCK,
+  succeeded,
 } from './deploy.ts';
 import { hex, quantity } from './encoding.ts';
 import { LocalChainError } from './errors.ts';
@@ -225,17 +226,16 @@ class RunningChain implements LocalChain {
     );
     const hash = await rpc.call('eth_sendRawTransaction', hex(raw));
     if (!this.#ticker.running) await this.mine();
-    const receipt = await this.#receipt(hash);
-    if (receipt.status !== '0x1') {
+    if (!succeeded(await this.#receipt(hash))) {
       throw new LocalChainError('DEPLOYMENT_FAILED', `tokens for ${address}: the transaction failed`);
     }
   }
 
-  async #receipt(hash: unknown): Promise<{ status: string }> {
+  async #receipt(hash: unknown): Promise<unknown> {
     const deadline = Date.now() + FUND_DEADLINE_MS;
     while (Date.now() < deadline) {
       const receipt = await this.#anvil.rpc.call('eth_getTransactionReceipt', hash);
-      if (receipt !== null) return receipt as { status: string };
+      if (receipt !== null) return receipt;
       await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
     }
     throw new LocalChainError(

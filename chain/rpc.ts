@@ -55,7 +55,7 @@ export function createRpcClient(url: string): RpcClient {
       method,
       params: params ?? [],
     }));
-    const answers = JSON.parse(await post(url, agent, JSON.stringify(body))) as RpcAnswer[];
+    const answers: RpcAnswer[] = JSON.parse(await post(url, agent, JSON.stringify(body)));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
     return calls.map(({ method }, id) => {
       const answer = byId.get(id);

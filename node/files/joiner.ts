@@ -146,7 +146,7 @@ class Walk {
       this.#fetchAhead();
       if (this.#head.outcome === undefined) await this.#head.fetched;
       const leaves = this.#takeLeaves();
-      if (leaves.length > 0) yield leaves.length === 1 ? (leaves[0] as Uint8Array) : Buffer.concat(leaves);
+      if (leaves.length > 0) yield together(leaves);
     }
   }
 
@@ -235,4 +235,16 @@ class Walk {
 
 function subtree(place: Pick<Subtree, 'address' | 'start' | 'span' | 'depth'>): Subtree {
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
+}
+
+function together(leaves: readonly Uint8Array[]): Uint8Array {
+  const [first] = leaves;
+  if (leaves.length === 1 && first !== undefined) return first;
+  const piece = new Uint8Array(leaves.reduce((size, leaf) => size + leaf.length, 0));
+  let filled = 0;
+  for (const leaf of leaves) {
+    piece.set(leaf, filled);
+    filled += leaf.length;
+  }
+  return piece;
 }

@@ -52,7 +52,7 @@ export function contentOf(chunk: Chunk): Content {
   const payload = data.subarray(SPAN_SIZE);
   const mark = data[LEVEL_BYTE] as number;
   if (mark <= LEVEL_MARK) return { span: decodeSpan(data), level: 0, payload };
-  const span = data.slice(0, SPAN_SIZE);
+  const span = new Uint8Array(data.subarray(0, SPAN_SIZE));
   span[LEVEL_BYTE] = 0;
   return { span: decodeSpan(span), level: mark - LEVEL_MARK, payload };
 }

@@ -69,7 +69,7 @@ export function encodeNode(node: StoredNode): Uint8Array {
     bitmap,
     ...node.forks.flatMap(encodeFork),
   ]);
-  return Buffer.concat([node.obfuscationKey, xor(body, node.obfuscationKey)]);
+  return new Uint8Array(Buffer.concat([node.obfuscationKey, xor(body, node.obfuscationKey)]));
 }
 
 function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Array[] {
@@ -90,7 +90,7 @@ function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Ar
  */
 export function decodeNode(bytes: Uint8Array): StoredNode {
   if (bytes.length < HEADER_SIZE) throw new ManifestError('NODE_TOO_SHORT', 'serialised input too short');
-  const obfuscationKey = bytes.slice(0, KEY_SIZE);
+  const obfuscationKey = new Uint8Array(bytes.subarray(0, KEY_SIZE));
   const body = xor(bytes.subarray(KEY_SIZE), obfuscationKey);
   const version = body.subarray(0, VERSION_02.length);
   const isFirst = equalBytes(version, VERSION_01);
@@ -153,7 +153,7 @@ function bitsOf(bitmap: Uint8Array): number[] {
 }
 
 function xor(bytes: Uint8Array, key: Uint8Array): Uint8Array {
-  const result = bytes.slice();
+  const result = new Uint8Array(bytes);
   for (let i = 0; i < result.length; i++) result[i] = (result[i] as number) ^ (key[i % KEY_SIZE] as number);
   return result;
 }

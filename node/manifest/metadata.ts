@@ -30,7 +30,7 @@ export function encodeMetadata(metadata: Metadata): Uint8Array {
   const padding = used <= ALIGNMENT ? ALIGNMENT - used : ALIGNMENT - (used % ALIGNMENT);
   if (json.length + padding > METADATA_SIZE_MAX)
     throw new ManifestError('METADATA_TOO_LARGE', 'metadata too large');
-  return Buffer.concat([json, Buffer.alloc(padding, '\n')]);
+  return new Uint8Array(Buffer.concat([json, Buffer.alloc(padding, '\n')]));
 }
 
 /** @throws ManifestError `NODE_MALFORMED` for anything but an object of strings */

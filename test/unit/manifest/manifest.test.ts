@@ -1,0 +1,266 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
+import { split } from '../../../node/files/splitter.ts';
+import { decodeNode, encodeNode } from '../../../node/manifest/codec.ts';
+import { ManifestError } from '../../../node/manifest/errors.ts';
+import { Manifest } from '../../../node/manifest/manifest.ts';
+import { encodeMetadata } from '../../../node/manifest/metadata.ts';
+import { ChunkMap, inParts } from '../files/chunk-map.ts';
+
+/** Few letters, so that paths share prefixes, end inside each other and pass the 30 bytes of a fork. */
+const paths = fc.string({ unit: fc.constantFrom('a', 'b', '/', 'é'), minLength: 1, maxLength: 70 });
+const entries = fc.uint8Array({ minLength: 32, maxLength: 32 });
+const pathSets = fc.uniqueArray(fc.tuple(paths, entries), { maxLength: 25, selector: ([path]) => path });
+
+async function manifestOf(pairs: Iterable<readonly [string, Uint8Array]>): Promise<Manifest> {
+  const manifest = Manifest.create();
+  for (const [path, entry] of pairs) await manifest.add(path, entry);
+  return manifest;
+}
+
+async function found(manifest: Manifest, path: string): Promise<string | undefined> {
+  const entry = await manifest.lookup(path);
+  return entry && toHex(entry.reference);
+}
+
+describe('a manifest', () => {
+  test('finds what was added, and nothing else, before and after it is stored', async () => {
+    await fc.assert(
+      fc.asyncProperty(pathSets, fc.array(paths), async (pairs, others) => {
+        const expected = new Map(pairs.map(([path, entry]) => [path, toHex(entry)]));
+        const built = await manifestOf(pairs);
+        const store = new ChunkMap();
+        const stored = await openManifest(await saveManifest(built, store), store);
+        for (const manifest of [built, stored]) {
+          for (const path of [...expected.keys(), ...others])
+            expect(await found(manifest, path)).toBe(expected.get(path));
+          for (const prefix of others)
+            expect(await manifest.hasPrefix(prefix)).toBe(
+              [...expected.keys()].some((path) => path.startsWith(prefix)),
+            );
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('lists every path once, in byte order, behind the root', async () => {
+    await fc.assert(
+      fc.asyncProperty(pathSets, async (pairs) => {
+        const store = new ChunkMap();
+        const stored = await openManifest(await saveManifest(await manifestOf(pairs), store), store);
+        const walked = await Array.fromAsync(stored.walk());
+        expect(walked[0]?.path).toBe('');
+        const listed = walked.filter(({ value }) => value !== undefined).map(({ path }) => path);
+        const inOrder = pairs
+          .map(([path]) => path)
+          .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        expect(listed).toEqual(inOrder);
+        for (const { storedAt } of walked) expect(store.chunks.has(toHex(storedAt!))).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('extended after it was loaded has the reference of one built in one go', async () => {
+    await fc.assert(
+      fc.asyncProperty(pathSets, fc.nat(), async (pairs, at) => {
+        const cut = pairs.length === 0 ? 0 : at % (pairs.length + 1);
+        const store = new ChunkMap();
+        const first = await saveManifest(await manifestOf(pairs.slice(0, cut)), store);
+        const extended = await openManifest(first, store);
+        for (const [path, entry] of pairs.slice(cut)) await extended.add(path, entry);
+        const whole = await saveManifest(await manifestOf(pairs), store);
+        expect(toHex(await saveManifest(extended, store))).toBe(toHex(whole));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('reads only the nodes on the way to a path', async () => {
+    const store = new ChunkMap();
+    const entry = new Uint8Array(32).fill(1);
+    const built = await manifestOf(['a/1', 'a/2', 'b/1', 'b/2'].map((path) => [path, entry] as const));
+    const manifest = await openManifest(await saveManifest(built, store), store);
+    store.asked.length = 0;
+    expect(await manifest.lookup('a/1')).toBeDefined();
+    expect(await manifest.lookup('a/1')).toBeDefined();
+    expect(store.asked).toHaveLength(2);
+  });
+
+  test('writes again only the nodes on the way to a change', async () => {
+    const store = new ChunkMap();
+    const entry = new Uint8Array(32).fill(1);
+    const built = await manifestOf(['a/1', 'a/2', 'b/1', 'b/2'].map((path) => [path, entry] as const));
+    const manifest = await openManifest(await saveManifest(built, store), store);
+    await manifest.add('b/3', entry);
+    let written = 0;
+    await manifest.save(async (bytes) => {
+      written += 1;
+      return (await split(inParts(bytes, 4096), store)).reference;
+    });
+    expect(written).toBe(3);
+  });
+
+  test('sets the entry of a stored node without losing what is below it', async () => {
+    const store = new ChunkMap();
+    const entry = new Uint8Array(32).fill(1);
+    const manifest = await openManifest(
+      await saveManifest(await manifestOf([['dir/file', entry]]), store),
+      store,
+    );
+    await manifest.add('dir', new Uint8Array(32).fill(2));
+    await manifest.add('dir', new Uint8Array(32).fill(3));
+    const again = await openManifest(await saveManifest(manifest, store), store);
+    expect(await found(again, 'dir')).toBe('03'.repeat(32));
+    expect(await found(again, 'dir/file')).toBe('01'.repeat(32));
+  });
+
+  test('keeps metadata with an empty value, and old metadata when none is given', async () => {
+    const manifest = Manifest.create();
+    await manifest.add('x', new Uint8Array(32), { 'Content-Type': '' });
+    await manifest.add('x', new Uint8Array(32).fill(1));
+    expect((await manifest.lookup('x'))?.metadata).toEqual({ 'Content-Type': '' });
+  });
+
+  test('refuses a path of more than 4096 bytes and takes one of 4096', async () => {
+    const manifest = Manifest.create();
+    const entry = new Uint8Array(32).fill(1);
+    await manifest.add('p'.repeat(4096), entry);
+    await expect(manifest.add('p'.repeat(4097), entry)).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
+    const store = new ChunkMap();
+    const stored = await openManifest(await saveManifest(manifest, store), store);
+    expect(await found(stored, 'p'.repeat(4096))).toBeDefined();
+  });
+
+  test('does not follow a trie that leads back into itself for ever', async () => {
+    const entry = new Uint8Array(32).fill(7);
+    const loop = encodeNode({
+      obfuscationKey: new Uint8Array(32),
+      referenceSize: 32,
+      entry,
+      forks: [{ prefix: 'a', flags: 6, reference: entry, metadata: undefined }],
+    });
+    const manifest = await Manifest.load(entry, async () => loop);
+    await expect(Array.fromAsync(manifest.walk())).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
+    expect(await found(manifest, 'aaaa')).toBe(toHex(entry));
+    expect(await found(manifest, 'aaab')).toBeUndefined();
+  });
+
+  test('is not read from content that is longer than any node', async () => {
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(new Uint8Array(17_000_000), 65_536), store);
+    await expect(openManifest(reference, store)).rejects.toMatchObject({ code: 'NODE_MALFORMED' });
+  });
+
+  test('of more than one chunk is stored and read', async () => {
+    const store = new ChunkMap();
+    const pairs = Array.from(
+      { length: 200 },
+      (_, i) => [String.fromCharCode(i + 1), new Uint8Array(32).fill(i)] as const,
+    );
+    const built = await manifestOf(pairs);
+    const reference = await saveManifest(built, store);
+    expect(store.chunks.get(toHex(reference))!.data.length).toBeLessThan(4104);
+    const stored = await openManifest(reference, store);
+    for (const [path, entry] of pairs) expect(await found(stored, path)).toBe(toHex(entry));
+  });
+});
+
+describe('a node', () => {
+  const whole = encodeNode({
+    obfuscationKey: new Uint8Array(32),
+    referenceSize: 32,
+    entry: new Uint8Array(32).fill(9),
+    forks: ['/', 'b/c', 'é'].map((prefix, i) => ({
+      prefix: Buffer.from(prefix).toString('latin1'),
+      flags: 18,
+      reference: new Uint8Array(32).fill(i),
+      metadata: { 'Content-Type': 'text/plain', Filename: prefix },
+    })),
+  });
+
+  test('with changed, missing or added bytes is read or refused, never anything else', () => {
+    const mutation = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) });
+    fc.assert(
+      fc.property(
+        fc.array(mutation, { maxLength: 6 }),
+        fc.nat(whole.length),
+        fc.boolean(),
+        (changes, end, cut) => {
+          const bytes = whole.slice(0, cut ? end : whole.length);
+          for (const { at, to } of changes) if (at < bytes.length) bytes[at] = to;
+          expectReadOrRefused(bytes);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('of random bytes behind a valid version is read or refused', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), (tail) => {
+        expectReadOrRefused(new Uint8Array(Buffer.concat([whole.subarray(0, 63), tail])));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  function expectReadOrRefused(bytes: Uint8Array): void {
+    try {
+      for (const { prefix } of decodeNode(bytes).forks) expect(prefix.length).toBeGreaterThan(0);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ManifestError);
+    }
+  }
+
+  test('is not changed by being read', () => {
+    const obfuscationKey = new Uint8Array(32).fill(5);
+    const bytes = Buffer.from(
+      encodeNode({ obfuscationKey, referenceSize: 32, entry: new Uint8Array(32), forks: [] }),
+    );
+    const before = Buffer.from(bytes).toString('hex');
+    decodeNode(bytes);
+    expect(bytes.toString('hex')).toBe(before);
+  });
+
+  test('with reference size 20 is malformed', () => {
+    const bytes = whole.slice();
+    bytes[63] = 20;
+    expect(() => decodeNode(bytes)).toThrow('malformed manifest contents');
+  });
+
+  test('whose fork stands under another byte than its prefix begins with is malformed', () => {
+    const bytes = whole.slice();
+    const prefixOfFirstFork = 64 + 32 + 32 + 2;
+    expect(bytes[prefixOfFirstFork]).toBe('/'.charCodeAt(0));
+    bytes[prefixOfFirstFork] = 'x'.charCodeAt(0);
+    expect(() => decodeNode(bytes)).toThrow('malformed manifest contents');
+  });
+});
+
+describe('metadata', () => {
+  test.each([
+    { length: 29, size: 30 },
+    { length: 30, size: 30 },
+    { length: 31, size: 62 },
+    { length: 62, size: 94 },
+    { length: 63, size: 94 },
+  ])('JSON of $length bytes takes $size bytes with its newlines', ({ length, size }) => {
+    const value = 'v'.repeat(length - '{"k":""}'.length);
+    const encoded = encodeMetadata({ k: value });
+    expect(encoded.length).toBe(size);
+    expect(Buffer.from(encoded).toString().trimEnd().length).toBe(length);
+  });
+
+  test('is escaped as the network escapes it, keys in byte order', () => {
+    const text = Buffer.from(
+      encodeMetadata({ ｚ: '1', '😀': '2', a: '<&>/\b\f\n\r\t\u0001"\\é' }),
+    ).toString();
+    expect(text.trimEnd()).toBe(
+      '{"a":"\\u003c\\u0026\\u003e/\\b\\f\\n\\r\\t\\u0001\\"\\\\é","ｚ":"1","😀":"2"}',
+    );
+  });
+});

@@ -105,8 +105,10 @@ interface DialectColumn {
   readonly contractAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
-  /** `GET /svc/{reference}` is redirected to the form with a slash: always, or for browsers only. */
-  readonly rootRedirect: 'always' | 'browsers';
+  /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
+  readonly redirectsRoot: (accept: string) => boolean;
+  /** Names of request headers on which that depends. */
+  readonly rootVary: Readonly<Record<string, string>>;
   /** ETag on the answer of a collection upload; a single file always has one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
@@ -141,7 +143,9 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: toHex,
     contractAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
-    rootRedirect: 'browsers',
+    // A browser needs the slash for relative links; other clients get the content at once.
+    redirectsRoot: (accept) => /text\/html/i.test(accept),
+    rootVary: { vary: 'Accept' },
     collectionEtag: true,
     expiredStamps: true,
     welcomeWithHealth: true,
@@ -172,7 +176,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: (address) => `0x${toHex(address)}`,
     contractAddress: checksumAddress,
     tagLimit: {},
-    rootRedirect: 'always',
+    redirectsRoot: () => true,
+    rootVary: {},
     collectionEtag: false,
     expiredStamps: false,
     welcomeWithHealth: false,

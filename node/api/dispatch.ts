@@ -11,7 +11,7 @@ import { JSON_CONTENT_TYPE, writeJson } from './json.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { type HeaderTable, type ParamTable, readParams } from './params.ts';
 import { drain, refuseOversized, requestBody } from './request-body.ts';
-import type { Answer, GasHeaders, Port, Route } from './route.ts';
+import type { Answer, GasHeaders, Port, RequestView, Route } from './route.ts';
 import type { NodeServices } from './services.ts';
 
 export interface DispatchDeps {
@@ -66,7 +66,10 @@ async function operate(
   if (row === undefined) return methodAnswer(routes, request, reply);
   refuseOversized(request.raw, row.bodyLimit);
   try {
-    return await row.handle(callOf(row, routes, request, { ...deps, readHeader, gas: passage.gas }));
+    const view = requestView(request, deps.dialect, readHeader);
+    const early = row.early?.({ dialect: deps.dialect, request: view });
+    if (early !== undefined) return early;
+    return await row.handle(callOf(row, routes, request, { ...deps, readHeader, view, gas: passage.gas }));
   } catch (error) {
     throw answerOf(error, row.failure ?? 'INTERNAL', row.errors);
   }
@@ -76,7 +79,17 @@ type CallDeps = DispatchDeps & {
   readonly signal: AbortSignal;
   readonly gas: GasHeaders;
   readonly readHeader: (name: string) => string | undefined;
+  readonly view: RequestView;
 };
+
+function requestView(
+  request: FastifyRequest,
+  dialect: Dialect,
+  readHeader: (name: string) => string | undefined,
+): RequestView {
+  const { method, originalUrl: target } = request;
+  return { method, target, header: (key: HeaderKey) => readHeader(dialect.headers[key].active) };
+}
 
 function callOf(
   row: Route,
@@ -97,11 +110,7 @@ function callOf(
     headers: early ?? headersOf(),
     gas: deps.gas,
     body: requestBody(request.raw, row.bodyLimit),
-    request: {
-      method: request.method,
-      target: request.originalUrl,
-      header: (key: HeaderKey) => readHeader(dialect.headers[key].active),
-    },
+    request: deps.view,
     signal: deps.signal,
     port: deps.port,
     routes: deps.routes,

@@ -6,6 +6,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { AccountingErrorCode } from '../accounting/ports.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
+import type { CollectionErrorCode } from '../files/collection.ts';
 import type { UploadError } from '../files/upload.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
@@ -13,7 +14,7 @@ import type { PostageErrorCode } from '../postage/ports.ts';
 import type { Dialect, Reason } from './dialect.ts';
 
 /** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
-type Message = string | { readonly text: 'standard' | 'cause' | 'stampOrBatch' };
+type Message = string | { readonly text: 'standard' | 'cause' | 'stampOrBatch'; readonly before?: string };
 type ErrorRow = readonly [status: number, message: Message];
 
 const STANDARD: Message = { text: 'standard' };
@@ -68,11 +69,12 @@ export const ERRORS = {
   CHUNK_READ_FAILED: [500, 'read chunk failed'],
   ADDRESS_NOT_FOUND: [404, 'address not found or incorrect'],
   PATH_NOT_FOUND: [404, 'path address not found'],
+  PATH_FAILED: [404, STANDARD],
   // Tags: 5.4.
   TAG_NOT_PRESENT: [404, 'tag not present'],
+  TAG_LIST_FAILED: [500, CAUSE],
   TAG_CREATE_FAILED: [500, 'cannot create tag'],
   TAG_GET_FAILED: [500, 'cannot get tag'],
-  TAG_BODY_UNREADABLE: [500, 'cannot read request'],
   TAG_BODY_INVALID: [500, 'error unmarshaling metadata'],
   TAG_DONE_FAILED: [500, 'done split: failed'],
   // Postage: 5.9.
@@ -87,6 +89,7 @@ export const ERRORS = {
   // Node and connectivity: 5.10.
   PEER_NOT_FOUND: [404, 'peer not found'],
   PEER_CALL_FAILED: [500, CAUSE],
+  DIAL_FAILED: [500, { text: 'cause', before: 'libp2p connect: ' }],
   ALREADY_CONNECTED: [500, 'already connected'],
   PEER_BLOCKLISTED: [500, 'peer blocklisted'],
   SELF_DIAL: [500, 'cannot connect to self'],
@@ -117,7 +120,8 @@ type DomainCode =
   | ChainErrorCode
   | AccountingErrorCode
   | ChunkErrorCode
-  | UploadErrorCode;
+  | UploadErrorCode
+  | CollectionErrorCode;
 
 /** Answer of a domain error that no route words differently; null: what the operation says about any failure. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
@@ -147,6 +151,13 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   PEER_NOT_CONNECTED: null,
   CHUNK_NOT_FOUND: 'CHUNK_NOT_FOUND',
   TAG_NOT_FOUND: 'TAG_NOT_FOUND',
+  NO_FILES: 'COLLECTION_EMPTY',
+  INVALID_TAR_FILENAME: 'TAR_FILENAME_INVALID',
+  INVALID_TAR: null,
+  INVALID_MULTIPART: null,
+  INVALID_PART_NAME: null,
+  INVALID_INDEX_DOCUMENT: null,
+  INVALID_NAME: null,
 };
 
 export class ApiError extends Error {
@@ -215,7 +226,7 @@ function messageText(message: Message, error: ApiError, dialect: Dialect): strin
     case 'standard':
       return standardText(ERRORS[error.code][0]);
     case 'cause':
-      return error.message;
+      return `${message.before ?? ''}${error.message}`;
     case 'stampOrBatch':
       return dialect.messages.stampOrBatch;
   }

@@ -143,7 +143,7 @@ function problemOf(param: AnyParam, value: unknown, sent: boolean, dialect: Dial
 
 /** A required zero counts as missing, as do an empty text and empty bytes. */
 function isZero(value: unknown): boolean {
-  return value === 0 || value === 0n || value === '' || (value instanceof Uint8Array && value.length === 0);
+  return value === 0 || value === '' || (value instanceof Uint8Array && value.length === 0);
 }
 
 function rawOf(

@@ -41,6 +41,21 @@ export interface RequestBody {
   read(): Promise<Uint8Array>;
 }
 
+/** The request line and its headers, as sent. */
+export interface RequestView {
+  readonly method: string;
+  /** Undecoded path and query. */
+  readonly target: string;
+  /** First value of a header by its key; undefined when it was not sent. */
+  header(key: HeaderKey): string | undefined;
+}
+
+/** What is known before any parameter is read. */
+export interface EarlyCall {
+  readonly dialect: Dialect;
+  readonly request: RequestView;
+}
+
 /** One call of a handler. */
 export interface Call<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
   readonly services: NodeServices;
@@ -50,13 +65,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly headers: ValuesOf<H>;
   readonly gas: GasHeaders;
   readonly body: RequestBody;
-  readonly request: {
-    readonly method: string;
-    /** As sent: undecoded path and query. */
-    readonly target: string;
-    /** First value of a header by its key; undefined when it was not sent. */
-    header(key: HeaderKey): string | undefined;
-  };
+  readonly request: RequestView;
   /** Aborts when the client is gone or the server stops. */
   readonly signal: AbortSignal;
   readonly port: Port;
@@ -89,6 +98,8 @@ export interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends
   readonly failure?: ApiErrorCode;
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
+  /** An answer given before any parameter is looked at. */
+  early?(call: EarlyCall): Answer | undefined;
   handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
 }
 

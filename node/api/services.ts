@@ -65,7 +65,7 @@ export interface Readiness {
 }
 
 export interface TimeSettlements {
-  totals(): readonly TimeSettlement[];
+  settlements(): readonly TimeSettlement[];
 }
 
 export interface Pingpong {

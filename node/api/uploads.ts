@@ -19,51 +19,62 @@ export const UPLOAD_HEADERS = {
 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
-/** What was stored under an upload session. */
-export interface Stored {
-  /** Root of the content, given to the tag and to the client. */
-  readonly reference: Uint8Array;
-  /** Bytes read from the request, for the speed metric. */
-  readonly size: bigint;
-}
-
 /**
  * Tag, batch, content, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
  * breaks off in between is taken back.
- * @returns the stored content and the headers of the answer
+ * @param store puts the body into the session and gives the reference for the tag and the client
+ * @returns that reference and the headers of the answer
  */
 export async function upload(
   call: UploadCall,
   endpoint: string,
-  store: (upload: Upload) => Promise<Stored>,
-): Promise<Stored & { headers: Readonly<Record<string, string>> }> {
-  const { headers, services, dialect } = call;
-  refuseWishes(headers, dialect);
+  store: (session: Upload, body: AsyncIterable<Uint8Array>) => Promise<Uint8Array>,
+): Promise<{ reference: Uint8Array; headers: Readonly<Record<string, string>> }> {
+  const { headers, services } = call;
+  refuseWishes(headers, call.dialect);
   const startMs = services.clock.monotonic();
   const deferred = headers.deferredUpload;
   const begin = { batchId: headers.postageBatchId, tagUid: headers.tag, deferred, signal: call.signal };
   const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
-  const stored = await inSession(session, () => store(session));
+  const body = counted(call.body.stream());
+  const reference = await inSession(session, () => store(session, body.parts));
   const seconds = (services.clock.monotonic() - startMs) / 1000;
   const mode = deferred ? 'deferred' : 'direct';
-  if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, Number(stored.size) / seconds);
-  return { ...stored, headers: tagHeaders(session, call) };
+  if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, body.size() / seconds);
+  return { reference, headers: tagHeaders(session.tagUid, call) };
 }
 
 /** Stores and closes; takes everything back when either fails. */
-export async function inSession(session: Upload, store: () => Promise<Stored>): Promise<Stored> {
+export async function inSession(session: Upload, store: () => Promise<Uint8Array>): Promise<Uint8Array> {
   try {
-    const stored = await store();
-    await orElse('DONE_SPLIT_FAILED', () => session.done(stored.reference));
-    return stored;
+    const reference = await store();
+    await orElse('DONE_SPLIT_FAILED', () => session.done(reference));
+    return reference;
   } catch (error) {
     await session.cleanup();
     throw error;
   }
 }
 
-function tagHeaders(session: Upload, { dialect }: UploadCall): Readonly<Record<string, string>> {
-  if (session.tagUid === undefined) return {};
+/** @param uid undefined or 0: none to tell */
+export function tagHeaders(
+  uid: number | undefined,
+  { dialect }: Pick<UploadCall, 'dialect'>,
+): Readonly<Record<string, string>> {
+  if (uid === undefined || uid === 0) return {};
   const { active } = dialect.headers.tag;
-  return { [active]: String(session.tagUid), 'access-control-expose-headers': active };
+  return { [active]: String(uid), 'access-control-expose-headers': active };
+}
+
+function counted(parts: AsyncIterable<Uint8Array>): { parts: AsyncIterable<Uint8Array>; size: () => number } {
+  let size = 0;
+  return {
+    size: () => size,
+    parts: (async function* () {
+      for await (const part of parts) {
+        size += part.length;
+        yield part;
+      }
+    })(),
+  };
 }

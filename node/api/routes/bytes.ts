@@ -25,10 +25,9 @@ export const BYTES_ROUTES = [
     success: [201],
     response: 'ReferenceResponse',
     async handle(call) {
-      const { reference, headers } = await upload(call, 'bytes', async (session) => {
+      const { reference, headers } = await upload(call, 'bytes', async (session, body) => {
         const { signal } = call;
-        const stored = await orElse('SPLIT_FAILED', () => split(call.body.stream(), session, { signal }));
-        return { reference: stored.reference, size: stored.length };
+        return (await orElse('SPLIT_FAILED', () => split(body, session, { signal }))).reference;
       });
       return { status: 201, headers, json: { reference: toHex(reference) } };
     },

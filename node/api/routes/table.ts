@@ -1,7 +1,25 @@
 /** Every route of the API. Order does not matter: literal segments win over variables. */
 import type { Route } from '../route.ts';
+import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
+import { CHUNK_ROUTES } from './chunks.ts';
+import { FILE_ROUTES } from './files.ts';
 import { NODE_ROUTES } from './node.ts';
+import { PEER_ROUTES } from './peers.ts';
+import { POSTAGE_ROUTES } from './postage.ts';
+import { STATUS_ROUTES } from './status.ts';
+import { TAG_ROUTES } from './tags.ts';
 import { TECHNICAL_ROUTES } from './technical.ts';
 
-export const ROUTES: readonly Route[] = [...BYTES_ROUTES, ...NODE_ROUTES, ...TECHNICAL_ROUTES];
+export const ROUTES: readonly Route[] = [
+  ...BYTES_ROUTES,
+  ...CHUNK_ROUTES,
+  ...FILE_ROUTES,
+  ...TAG_ROUTES,
+  ...POSTAGE_ROUTES,
+  ...NODE_ROUTES,
+  ...PEER_ROUTES,
+  ...ACCOUNTING_ROUTES,
+  ...STATUS_ROUTES,
+  ...TECHNICAL_ROUTES,
+];

@@ -175,7 +175,7 @@ export function simulatedNode(turn: Knobs): NodeServices {
       },
     },
     timeSettlements: {
-      totals() {
+      settlements() {
         failIf(turn, 'timesettlements');
         return turn.timeSettlements;
       },

@@ -1,0 +1,165 @@
+/** Balances, settlements and the wallet: `http-api-completion.md` 5.11, 5.12. */
+import type { PeerAccount } from '../../accounting/ports.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { type Dialect, emit } from '../dialect.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { hex } from '../kinds.ts';
+import { required } from '../params.ts';
+import { type Answer, route } from '../route.ts';
+
+const PATH = { address: required(hex, { field: 'peer' }) } as const;
+
+/** The two views of a peer's account: what it owes less its prepayment, and the bare ledger. */
+const VIEWS = [
+  {
+    path: '/balances',
+    summary: 'balances with all peers',
+    one: 'balance with a peer',
+    amountOf: (a: PeerAccount) => a.balance,
+  },
+  {
+    path: '/consumed',
+    summary: 'past due consumption of all peers',
+    one: 'past due consumption of a peer',
+    amountOf: (a: PeerAccount) => a.consumedBalance,
+  },
+] as const;
+
+export const ACCOUNTING_ROUTES = [
+  ...VIEWS.flatMap(({ path, summary, one, amountOf }) => [
+    route({
+      method: 'GET',
+      path,
+      port: 'both',
+      summary,
+      gates: ['started'],
+      success: [200],
+      response: 'Balances',
+      failure: 'BALANCES_FAILED',
+      handle: ({ services: { accounting }, dialect }) => balances(accounting.balances(), amountOf, dialect),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/{address}`,
+      port: 'both',
+      summary: one,
+      gates: ['started'],
+      params: PATH,
+      success: [200],
+      response: 'Balance',
+      failure: 'BALANCE_FAILED',
+      handle({ params, services: { accounting } }) {
+        const account = accounting.balance(toHex(params.address));
+        if (account === undefined) throw new ApiError('BALANCE_NOT_FOUND');
+        return { status: 200, json: balanceBody(account, amountOf) };
+      },
+    }),
+  ]),
+  route({
+    method: 'GET',
+    path: '/accounting',
+    port: 'both',
+    summary: 'accounts of all peers',
+    gates: ['started'],
+    success: [200],
+    response: 'Accounting',
+    failure: 'ACCOUNTING_FAILED',
+    handle: ({ services: { accounting } }) => ({
+      status: 200,
+      json: { peerData: byPeer(accounting.balances(), ({ balance }) => balance) },
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/timesettlements',
+    port: 'both',
+    summary: 'what was settled by time',
+    gates: ['started'],
+    success: [200],
+    response: 'Settlements',
+    failure: 'SETTLEMENTS_FAILED',
+    handle({ services, dialect: { settlementAmount } }) {
+      const settlements = services.timeSettlements.settlements();
+      const sum = (of: 'received' | 'sent') =>
+        settlements.reduce((total, settled) => total + settled[of], 0n);
+      return {
+        status: 200,
+        json: {
+          totalReceived: settlementAmount(sum('received')),
+          totalSent: settlementAmount(sum('sent')),
+          settlements: settlements.map(({ peer, received, sent }) => ({
+            peer,
+            received: settlementAmount(received),
+            sent: settlementAmount(sent),
+          })),
+        },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/wallet',
+    port: 'both',
+    summary: 'what the chain account owns',
+    // Compat: as the public network's nodes since 2.8, a chain is enough; a chequebook is not asked for.
+    gates: ['started', 'chain'],
+    success: [200],
+    response: 'Wallet',
+    async handle({ services: { wallet, chain, node }, dialect, signal }) {
+      const native = await orElse('WALLET_NATIVE_FAILED', () => wallet.nativeBalance(signal));
+      const token = await orElse('WALLET_TOKEN_FAILED', () => wallet.tokenBalance(signal));
+      return {
+        status: 200,
+        json: {
+          ...emit(dialect.fields.walletBalance, String(token)),
+          nativeTokenBalance: String(native),
+          chainID: await orElse('WALLET_NATIVE_FAILED', () => chain.chainId()),
+          chequebookContractAddress: dialect.chainAddress(wallet.chequebook()),
+          walletAddress: dialect.chainAddress(node.ethereum),
+        },
+      };
+    },
+  }),
+];
+
+type AmountOf = (account: PeerAccount) => bigint;
+
+function balances(accounts: readonly PeerAccount[], amountOf: AmountOf, dialect: Dialect): Answer {
+  return {
+    status: 200,
+    json: {
+      ...emit(dialect.fields.balancesByPeer, byPeer(accounts, amountOf)),
+      balances: accounts.map((account) => balanceBody(account, amountOf)),
+    },
+  };
+}
+
+function balanceBody(account: PeerAccount, amountOf: AmountOf): Record<string, unknown> {
+  // The thresholds stand in the shape, but only `/accounting` fills them.
+  return {
+    peer: account.peer,
+    balance: String(amountOf(account)),
+    thresholdreceived: null,
+    thresholdgiven: null,
+  };
+}
+
+function byPeer(accounts: readonly PeerAccount[], amountOf: AmountOf): Record<string, unknown> {
+  return Object.fromEntries(
+    accounts.map((account) => [
+      account.peer,
+      {
+        balance: String(amountOf(account)),
+        consumedBalance: String(account.consumedBalance),
+        thresholdReceived: String(account.thresholdReceived),
+        thresholdGiven: String(account.thresholdGiven),
+        currentThresholdReceived: String(account.currentThresholdReceived),
+        currentThresholdGiven: String(account.currentThresholdGiven),
+        surplusBalance: String(account.surplusBalance),
+        reservedBalance: String(account.reservedBalance),
+        shadowReservedBalance: String(account.shadowReservedBalance),
+        ghostBalance: String(account.ghostBalance),
+      },
+    ]),
+  );
+}

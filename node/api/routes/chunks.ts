@@ -1,0 +1,147 @@
+/** Single chunks: `http-api-completion.md` 5.1. */
+import { cacAddress, cacFromData } from '../../chunk/cac.ts';
+import {
+  ADDRESS_SIZE,
+  CHUNK_PAYLOAD_SIZE,
+  CHUNK_STORED_SIZE_MAX,
+  type Chunk,
+  SPAN_SIZE,
+} from '../../chunk/chunk.ts';
+import { socAddress, socParts } from '../../chunk/soc.ts';
+import { decodeStamp } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { keccak256 } from '../../crypto/keccak.ts';
+import { recoverSigner } from '../../crypto/signer.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { bool, hex, reference, uint } from '../kinds.ts';
+import { optional, type ParamTable, required } from '../params.ts';
+import { acknowledgement, type Call, route } from '../route.ts';
+import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseWishes } from '../unsupported.ts';
+import { inSession, tagHeaders } from '../uploads.ts';
+
+const UPLOAD_HEADERS = {
+  postageBatchId: optional(hex, undefined),
+  postageStamp: optional(hex, undefined),
+  tag: optional(uint(64), 0),
+  act: optional(bool, false),
+  actHistoryAddress: optional(hex, undefined),
+} as const;
+const READ_HEADERS = { cache: optional(bool, true), ...ACT_DOWNLOAD_HEADERS } as const;
+const PATH = { address: required(reference) } as const;
+const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
+
+export const CHUNK_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/chunks',
+    port: 'main',
+    summary: 'upload one chunk',
+    gates: ['started'],
+    headers: UPLOAD_HEADERS,
+    headersFirst: true,
+    body: { content: 'octets' },
+    bodyLimit: CHUNK_STORED_SIZE_MAX,
+    success: [201],
+    response: 'ReferenceResponse',
+    async handle(call) {
+      refuseWishes(call.headers, call.dialect);
+      const session = await beginChunk(call);
+      const address = await inSession(session, async () => {
+        const data = await orElse('CHUNK_READ_BODY_FAILED', () => call.body.read());
+        if (data.length < SPAN_SIZE) throw new ApiError('CHUNK_TOO_SHORT');
+        const chunk = await orElse('CHUNK_CREATE_FAILED', () => chunkOf(data));
+        await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, call.signal));
+        return chunk.address;
+      });
+      return {
+        status: 201,
+        headers: tagHeaders(call.headers.tag, call),
+        json: { reference: toHex(address) },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/chunks/{address}',
+    port: 'main',
+    summary: 'download one chunk (span and payload)',
+    gates: ['started'],
+    params: PATH,
+    headers: READ_HEADERS,
+    headersFirst: true,
+    success: [200],
+    response: 'octets',
+    failure: 'CHUNK_READ_FAILED',
+    async handle({ params: { address }, headers, services, dialect, signal }) {
+      refuseActDownload(headers, dialect);
+      if (address.length !== ADDRESS_SIZE) throw new ApiError('CHUNK_NOT_FOUND');
+      const { data } = await services.netstore.getter({ cache: headers.cache }).get(address, signal);
+      const expose = { 'access-control-expose-headers': 'content-disposition' };
+      return { status: 200, headers: { 'content-type': 'binary/octet-stream', ...expose }, bytes: data };
+    },
+  }),
+  route({
+    method: 'HEAD',
+    path: '/chunks/{address}',
+    port: 'main',
+    summary: 'whether the chunk is held locally',
+    gates: ['started'],
+    params: PATH,
+    headers: READ_HEADERS,
+    headersFirst: true,
+    success: [200],
+    handle({ params: { address }, headers, services, dialect }) {
+      refuseActDownload(headers, dialect);
+      if (!isLocal(address, services)) throw new ApiError('CHUNK_NOT_FOUND');
+      return acknowledgement(200);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/chunks/{address}',
+    port: 'debug',
+    summary: 'whether the chunk is held locally',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'Acknowledgement',
+    handle({ params: { address }, services }) {
+      if (!isLocal(address, services)) throw new ApiError('NOT_FOUND');
+      return acknowledgement(200);
+    },
+  }),
+];
+
+type ChunkCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
+
+/** The tag is tested first, then that there is a stamp or a batch; a ready stamp wins over a batch. */
+async function beginChunk({ headers, services, signal }: ChunkCall) {
+  const { postageBatchId, postageStamp, tag: tagUid } = headers;
+  const deferred = tagUid !== 0;
+  if (deferred && services.store.tags.get(tagUid) === undefined) throw new ApiError('TAG_NOT_FOUND');
+  if (postageStamp !== undefined) {
+    const stamp = await orElse('STAMP_MALFORMED', () => decodeStamp(postageStamp), {
+      STAMP_INVALID: 'STAMP_MALFORMED',
+    });
+    const begin = { batchId: stamp.batchId, stamp, tagUid, deferred, signal };
+    return orElse('CHUNK_PUTTER_REFUSED', () => services.uploader.begin(begin), {
+      BATCH_NOT_FOUND: 'BATCH_INVALID',
+    });
+  }
+  if (postageBatchId === undefined) throw new ApiError('STAMP_OR_BATCH_REQUIRED');
+  const begin = { batchId: postageBatchId, tagUid, deferred, signal };
+  return orElse('CHUNK_PUTTER_REFUSED', () => services.uploader.begin(begin));
+}
+
+/** What is too long for a content-addressed chunk is tried as a whole single-owner chunk. @throws ChunkError, SignatureError */
+function chunkOf(data: Uint8Array): Chunk {
+  if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
+  const { id, signature, wrapped } = socParts(data);
+  const owner = recoverSigner(keccak256(id, cacAddress(wrapped)), signature);
+  return chunkFrom(socAddress(id, owner), data);
+}
+
+function isLocal(address: Uint8Array, services: ChunkCall['services']): boolean {
+  return address.length === ADDRESS_SIZE && services.store.chunks.has(address);
+}

@@ -1,0 +1,260 @@
+/** Files and collections under a manifest: `http-api-completion.md` 5.3. */
+import { posix } from 'node:path';
+import { toHex } from '../../crypto/hex.ts';
+import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection.ts';
+import { SNIFF_SIZE, sniffContentType } from '../../files/content-type.ts';
+import type { JoinedFile } from '../../files/joiner.ts';
+import { openManifest } from '../../files/manifest-store.ts';
+import { multipartEntries } from '../../files/multipart.ts';
+import { tarEntries } from '../../files/tar.ts';
+import type { Entry } from '../../manifest/manifest.ts';
+import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
+import { resolvePath } from '../../manifest/serve.ts';
+import {
+  DOWNLOAD_HEADERS,
+  download,
+  etagOf,
+  FETCH_HEADERS,
+  openContent,
+  requestGetter,
+} from '../download.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { bool, mediaType, reference, text } from '../kinds.ts';
+import { essence } from '../media-type.ts';
+import { optional, type ParamTable, required, startsNotWith } from '../params.ts';
+import { type Answer, type Call, type EarlyCall, route } from '../route.ts';
+import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+
+const FILE_UPLOAD_HEADERS = {
+  contentType: required(mediaType),
+  ...UPLOAD_HEADERS,
+  collection: optional(bool, false),
+  indexDocument: optional(text, ''),
+  errorDocument: optional(text, ''),
+} as const;
+const ROOT = { reference: required(reference, { field: 'address' }) } as const;
+const PATH = { ...ROOT, path: optional(text, '') } as const;
+const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
+
+export const FILE_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/svc',
+    port: 'main',
+    summary: 'upload a file or a collection',
+    gates: ['started'],
+    headers: FILE_UPLOAD_HEADERS,
+    headersFirst: true,
+    query: { name: optional(text, undefined, { checks: [startsNotWith('/')] }) },
+    body: { content: 'files' },
+    success: [201],
+    response: 'ReferenceResponse',
+    async handle(call) {
+      const { headers, dialect } = call;
+      const isCollection = headers.collection || essence(headers.contentType) === 'multipart/form-data';
+      const stored = await upload(call, dialect.segment, (session, body) =>
+        isCollection
+          ? orElse('COLLECTION_STORE_FAILED', () =>
+              storeCollection(collectionEntries(call, body), session, {
+                indexDocument: headers.indexDocument,
+                errorDocument: headers.errorDocument,
+                signal: call.signal,
+              }),
+            )
+          : orElse('FILE_STORE_FAILED', () =>
+              storeFile(body, session, {
+                name: call.query.name ?? '',
+                contentType: headers.contentType,
+                signal: call.signal,
+              }),
+            ),
+      );
+      const etag = isCollection && !dialect.collectionEtag ? {} : { etag: etagOf(stored.reference) };
+      return {
+        status: 201,
+        headers: { ...stored.headers, ...etag },
+        json: { reference: toHex(stored.reference) },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/svc/{reference}',
+    port: 'main',
+    summary: 'content of the root, or a redirect to the form with a slash',
+    gates: ['started'],
+    params: ROOT,
+    headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
+    success: [200, 206, 304, 308],
+    response: 'octets',
+    early: rootRedirect,
+    handle: (call) => serve(call, '', call.dialect.rootVary),
+  }),
+  route({
+    method: 'HEAD',
+    path: '/svc/{reference}',
+    port: 'main',
+    summary: 'type and size of the content of the root',
+    gates: ['started'],
+    params: ROOT,
+    headers: { ...ROOT_HEADERS, ...FETCH_HEADERS },
+    success: [200, 308],
+    early: rootRedirect,
+    handle: (call) => describe(call, '', call.dialect.rootVary),
+  }),
+  route({
+    method: 'GET',
+    path: '/svc/{reference}/{path}',
+    port: 'main',
+    summary: 'file of a collection',
+    gates: ['started'],
+    params: PATH,
+    headers: DOWNLOAD_HEADERS,
+    success: [200, 206, 304, 308],
+    response: 'octets',
+    handle: (call) => serve(call, call.params.path, {}),
+  }),
+  route({
+    method: 'HEAD',
+    path: '/svc/{reference}/{path}',
+    port: 'main',
+    summary: 'type and size of a file of a collection',
+    gates: ['started'],
+    params: PATH,
+    headers: FETCH_HEADERS,
+    success: [200, 308],
+    handle: (call) => describe(call, call.params.path, {}),
+  }),
+];
+
+type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
+type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
+type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
+
+/** @throws ApiError for a request without a body, or of a type that is no collection */
+function collectionEntries(
+  { headers, body: { present } }: UploadCall,
+  body: AsyncIterable<Uint8Array>,
+): AsyncIterable<CollectionEntry> {
+  if (!present) throw new ApiError('BODY_REQUIRED');
+  switch (essence(headers.contentType)) {
+    case 'multipart/form-data':
+      return multipartEntries(body, headers.contentType);
+    case 'application/x-tar':
+      return tarEntries(body);
+    default:
+      throw new ApiError('CONTENT_TYPE_INVALID');
+  }
+}
+
+/** Before any parameter is looked at, as the slash is about the form of the URL alone. */
+function rootRedirect({ dialect, request }: EarlyCall): Answer | undefined {
+  if (!dialect.redirectsRoot(request.header('accept') ?? '')) return undefined;
+  return toSlash(request.target, dialect.rootVary);
+}
+
+/** 308 to the same path with a slash at its end, query kept. */
+function toSlash(target: string, extra: Readonly<Record<string, string>> = {}): Answer {
+  const mark = target.indexOf('?');
+  const [path, query] = mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark)];
+  return { status: 308, headers: { location: `${path}/${query}`, ...extra } };
+}
+
+async function serve(
+  call: DownloadCall,
+  path: string,
+  extra: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const getter = requestGetter(call);
+  const found = await resolve(call, path);
+  if ('status' in found) return found;
+  const { reference: file, metadata } = found;
+  const named = metadata[CONTENT_TYPE] ?? '';
+  const contentType = named === '' ? await sniffed(call, file) : headerText(named);
+  return download(
+    call,
+    {
+      reference: file,
+      contentType,
+      headers: { ...disposition(metadata[FILENAME]), ...extra },
+      endpoint: call.dialect.segment,
+    },
+    getter,
+  );
+}
+
+async function describe(
+  call: FetchCall,
+  path: string,
+  extra: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const found = await resolve(call, path);
+  if ('status' in found) return found;
+  const { reference: file, metadata } = found;
+  const { length } = await openContent(file, requestGetter(call), call.signal);
+  const named = metadata[CONTENT_TYPE] ?? '';
+  return {
+    status: 200,
+    headers: {
+      ...(named === '' ? {} : { 'content-type': headerText(named) }),
+      'content-length': String(length),
+      etag: etagOf(file),
+      'access-control-expose-headers': 'content-disposition',
+      ...disposition(metadata[FILENAME]),
+      ...extra,
+    },
+  };
+}
+
+/** The entry behind a path, or the redirect to it. @throws ApiError when there is neither */
+async function resolve(call: FetchCall, path: string): Promise<Entry | Answer> {
+  const { params, signal, request } = call;
+  const getter = requestGetter(call);
+  // Neither what is no manifest nor what nobody has is told apart by the public network's nodes.
+  const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
+  const manifest = await orElse(missing, () => openManifest(params.reference, getter, { signal }), {
+    CHUNK_NOT_FOUND: missing,
+  });
+  const found = await orElse('PATH_FAILED', () => resolvePath(manifest, path), {
+    CHUNK_NOT_FOUND: 'PATH_FAILED',
+  });
+  switch (found.outcome) {
+    case 'serve':
+      return found.entry;
+    case 'redirect':
+      return toSlash(request.target);
+    case 'not-found':
+      throw new ApiError(NOT_FOUND_CODES[found.reason]);
+  }
+}
+
+const NOT_FOUND_CODES = {
+  NO_INDEX: 'ADDRESS_NOT_FOUND',
+  NO_PATH: 'PATH_NOT_FOUND',
+  NO_CONTENT: 'ROOT_NOT_FOUND',
+} as const;
+
+async function sniffed(call: FetchCall, file: Uint8Array): Promise<string> {
+  const opened = await openContent(file, requestGetter(call), call.signal);
+  return sniffContentType(
+    await orElse('JOIN_FAILED', () => firstBytes(opened, call.signal), { CHUNK_NOT_FOUND: 'JOIN_FAILED' }),
+  );
+}
+
+async function firstBytes(file: JoinedFile, signal: AbortSignal): Promise<Uint8Array> {
+  const end = file.length < BigInt(SNIFF_SIZE) ? file.length : BigInt(SNIFF_SIZE);
+  return Buffer.concat(await Array.fromAsync(file.read(0n, end, { readAhead: 0, signal })));
+}
+
+function disposition(filename: string | undefined): Readonly<Record<string, string>> {
+  if (filename === undefined || filename === '') return {};
+  const name = headerText(posix.basename(filename).replace(/["\\]/g, String.raw`\$&`));
+  return { 'content-disposition': `inline; filename="${name}"` };
+}
+
+/** Stored text as a header value: UTF-8 bytes as they are, a space for what no header may hold. */
+function headerText(value: string): string {
+  return Buffer.from(value, 'utf8')
+    .toString('latin1')
+    .replace(/[^\t\x20-\x7e\x80-\xff]/g, ' ');
+}

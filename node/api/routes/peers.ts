@@ -1,0 +1,125 @@
+/** Peers and the routing table: `http-api-completion.md` 5.10, 5.13. */
+import { toHex } from '../../crypto/hex.ts';
+import type { BinSnapshot } from '../../topology/topology.ts';
+import { formatDuration } from '../duration.ts';
+import { ApiError } from '../errors.ts';
+import { dateTime } from '../http-date.ts';
+import { hex, multiAddress } from '../kinds.ts';
+import { required } from '../params.ts';
+import { acknowledgement, route } from '../route.ts';
+
+const PATH = { address: required(hex) } as const;
+
+export const PEER_ROUTES = [
+  route({
+    method: 'GET',
+    path: '/peers',
+    port: 'both',
+    summary: 'connected peers',
+    gates: ['started'],
+    success: [200],
+    response: 'Peers',
+    handle: ({ services: { host } }) => ({
+      status: 200,
+      json: { peers: host.peers().map(({ id, fullNode }) => ({ address: id, fullNode })) },
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/peers/{address}',
+    port: 'both',
+    summary: 'disconnect a peer',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'Acknowledgement',
+    failure: 'PEER_CALL_FAILED',
+    async handle({ params, services: { host } }) {
+      await host.disconnect(toHex(params.address), 'disconnected over the API');
+      return acknowledgement(200);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/blocklist',
+    port: 'both',
+    summary: 'refused peers',
+    gates: ['started'],
+    success: [200],
+    response: 'BlockedPeers',
+    failure: 'BLOCKLIST_FAILED',
+    handle: ({ services: { host } }) => ({
+      status: 200,
+      json: {
+        peers: host.blocklisted().map(({ overlay, fullNode, reason, durationMs }) => ({
+          address: overlay,
+          fullNode,
+          reason,
+          duration: Math.ceil(durationMs / 1000),
+        })),
+      },
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/connect/{multiAddress}',
+    port: 'both',
+    summary: 'connect to a peer',
+    gates: ['started'],
+    params: { multiAddress: required(multiAddress, { field: 'multi-address' }) },
+    success: [200],
+    response: 'OverlayAddress',
+    failure: 'PEER_CALL_FAILED',
+    errors: { DIAL_FAILED: 'DIAL_FAILED' },
+    async handle({ params, services: { host }, signal }) {
+      const peer = await host.connect([params.multiAddress], signal);
+      return { status: 200, json: { address: peer.id } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/pingpong/{address}',
+    port: 'both',
+    summary: 'round-trip time to a peer',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'RoundTripTime',
+    failure: 'PING_FAILED',
+    async handle({ params, services: { host, pingpong }, signal }) {
+      const peer = host.peer(toHex(params.address));
+      if (peer === undefined) throw new ApiError('PEER_NOT_FOUND');
+      return { status: 200, json: { rtt: formatDuration(await pingpong.ping(peer, signal)) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/topology',
+    port: 'both',
+    summary: 'known and connected peers by proximity order',
+    gates: ['started'],
+    success: [200],
+    response: 'Topology',
+    handle({ services: { topology, clock } }) {
+      const { bins, lightNodes, ...totals } = topology.snapshot();
+      return {
+        status: 200,
+        json: {
+          ...totals,
+          timestamp: dateTime(clock.now()),
+          bins: Object.fromEntries(bins.map((bin, i) => [`bin_${i}`, bin])),
+          lightNodes: withoutMetrics(lightNodes),
+        },
+      };
+    },
+  }),
+];
+
+function withoutMetrics(bin: BinSnapshot): BinSnapshot {
+  const addresses = (peers: BinSnapshot['connectedPeers']) => peers.map(({ address }) => ({ address }));
+  return {
+    ...bin,
+    disconnectedPeers: addresses(bin.disconnectedPeers),
+    connectedPeers: addresses(bin.connectedPeers),
+  };
+}

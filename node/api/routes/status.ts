@@ -1,0 +1,111 @@
+/** Status records of this node and of its peers: `http-api-completion.md` 5.13. */
+import { proximityOrder } from '../../chunk/address.ts';
+import { toHex } from '../../crypto/hex.ts';
+import type { Peer } from '../../p2p/host.ts';
+import { type Dialect, emit } from '../dialect.ts';
+import { route } from '../route.ts';
+import type { NodeServices, StatusSnapshot } from '../services.ts';
+
+/** Time that one peer has for its answer. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Proximity of a node to itself. */
+const OWN_PROXIMITY = 256;
+
+/** Record of a peer that did not answer. */
+const SILENT: StatusSnapshot = {
+  mode: '',
+  reserveSize: 0n,
+  reserveSizeWithinRadius: 0n,
+  pullsyncRate: 0,
+  storageRadius: 0,
+  connectedPeers: 0n,
+  neighborhoodSize: 0n,
+  batchCommitment: 0n,
+  isReachable: false,
+  lastSyncedBlock: 0n,
+  committedDepth: 0,
+};
+
+export const STATUS_ROUTES = [
+  route({
+    method: 'GET',
+    path: '/status',
+    port: 'both',
+    summary: 'status record of the node',
+    gates: ['started'],
+    success: [200],
+    response: 'Status',
+    failure: 'STATUS_FAILED',
+    handle: ({ services: { status, host }, dialect }) => ({
+      status: 200,
+      json: recordBody(status.local(), dialect, {
+        overlay: toHex(host.overlay),
+        proximity: OWN_PROXIMITY,
+        isWarmingUp: status.isWarmingUp(),
+      }),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/status/peers',
+    port: 'both',
+    summary: 'status records of the connected peers, by proximity',
+    gates: ['started', 'statusSlot'],
+    success: [200],
+    response: 'StatusList',
+    failure: 'STATUS_FAILED',
+    async handle({ services, dialect, signal }) {
+      const asked = services.host.peers().map(async (peer) => {
+        const proximity = proximityOrder(services.host.overlay, peer.overlay);
+        const { snapshot, failed } = await ask(peer, services, signal);
+        const record = recordBody(snapshot, dialect, { overlay: peer.id, proximity, isWarmingUp: false });
+        return { proximity, record: failed ? { ...record, requestFailed: true } : record };
+      });
+      const records = (await Promise.all(asked)).sort((a, b) => a.proximity - b.proximity);
+      return {
+        status: 200,
+        json: emit(
+          dialect.fields.statusList,
+          records.map(({ record }) => record),
+        ),
+      };
+    },
+  }),
+];
+
+async function ask(
+  peer: Peer,
+  { status, clock, log }: NodeServices,
+  signal: AbortSignal,
+): Promise<{ snapshot: StatusSnapshot; failed: boolean }> {
+  using deadline = clock.deadline(REQUEST_TIMEOUT_MS, signal);
+  try {
+    return { snapshot: await status.request(peer, deadline.signal), failed: false };
+  } catch (err) {
+    log.debug({ err, peer: peer.id }, 'peer gave no status');
+    return { snapshot: SILENT, failed: true };
+  }
+}
+
+function recordBody(
+  snapshot: StatusSnapshot,
+  { fields }: Dialect,
+  { overlay, proximity, isWarmingUp }: { overlay: string; proximity: number; isWarmingUp: boolean },
+): Record<string, unknown> {
+  return {
+    ...emit(fields.statusOverlay, overlay),
+    proximity,
+    ...emit(fields.mode, snapshot.mode),
+    reserveSize: snapshot.reserveSize,
+    reserveSizeWithinRadius: snapshot.reserveSizeWithinRadius,
+    pullsyncRate: snapshot.pullsyncRate,
+    storageRadius: snapshot.storageRadius,
+    connectedPeers: snapshot.connectedPeers,
+    neighborhoodSize: snapshot.neighborhoodSize,
+    ...emit(fields.statusCommitment, snapshot.batchCommitment),
+    isReachable: snapshot.isReachable,
+    lastSyncedBlock: snapshot.lastSyncedBlock,
+    committedDepth: snapshot.committedDepth,
+    isWarmingUp,
+  };
+}

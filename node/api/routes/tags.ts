@@ -1,0 +1,131 @@
+/** Upload sessions as clients see them: `http-api-completion.md` 5.4. */
+import { fromHex, toHex } from '../../crypto/hex.ts';
+import type { Tag } from '../../store/ports.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { dateTime } from '../http-date.ts';
+import { int, uint } from '../kinds.ts';
+import { type Check, min, optional, required } from '../params.ts';
+import { route } from '../route.ts';
+import type { NodeServices } from '../services.ts';
+
+/** Longest body, bytes. */
+const TAG_BODY_MAX = 1024;
+/** Most tags of one answer. */
+const PAGE_MAX = 1000;
+const PAGE_DEFAULT = 100;
+const NO_CACHE = { 'cache-control': 'no-cache, private, max-age=0' } as const;
+
+const PATH = { uid: required(uint(64), { field: 'id' }) } as const;
+
+const limitInRange: Check<number> = (value, { tagLimit }) => {
+  const least = tagLimit.min ?? 0;
+  if (value < least) return `want min:${least}`;
+  return tagLimit.max !== undefined && value > tagLimit.max ? `want max:${tagLimit.max}` : undefined;
+};
+
+export const TAG_ROUTES = [
+  route({
+    method: 'GET',
+    path: '/tags',
+    port: 'main',
+    summary: 'upload sessions, oldest first',
+    gates: ['started'],
+    query: {
+      offset: optional(int, 0, { checks: [min(0)] }),
+      limit: optional(int, PAGE_DEFAULT, { checks: [limitInRange] }),
+    },
+    success: [200],
+    response: 'TagList',
+    failure: 'TAG_LIST_FAILED',
+    handle: ({ query: { offset, limit }, services: { store } }) => ({
+      status: 200,
+      json: { tags: store.tags.list(offset, Math.min(limit, PAGE_MAX)).map(tagBody) },
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/tags',
+    port: 'main',
+    summary: 'start an upload session',
+    gates: ['started'],
+    bodyLimit: TAG_BODY_MAX,
+    success: [201],
+    response: 'Tag',
+    failure: 'TAG_CREATE_FAILED',
+    handle: async ({ services: { store } }) => ({
+      status: 201,
+      headers: NO_CACHE,
+      json: tagBody(await store.tags.create()),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/tags/{uid}',
+    port: 'main',
+    summary: 'progress of an upload session',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'Tag',
+    failure: 'TAG_GET_FAILED',
+    handle: ({ params, services }) => ({
+      status: 200,
+      headers: NO_CACHE,
+      json: tagBody(existing(params.uid, services)),
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/tags/{uid}',
+    port: 'main',
+    summary: 'forget an upload session; its chunks are still pushed',
+    gates: ['started'],
+    params: PATH,
+    success: [204],
+    failure: 'TAG_GET_FAILED',
+    async handle({ params, services }) {
+      const { uid } = existing(params.uid, services);
+      await services.store.tags.remove(uid);
+      return { status: 204 };
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/tags/{uid}',
+    port: 'main',
+    summary: 'give an upload session its reference',
+    gates: ['started'],
+    params: PATH,
+    body: { content: 'json', schema: 'TagPatch' },
+    bodyLimit: TAG_BODY_MAX,
+    success: [200],
+    response: 'Acknowledgement',
+    failure: 'TAG_GET_FAILED',
+    async handle({ params, services, body }) {
+      const reference = await orElse('TAG_BODY_INVALID', async () => referenceOf(await body.read()));
+      const { uid } = existing(params.uid, services);
+      await orElse('TAG_DONE_FAILED', () => services.store.uploads.openSession(uid).done(reference));
+      return { status: 200, json: { code: 200, message: 'ok' } };
+    },
+  }),
+];
+
+function existing(uid: number, { store }: NodeServices): Tag {
+  const tag = store.tags.get(uid);
+  if (tag === undefined) throw new ApiError('TAG_NOT_PRESENT');
+  return tag;
+}
+
+function tagBody({ address, startedAt, ...counters }: Tag): Record<string, unknown> {
+  const { split, seen, stored, sent, synced, uid } = counters;
+  return { split, seen, stored, sent, synced, uid, address: toHex(address), startedAt: dateTime(startedAt) };
+}
+
+/** `address`, or `reference` as one client sends it; undefined for an empty body. @throws when it is neither hex nor JSON */
+function referenceOf(body: Uint8Array): Uint8Array | undefined {
+  if (body.length === 0) return undefined;
+  const { address, reference } = JSON.parse(Buffer.from(body).toString('utf8')) as Record<string, unknown>;
+  const given = address ?? reference ?? '';
+  if (typeof given !== 'string') throw new TypeError('the reference is no text');
+  return given === '' ? undefined : fromHex(given);
+}

@@ -1,0 +1,157 @@
+/** `svcnet run SCENARIO…`: run scenarios on a fresh cluster or a running one, and report. */
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { EXIT, HarnessError, messageOf } from '../errors.ts';
+import { renderRun, StepDisplay } from '../report/console.ts';
+import { runScenarios } from '../runner.ts';
+import { ParameterError, type Scenario } from '../scenario.ts';
+import { drawSeed } from '../seed.ts';
+import { plural, suggestion } from '../words.ts';
+import { answer, type CommandContext } from './context.ts';
+
+/** Scenarios that come with the package; a file's name is its scenario's. */
+const FOLDER = resolve(import.meta.dirname, '../../scenarios');
+const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
+
+export interface RunFlags {
+  readonly list?: boolean;
+  /** Running cluster; absent: a fresh one. */
+  readonly name?: string;
+  readonly nodes?: number;
+  readonly seed?: bigint;
+  /** `key=value` texts. */
+  readonly set: readonly string[];
+  readonly report?: string;
+}
+
+/** @returns the exit code: 0 only when everything passed */
+export async function run(
+  names: readonly string[],
+  flags: RunFlags,
+  context: CommandContext,
+): Promise<number> {
+  if (flags.list === true) {
+    await list(context);
+    return EXIT.success;
+  }
+  if (names.length === 0)
+    throw new HarnessError('USAGE', `name at least one scenario (known: ${bundled().join(', ')})`);
+  const scenarios = await Promise.all(names.map(load));
+  const seed = flags.seed ?? drawSeed();
+  const title = names.map((name) => basename(name, EXTENSION)).join('-');
+  const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
+  const display = context.json ? undefined : new StepDisplay(context.style, context.out);
+  if (!context.json) context.out(`\n  svcnet ${title}   ${whereText(scenarios, flags)} · seed ${seed}\n\n`);
+  const result = await asUsage(() =>
+    runScenarios({
+      scenarios,
+      parameters: parameters(flags.set),
+      seed,
+      stateDir: context.stateDir,
+      report: resolve(flags.report ?? join(context.stateDir, 'runs', runName)),
+      name: runName,
+      command: repeatCommand(names, flags, seed),
+      signal: context.signal,
+      ...(flags.name === undefined ? {} : { attachTo: flags.name }),
+      ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
+      ...(display === undefined ? {} : { display }),
+    }),
+  );
+  answer(context, result, renderRun(result, context.style).split('\n'));
+  return result.passed ? EXIT.success : EXIT.checkFailed;
+}
+
+/** A parameter that is not one is a mistake of usage. */
+async function asUsage<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ParameterError)
+      throw new HarnessError('USAGE', `--set ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function whereText(scenarios: readonly Scenario[], flags: RunFlags): string {
+  if (flags.name !== undefined) return `on cluster ${flags.name}`;
+  const nodes = flags.nodes ?? Math.max(...scenarios.map(({ cluster }) => cluster.nodes));
+  return `${plural(nodes, 'node')} · process driver`;
+}
+
+function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
+  const parts = ['npm run svcnet --', 'run', ...names, '--seed', seed.toString()];
+  if (flags.name !== undefined) parts.push('--name', flags.name);
+  if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
+  for (const set of flags.set) parts.push('--set', /\s/.test(set) ? `'${set}'` : set);
+  return parts.join(' ');
+}
+
+function parameters(sets: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    sets.map((text) => {
+      const equals = text.indexOf('=');
+      if (equals < 1) throw new HarnessError('USAGE', `--set: got '${text}', expected name=value`);
+      return [text.slice(0, equals), text.slice(equals + 1)] as const;
+    }),
+  );
+}
+
+/** @param name of a scenario of the package, or path of a file that exports one */
+async function load(name: string): Promise<Scenario> {
+  const isPath = /[/\\]|\.[jt]s$/.test(name);
+  const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
+  if (!(isPath ? existsSync(path) : bundled().includes(name))) {
+    const known = bundled();
+    throw new HarnessError(
+      'USAGE',
+      `no scenario '${name}'${suggestion(name, known)} (known: ${known.join(', ')}, or a path)`,
+    );
+  }
+  const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  const scenario = (module as { default?: Scenario }).default;
+  if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
+    throw new HarnessError(
+      'USAGE',
+      `${path} has no scenario as its default export; make it with defineScenario`,
+    );
+  }
+  return scenario;
+}
+
+/** Files that export a scenario; `steps` is what they share. */
+function bundled(): string[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
+    .map((file) => basename(file, EXTENSION))
+    .filter((name) => name !== 'steps')
+    .toSorted();
+}
+
+async function list(context: CommandContext): Promise<void> {
+  const scenarios = await Promise.all(bundled().map(load));
+  const document = scenarios.map(({ name, group, about, parameters: table, needs, cluster }) => ({
+    name,
+    group,
+    about,
+    parameters: Object.entries(table).map(([parameter, spec]) => ({ name: parameter, ...spec })),
+    needs,
+    cluster,
+  }));
+  const lines = scenarios.flatMap(({ name, group, about, parameters: table }) => [
+    `  ${name}  (${group})`,
+    `    ${about}`,
+    ...Object.entries(table).map(
+      ([parameter, { help, default: fallback }]) =>
+        `    --set ${parameter}=…  ${help} (default ${shown(fallback)})`,
+    ),
+    '',
+  ]);
+  answer(context, document, ['', ...lines]);
+}
+
+function shown(value: unknown): string {
+  return value === '' ? 'none' : String(value);
+}

@@ -1,0 +1,198 @@
+/** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
+import type { OperationSummary } from '../metrics/recorder.ts';
+import type { RunResult, ScenarioResult } from './result.ts';
+
+export interface ConsoleStyle {
+  readonly width: number;
+  readonly colour: boolean;
+  /** Redraws the line of the running step. */
+  readonly live: boolean;
+}
+
+/** Columns below this are not worth a table. */
+const WIDTH_MIN = 60;
+
+export function consoleStyle(
+  stream: { isTTY?: boolean; columns?: number },
+  environment: Readonly<Record<string, string | undefined>>,
+): ConsoleStyle {
+  const tty = stream.isTTY === true;
+  const noColour = environment['NO_COLOR'] !== undefined && environment['NO_COLOR'] !== '';
+  return { width: Math.max(WIDTH_MIN, stream.columns ?? 100), colour: tty && !noColour, live: tty };
+}
+
+type Colour = 'green' | 'red' | 'dim' | 'bold';
+const SGR: Record<Colour, string> = { green: '32', red: '31', dim: '2', bold: '1' };
+
+export function paint(style: ConsoleStyle, colour: Colour, text: string): string {
+  return style.colour ? `\u001b[${SGR[colour]}m${text}\u001b[0m` : text;
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 2 ** 10) return `${bytes} B`;
+  if (bytes < 2 ** 20) return `${(bytes / 2 ** 10).toFixed(1)} KiB`;
+  if (bytes < 2 ** 30) return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}
+
+export function formatMs(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(2)} ms`;
+  if (ms < 1000) return `${ms.toFixed(0)} ms`;
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+export function formatCount(count: number): string {
+  return count.toString().replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** The running step as a person sees it: name, detail, bar when the end is known, time. */
+export class StepDisplay {
+  readonly #style: ConsoleStyle;
+  readonly #write: (text: string) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #state: { name: string; detail: string; part: number | undefined; startedMs: number } | undefined;
+  #frame = 0;
+
+  constructor(style: ConsoleStyle, write: (text: string) => void) {
+    this.#style = style;
+    this.#write = write;
+  }
+
+  start(name: string): void {
+    this.#state = { name, detail: '', part: undefined, startedMs: performance.now() };
+    if (!this.#style.live) return;
+    this.#draw();
+    this.#timer = setInterval(() => this.#draw(), FRAME_MS);
+    this.#timer.unref();
+  }
+
+  detail(text: string): void {
+    if (this.#state !== undefined) this.#state.detail = text;
+  }
+
+  progress(done: number, total: number): void {
+    if (this.#state !== undefined) this.#state.part = total === 0 ? 1 : done / total;
+  }
+
+  end(succeeded: boolean): void {
+    const state = this.#state;
+    if (state === undefined) return;
+    clearInterval(this.#timer);
+    this.#state = undefined;
+    const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
+    const took = formatMs(performance.now() - state.startedMs);
+    const room = this.#style.width - NAME_WIDTH - TIME_WIDTH - 6;
+    const line = `  ${mark} ${state.name.padEnd(NAME_WIDTH)} ${clip(state.detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`;
+    this.#write(`${this.#style.live ? CLEAR_LINE : ''}${line.trimEnd()}\n`);
+  }
+
+  #draw(): void {
+    const state = this.#state;
+    if (state === undefined) return;
+    const spinner = SPINNER[this.#frame++ % SPINNER.length] as string;
+    const bar =
+      state.part === undefined ? '' : `  ${progressBar(state.part)} ${Math.floor(state.part * 100)} %`;
+    const took = formatMs(performance.now() - state.startedMs);
+    const text = `  ${spinner} ${state.name.padEnd(NAME_WIDTH)} ${state.detail}${bar}  ${took}`;
+    this.#write(`${CLEAR_LINE}${clip(text, this.#style.width - 1)}`);
+  }
+}
+
+const FRAME_MS = 100;
+const NAME_WIDTH = 12;
+const TIME_WIDTH = 8;
+const CLEAR_LINE = '\r\u001b[2K';
+const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+function progressBar(part: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, part)) * 20);
+  return `${'█'.repeat(full)}${'░'.repeat(20 - full)}`;
+}
+
+function clip(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** Verdict, failures with evidence, the table of operations, where the report lies and how to repeat the run. */
+export function renderRun(run: RunResult, style: ConsoleStyle): string {
+  const parts = run.scenarios.map((scenario) => renderScenario(scenario, style));
+  const footer = [
+    `  ${'report'.padEnd(NAME_WIDTH)} ${run.report}`,
+    `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
+  ];
+  return [...parts, ...footer, ''].join('\n');
+}
+
+function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
+  const held = scenario.assertions.filter(({ passed }) => passed).length;
+  const colour = scenario.result === 'passed' ? 'green' : scenario.result === 'skipped' ? 'dim' : 'red';
+  const verdict = paint(style, colour, paint(style, 'bold', scenario.result));
+  const lines = [
+    '',
+    `  ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
+    '',
+  ];
+  if (scenario.skipReason !== undefined) lines.push(`  ${scenario.skipReason}`, '');
+  if (scenario.error !== undefined) lines.push(...indent(scenario.error, '  '), '');
+  for (const failure of scenario.assertions.filter(({ passed }) => !passed)) {
+    lines.push(`  ${paint(style, 'red', '✖')} ${failure.name}`);
+    lines.push(`      expected  ${failure.expected}`, `      observed  ${failure.observed}`);
+    if (failure.evidence !== undefined) lines.push(...indent(failure.evidence, '      '));
+    lines.push('');
+  }
+  if (scenario.metrics.length > 0) lines.push(...operationTable(scenario.metrics, style), '');
+  const { acknowledged, found } = scenario.ledger;
+  if (acknowledged > 0) {
+    lines.push(
+      `  ${'ledger'.padEnd(NAME_WIDTH)} ${formatCount(acknowledged)} chunks acknowledged, ${formatCount(found)} found on the network`,
+    );
+  }
+  return lines.join('\n');
+}
+
+function indent(text: string, by: string): string[] {
+  return text.split('\n').map((line) => `${by}${line}`);
+}
+
+const COLUMNS = [
+  { title: 'what', left: true, drop: false, of: (row: OperationSummary) => row.operation },
+  { title: 'node', left: true, drop: false, of: (row: OperationSummary) => row.node },
+  { title: 'count', left: false, drop: true, of: (row: OperationSummary) => formatCount(row.count) },
+  { title: 'MiB', left: false, drop: false, of: (row: OperationSummary) => (row.bytes / 2 ** 20).toFixed(1) },
+  {
+    title: 'MiB/s',
+    left: false,
+    drop: false,
+    of: (row: OperationSummary) => row.mibPerSecond?.toFixed(1) ?? '-',
+  },
+  { title: 'p50 ms', left: false, drop: false, of: (row: OperationSummary) => shortMs(row.p50Ms) },
+  { title: 'p95 ms', left: false, drop: false, of: (row: OperationSummary) => shortMs(row.p95Ms) },
+  { title: 'p99 ms', left: false, drop: true, of: (row: OperationSummary) => shortMs(row.p99Ms) },
+  { title: 'errors', left: false, drop: false, of: (row: OperationSummary) => formatCount(row.errors) },
+] as const;
+
+function shortMs(ms: number): string {
+  return ms < 10 ? ms.toFixed(1) : formatCount(Math.round(ms));
+}
+
+/** Narrow terminals lose the droppable columns, never a row. */
+function operationTable(rows: readonly OperationSummary[], style: ConsoleStyle): string[] {
+  const build = (columns: readonly (typeof COLUMNS)[number][]) => {
+    const cells = [
+      columns.map(({ title }) => title as string),
+      ...rows.map((row) => columns.map(({ of }) => of(row))),
+    ];
+    const widths = columns.map((_, c) => Math.max(...cells.map((line) => (line[c] as string).length)));
+    return cells.map((line) =>
+      line
+        .map((cell, c) =>
+          columns[c]?.left === true ? cell.padEnd(widths[c] as number) : cell.padStart(widths[c] as number),
+        )
+        .join('  '),
+    );
+  };
+  const fits = (table: string[]) => table.every((line) => line.length + 2 <= style.width);
+  const full = build(COLUMNS);
+  const table = fits(full) ? full : build(COLUMNS.filter(({ drop }) => !drop));
+  return table.map((line, i) => `  ${i === 0 ? paint(style, 'dim', line) : line}`);
+}

@@ -1,0 +1,46 @@
+import type { OperationSummary } from '../metrics/recorder.ts';
+
+/** One named condition of a scenario with what was seen. */
+export interface Assertion {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly observed: string;
+  readonly expected: string;
+  /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
+  readonly evidence?: string;
+}
+
+/** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
+export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
+
+export interface ScenarioResult {
+  readonly name: string;
+  readonly result: ScenarioOutcome;
+  readonly durationMs: number;
+  readonly assertions: readonly Assertion[];
+  readonly metrics: readonly OperationSummary[];
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
+  readonly error?: string;
+  readonly skipReason?: string;
+}
+
+export interface RunResult {
+  /** Name of the run and of its folder. */
+  readonly run: string;
+  readonly seed: string;
+  readonly passed: boolean;
+  readonly startedAt: string;
+  readonly durationMs: number;
+  /** Command that repeats the run. */
+  readonly command: string;
+  readonly scenarios: readonly ScenarioResult[];
+  readonly environment: Readonly<Record<string, string | number>>;
+  /** Folder of the report. */
+  readonly report: string;
+}
+
+/** Skipped scenarios do not fail a run; everything else that is not `passed` does. */
+export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
+  return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
+}

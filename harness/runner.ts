@@ -1,0 +1,254 @@
+/**
+ * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
+ * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
+ */
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { ClientError } from './client/errors.ts';
+import { Cluster } from './cluster.ts';
+import { HarnessError, interrupted, messageOf } from './errors.ts';
+import { Ledger } from './ledger.ts';
+import { createRecorder } from './metrics/recorder.ts';
+import { formatBytes, type StepDisplay } from './report/console.ts';
+import { writeReport } from './report/folder.ts';
+import { type RunResult, runPassed, type ScenarioOutcome, type ScenarioResult } from './report/result.ts';
+import {
+  createAssertions,
+  ParameterError,
+  resolveParameters,
+  type Scenario,
+  type ScenarioContext,
+  type StepProgress,
+  seededRandom,
+} from './scenario.ts';
+import type { StartProgress } from './startup.ts';
+
+/** Log lines of each node behind a failure; the whole logs are in the run's folder. */
+const EVIDENCE_LINES = 15;
+
+export interface RunOptions {
+  readonly scenarios: readonly Scenario[];
+  /** `--set` values; each must be a parameter of at least one scenario. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
+  readonly attachTo?: string;
+  readonly seed: bigint;
+  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
+  readonly nodes?: number;
+  readonly stateDir: string;
+  /** Folder of the report; created. */
+  readonly report: string;
+  readonly name: string;
+  /** Repeats the run. */
+  readonly command: string;
+  readonly signal: AbortSignal;
+  readonly display?: StepDisplay;
+}
+
+/** @throws ParameterError before anything starts; HarnessError when no cluster can be had, or on Ctrl-C */
+export async function runScenarios(options: RunOptions): Promise<RunResult> {
+  const planned = options.scenarios.map((scenario) => ({
+    scenario,
+    given: parametersFor(scenario, options),
+  }));
+  checkParameterNames(options);
+  const startedAt = new Date();
+  const startMs = performance.now();
+  mkdirSync(options.report, { recursive: true });
+  const cluster = await openCluster(options);
+  const results: ScenarioResult[] = [];
+  try {
+    for (const { scenario, given } of planned) {
+      results.push(await runOne(scenario, given, cluster, options));
+      if (options.signal.aborted) throw interrupted(options.signal);
+    }
+    keepEvidence(cluster, options.report);
+  } finally {
+    if (options.attachTo === undefined) await cluster.stop();
+    else await cluster.detach();
+  }
+  const run: RunResult = {
+    run: options.name,
+    seed: options.seed.toString(),
+    passed: runPassed(results),
+    startedAt: startedAt.toISOString(),
+    durationMs: performance.now() - startMs,
+    command: options.command,
+    scenarios: results,
+    environment: environment(),
+    report: options.report,
+  };
+  await writeReport(run);
+  return run;
+}
+
+function parametersFor(scenario: Scenario, options: RunOptions): ReadonlyMap<string, unknown> {
+  const own = new Map([...options.parameters].filter(([name]) => Object.hasOwn(scenario.parameters, name)));
+  return new Map(Object.entries(resolveParameters(scenario, own)));
+}
+
+function checkParameterNames({ parameters, scenarios }: RunOptions): void {
+  const known = [...new Set(scenarios.flatMap((scenario) => Object.keys(scenario.parameters)))];
+  for (const name of parameters.keys()) {
+    if (!known.includes(name))
+      throw new ParameterError(
+        `no scenario of this run has a parameter '${name}', known: ${known.join(', ')}`,
+      );
+  }
+}
+
+async function openCluster(options: RunOptions): Promise<Cluster> {
+  if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
+  const nodes = options.nodes ?? Math.max(...options.scenarios.map(({ cluster }) => cluster.nodes));
+  let running: StartProgress['step'] | undefined;
+  try {
+    return await Cluster.start({
+      nodes,
+      seed: options.seed,
+      stateDir: options.stateDir,
+      signal: options.signal,
+      onProgress(progress) {
+        if (running !== progress.step) options.display?.start(progress.step);
+        running = progress.step;
+        options.display?.detail(progress.detail);
+        if (!progress.done) return;
+        options.display?.end(true);
+        running = undefined;
+      },
+    });
+  } catch (error) {
+    options.display?.end(false);
+    throw error;
+  }
+}
+
+async function runOne(
+  scenario: Scenario,
+  given: ReadonlyMap<string, unknown>,
+  cluster: Cluster,
+  options: RunOptions,
+): Promise<ScenarioResult> {
+  const startMs = performance.now();
+  const recorder = createRecorder(classOf);
+  const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
+  const assertions = createAssertions();
+  const parameters = Object.fromEntries(given) as ScenarioContext['parameters'];
+  const finish = (
+    result: ScenarioOutcome,
+    more: { error?: string; skipReason?: string } = {},
+  ): ScenarioResult => ({
+    name: scenario.name,
+    result,
+    durationMs: performance.now() - startMs,
+    assertions: assertions.list,
+    metrics: recorder.summaries(),
+    parameters,
+    ledger: ledger.result(),
+    ...more,
+  });
+  const running = cluster.nodes.filter((node) => node.running).length;
+  if (running < scenario.needs.nodes) {
+    return finish('skipped', {
+      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running}`,
+    });
+  }
+  const deadline = AbortSignal.timeout(scenario.timeoutMs);
+  const context: ScenarioContext = {
+    cluster,
+    parameters,
+    ledger,
+    signal: AbortSignal.any([options.signal, deadline]),
+    random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
+    measure: recorder.measure,
+    expect: assertions.expect,
+    step: (name, work) => runStep(name, work, options.display),
+  };
+  try {
+    await scenario.run(context);
+  } catch (error) {
+    if (options.signal.aborted) throw interrupted(options.signal);
+    const why = deadline.aborted
+      ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
+      : describe(error);
+    return finish('error', { error: `${why}\n${logTails(cluster)}`.trimEnd() });
+  }
+  if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
+  return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+async function runStep<R>(
+  name: string,
+  work: (progress: StepProgress) => Promise<R>,
+  display: StepDisplay | undefined,
+): Promise<R> {
+  display?.start(name);
+  try {
+    const result = await work({
+      detail: (text) => display?.detail(text),
+      progress: (done, total) => display?.progress(done, total),
+    });
+    display?.end(true);
+    return result;
+  } catch (error) {
+    display?.end(false);
+    throw error;
+  }
+}
+
+/** Classes of `scenarios.md` 8.4. */
+function classOf(error: unknown): string {
+  if (error instanceof ClientError) return error.class;
+  return error instanceof HarnessError ? `harness.${error.code.toLowerCase()}` : 'unknown';
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof ClientError || error instanceof HarnessError
+    ? error.message
+    : (error.stack ?? error.message);
+}
+
+/** Last lines of the logs of nodes that do not run although they should, else of none. */
+function logTails(cluster: Cluster): string {
+  return cluster.nodes
+    .filter((node) => node.state === 'crashed')
+    .map((node) =>
+      [`${node.name} is gone; end of ${node.log}:`, ...node.logs({ lines: EVIDENCE_LINES })].join('\n'),
+    )
+    .join('\n');
+}
+
+/** Logs and definition go with the report, because stopping a cluster removes its folder. */
+function keepEvidence(cluster: Cluster, report: string): void {
+  const logs = join(cluster.folder, 'logs');
+  if (existsSync(logs)) cpSync(logs, join(report, 'logs'), { recursive: true });
+  const { name, seed, profile, driver, timings, batches } = cluster;
+  const nodes = cluster.nodes.map(({ name: node, overlay, ethereum, flavour }) => ({
+    name: node,
+    overlay,
+    ethereum,
+    flavour,
+  }));
+  const record = {
+    name,
+    seed: seed.toString(),
+    profile,
+    driver,
+    timings,
+    chain: { chainId: cluster.chain.chainId },
+    nodes,
+    batches,
+  };
+  writeFileSync(join(report, 'cluster.json'), `${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+function environment(): Record<string, string | number> {
+  return {
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memory: formatBytes(totalmem()),
+  };
+}

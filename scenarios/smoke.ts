@@ -1,0 +1,156 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { expectBytes, expectTar, readTree, type TreeFile, tarOf } from '../harness/content.ts';
+import { buyBatch } from '../harness/purchase.ts';
+import { formatBytes, formatCount } from '../harness/report/console.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { atMost, chosenNode, difference, otherNodes, uploadLedgered, verifyLedger } from './steps.ts';
+
+/** A real tree that every installation of this repository has. */
+const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('fastify/package.json')));
+/** A day at 24,000 per chunk and block, one block a second. */
+const BATCH_AMOUNT = 24_000n * 86_400n;
+/** Paths of a directory read at once from one node, as a browser would. */
+const PATHS_AT_ONCE = 6;
+
+const parameters = {
+  dir: parameter('text', DEFAULT_TREE, 'directory to upload'),
+  size: parameter('size', 64 * 2 ** 20, 'size of the large file', { min: 1 }),
+  depth: parameter('integer', 20, 'depth of the batch to buy', { min: 17 }),
+  node: parameter('text', '', 'node that uploads; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** What was uploaded, and under which references. */
+interface Uploads {
+  readonly tree: readonly TreeFile[];
+  readonly collection: string;
+  readonly file: Uint8Array;
+  readonly reference: string;
+}
+
+export default defineScenario({
+  name: 'smoke',
+  group: 'functional',
+  about:
+    'Buys a batch, uploads a directory and a large file on one node, reads both back from every other node.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: { nodes: 5 },
+  timeoutMs: 300_000,
+  async run(context) {
+    const uploader = chosenNode(context, context.parameters.node);
+    const batch = await buy(context, uploader);
+    const tree = await readTree(context.parameters.dir);
+    const collection = await uploadTree(context, uploader, batch, tree);
+    const file = context.random('file').bytes(context.parameters.size);
+    const reference = await uploadFile(context, uploader, batch, file);
+    for (const reader of otherNodes(context.cluster.nodes, uploader)) {
+      await readBack(context, reader, { tree, collection, file, reference });
+    }
+    await verifyLedger(context);
+  },
+});
+
+function buy(context: Context, node: ClusterNode): Promise<string> {
+  return context.step('stamp', async (progress) => {
+    const { depth } = context.parameters;
+    const request = { amount: BATCH_AMOUNT, depth, label: 'smoke' };
+    const work = () => buyBatch(context.cluster, node, request, context.signal);
+    const batch = await context.measure({ operation: 'buy batch', node: node.name }, work, () => 0);
+    const stamp = await node.stamps.get(batch, context.signal);
+    context.expect('the batch bought is usable', stamp.usable && stamp.depth === depth, {
+      observed: `usable ${stamp.usable}, depth ${stamp.depth} on ${node.name}`,
+      expected: `usable true, depth ${depth}`,
+    });
+    progress.detail(`batch ${batch.slice(0, 8)} of depth ${depth} on ${node.name}`);
+    return batch;
+  });
+}
+
+function uploadTree(
+  context: Context,
+  node: ClusterNode,
+  batch: string,
+  tree: readonly TreeFile[],
+): Promise<string> {
+  return context.step('upload', async (progress) => {
+    const size = tree.reduce((sum, { data }) => sum + data.length, 0);
+    progress.detail(`${formatCount(tree.length)} files, ${formatBytes(size)} on ${node.name}`);
+    const archive = await tarOf(tree);
+    return uploadLedgered(context, {
+      operation: 'upload dir',
+      kind: 'collection',
+      node,
+      batch,
+      size,
+      mode: 'deferred',
+      upload: () => node.files.uploadTar(archive, { batch, signal: context.signal }),
+      expected: () => expectTar(archive),
+    });
+  });
+}
+
+function uploadFile(context: Context, node: ClusterNode, batch: string, file: Uint8Array): Promise<string> {
+  return context.step('upload', (progress) => {
+    progress.detail(`${formatBytes(file.length)} on ${node.name}`);
+    return uploadLedgered(context, {
+      operation: 'upload file',
+      kind: 'bytes',
+      node,
+      batch,
+      size: file.length,
+      mode: 'deferred',
+      upload: () => node.bytes.upload(file, { batch, signal: context.signal }),
+      expected: () => expectBytes(file),
+    });
+  });
+}
+
+function readBack(context: Context, reader: ClusterNode, uploads: Uploads): Promise<void> {
+  return context.step('download', async (progress) => {
+    progress.detail(reader.name);
+    await readTreeBack(context, reader, uploads, (done) => progress.progress(done, uploads.tree.length + 1));
+    const { file, reference } = uploads;
+    const work = () => reader.bytes.download(reference, { signal: context.signal });
+    const seen = await context.measure(
+      { operation: 'download file', node: reader.name },
+      work,
+      ({ length }) => length,
+    );
+    const part = difference(seen, file);
+    context.expect(`${reader.name} serves the large file`, part === undefined, {
+      observed: part ?? 'equal bytes',
+      expected: `${file.length} bytes of ${reference}`,
+    });
+  });
+}
+
+async function readTreeBack(
+  context: Context,
+  reader: ClusterNode,
+  { tree, collection }: Uploads,
+  onProgress: (done: number) => void,
+): Promise<void> {
+  const wrong: string[] = [];
+  let done = 0;
+  const works = tree.map(({ path, data }) => async () => {
+    const work = () => reader.files.download(collection, path, { signal: context.signal });
+    const seen = await context.measure(
+      { operation: 'download dir', node: reader.name },
+      work,
+      ({ length }) => length,
+    );
+    const part = difference(seen, data);
+    if (part !== undefined) wrong.push(`${path}: ${part}, expected ${data.length} bytes`);
+    onProgress(++done);
+  });
+  await atMost(PATHS_AT_ONCE, works);
+  const seen = {
+    observed: `${tree.length - wrong.length} files equal`,
+    expected: `${tree.length} files equal`,
+  };
+  const evidence = wrong.length === 0 ? seen : { ...seen, evidence: wrong.slice(0, 20).join('\n') };
+  context.expect(`${reader.name} serves every file of the directory`, wrong.length === 0, evidence);
+}

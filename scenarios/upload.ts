@@ -1,0 +1,58 @@
+import { expectBytes } from '../harness/content.ts';
+import { formatBytes } from '../harness/report/console.ts';
+import { defineScenario, parameter } from '../harness/scenario.ts';
+import { atMost, batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps.ts';
+
+const parameters = {
+  sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
+  count: parameter('integer', 8, 'uploads of each size', { min: 1 }),
+  concurrency: parameter('integer', 4, 'uploads under way at once', { min: 1 }),
+  node: parameter('text', '', 'node that uploads; the first one when empty'),
+  mode: parameter(
+    'text',
+    'deferred',
+    'when a chunk counts as uploaded: stored locally, or taken by the network',
+    {
+      oneOf: ['deferred', 'direct'],
+    },
+  ),
+};
+
+export default defineScenario({
+  name: 'upload',
+  group: 'load',
+  about: 'Uploads data of several sizes on one node and finds every chunk on the network.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: { nodes: 5 },
+  timeoutMs: 600_000,
+  async run(context) {
+    const { sizes, count, concurrency } = context.parameters;
+    const mode = context.parameters.mode as 'deferred' | 'direct';
+    const node = chosenNode(context, context.parameters.node);
+    const batch = batchOf(node);
+    for (const size of sizes) {
+      await context.step('upload', async (progress) => {
+        progress.detail(`${count} x ${formatBytes(size)} on ${node.name}, ${mode}, ${concurrency} at once`);
+        let done = 0;
+        const works = Array.from({ length: count }, (_, i) => async () => {
+          const data = context.random(`${size} bytes, upload ${i}`).bytes(size);
+          await uploadLedgered(context, {
+            operation: `upload ${formatBytes(size)}`,
+            kind: 'bytes',
+            node,
+            batch,
+            size,
+            mode,
+            upload: () =>
+              node.bytes.upload(data, { batch, deferred: mode === 'deferred', signal: context.signal }),
+            expected: () => expectBytes(data),
+          });
+          progress.progress(++done, count);
+        });
+        await atMost(concurrency, works);
+      });
+    }
+    await verifyLedger(context);
+  },
+});

@@ -154,45 +154,46 @@ function indent(text: string, by: string): string[] {
   return text.split('\n').map((line) => `${by}${line}`);
 }
 
-const COLUMNS = [
-  { title: 'what', left: true, drop: false, of: (row: OperationSummary) => row.operation },
-  { title: 'node', left: true, drop: false, of: (row: OperationSummary) => row.node },
-  { title: 'count', left: false, drop: true, of: (row: OperationSummary) => formatCount(row.count) },
-  { title: 'MiB', left: false, drop: false, of: (row: OperationSummary) => (row.bytes / 2 ** 20).toFixed(1) },
-  {
-    title: 'MiB/s',
-    left: false,
-    drop: false,
-    of: (row: OperationSummary) => row.mibPerSecond?.toFixed(1) ?? '-',
-  },
-  { title: 'p50 ms', left: false, drop: false, of: (row: OperationSummary) => shortMs(row.p50Ms) },
-  { title: 'p95 ms', left: false, drop: false, of: (row: OperationSummary) => shortMs(row.p95Ms) },
-  { title: 'p99 ms', left: false, drop: true, of: (row: OperationSummary) => shortMs(row.p99Ms) },
-  { title: 'errors', left: false, drop: false, of: (row: OperationSummary) => formatCount(row.errors) },
-] as const;
+interface Column {
+  readonly title: string;
+  readonly left?: true;
+  /** Narrow terminals lose these columns first, 1 before 2; without it a column always stays. */
+  readonly drop?: number;
+  readonly of: (row: OperationSummary) => string;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'what', left: true, of: (row) => row.operation },
+  { title: 'node', left: true, of: (row) => row.node },
+  { title: 'count', drop: 2, of: (row) => formatCount(row.count) },
+  { title: 'MiB', drop: 3, of: (row) => (row.bytes / 2 ** 20).toFixed(1) },
+  { title: 'MiB/s', of: (row) => row.mibPerSecond?.toFixed(1) ?? '-' },
+  { title: 'p50 ms', of: (row) => shortMs(row.p50Ms) },
+  { title: 'p95 ms', of: (row) => shortMs(row.p95Ms) },
+  { title: 'p99 ms', drop: 1, of: (row) => shortMs(row.p99Ms) },
+  { title: 'errors', of: (row) => formatCount(row.errors) },
+];
+const DROPS_MAX = 3;
 
 function shortMs(ms: number): string {
   return ms < 10 ? ms.toFixed(1) : formatCount(Math.round(ms));
 }
 
-/** Narrow terminals lose the droppable columns, never a row. */
+/** As wide as it needs to be; a narrow terminal loses columns, never a row. */
 function operationTable(rows: readonly OperationSummary[], style: ConsoleStyle): string[] {
-  const build = (columns: readonly (typeof COLUMNS)[number][]) => {
-    const cells = [
-      columns.map(({ title }) => title as string),
-      ...rows.map((row) => columns.map(({ of }) => of(row))),
-    ];
-    const widths = columns.map((_, c) => Math.max(...cells.map((line) => (line[c] as string).length)));
-    return cells.map((line) =>
-      line
-        .map((cell, c) =>
-          columns[c]?.left === true ? cell.padEnd(widths[c] as number) : cell.padStart(widths[c] as number),
-        )
-        .join('  '),
-    );
-  };
-  const fits = (table: string[]) => table.every((line) => line.length + 2 <= style.width);
-  const full = build(COLUMNS);
-  const table = fits(full) ? full : build(COLUMNS.filter(({ drop }) => !drop));
-  return table.map((line, i) => `  ${i === 0 ? paint(style, 'dim', line) : line}`);
+  for (let dropped = 0; ; dropped++) {
+    const columns = COLUMNS.filter(({ drop }) => drop === undefined || drop > dropped);
+    const lines = tableLines(columns, rows);
+    if (dropped === DROPS_MAX || lines.every((line) => line.length + 2 <= style.width)) {
+      return lines.map((line, i) => `  ${i === 0 ? paint(style, 'dim', line) : line}`);
+    }
+  }
+}
+
+function tableLines(columns: readonly Column[], rows: readonly OperationSummary[]): string[] {
+  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => of(row)))];
+  const widths = columns.map((_, c) => Math.max(...cells.map((line) => (line[c] as string).length)));
+  const aligned = (cell: string, c: number) =>
+    columns[c]?.left === true ? cell.padEnd(widths[c] as number) : cell.padStart(widths[c] as number);
+  return cells.map((line) => line.map(aligned).join('  '));
 }

@@ -1,10 +1,10 @@
 /**
  * A source whose open `next()` can be given up from outside: a body that never sends its next part must not keep
- * an upload alive whose chunks can no longer be stored. Ending the source itself is its owner's business.
+ * an upload alive whose chunks can no longer be stored.
  */
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
-  /** The open and every later `next()` rejects with `reason`. */
+  /** The open and every later `next()` rejects with `reason`. The source is ended as soon as it answers. */
   readonly interrupt: (reason: unknown) => void;
 }
 
@@ -15,11 +15,15 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   const next = () =>
     new Promise<IteratorResult<T>>((resolve, reject) => {
       if (interrupted !== undefined) {
-        reject(interrupted.reason as Error);
+        reject(interrupted.reason);
         return;
       }
       giveUp = reject;
-      iterator.next().then(resolve, reject);
+      iterator.next().then((result) => {
+        // Nobody waits for this part any more, nor for what goes wrong when the source ends.
+        if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
+        resolve(result);
+      }, reject);
     });
   const end = async (): Promise<IteratorResult<T>> =>
     (await iterator.return?.()) ?? { done: true, value: undefined };

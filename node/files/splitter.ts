@@ -10,7 +10,10 @@ import { interruptible } from './interruptible.ts';
 /** References per intermediate chunk of a plain tree. */
 export const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 
-/** Chunks given to the putter and not taken yet. As many as a node pushes at once; half a megabyte. */
+/**
+ * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per
+ * level. As many as a node pushes at once; half a megabyte.
+ */
 const IN_FLIGHT_CHUNKS = 128;
 
 export interface SplitOptions {

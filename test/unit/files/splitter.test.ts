@@ -1,0 +1,189 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cacFromData } from '../../../node/chunk/cac.ts';
+import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { openFile } from '../../../node/files/joiner.ts';
+import { split } from '../../../node/files/splitter.ts';
+import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
+
+const LEAF = 4096;
+const RUN = 128 * LEAF;
+
+/** A putter that takes nothing until it is told to. */
+class SlowPutter implements ChunkPutter {
+  readonly open: { chunk: Chunk; resolve: () => void; reject: (reason: Error) => void }[] = [];
+
+  put(chunk: Chunk): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.open.push({ chunk, resolve, reject });
+    });
+  }
+}
+
+/** Lets everything that can run without new input run. */
+async function settle(): Promise<void> {
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+describe('splitting and joining', () => {
+  const boundaries = [LEAF, 2 * LEAF, RUN, RUN + LEAF, 2 * RUN, 2 * RUN + LEAF];
+  const lengths = fc.oneof(
+    fc.nat(3 * LEAF),
+    fc.tuple(fc.constantFrom(...boundaries), fc.integer({ min: -1, max: 1 })).map(([at, off]) => at + off),
+    fc.nat(2 * RUN),
+  );
+
+  test('gives back every stream, whole and in any part, whatever the parts it came in', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        lengths,
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.nat(),
+        fc.nat(),
+        async (length, partSize, a, b) => {
+          const content = generate('i mod 251', length);
+          const store = new ChunkMap();
+          const result = await split(inParts(content, Math.max(partSize, Math.ceil(length / 500))), store);
+          expect(result.length).toBe(BigInt(length));
+          const file = await openFile(result.reference, store);
+          expect(file.length).toBe(BigInt(length));
+          expect(Buffer.compare(await collect(file.read(0n, file.length)), content)).toBe(0);
+          const [from, to] = [a % (length + 1), b % (length + 1)].sort((x, y) => x - y) as [number, number];
+          const part = await collect(file.read(BigInt(from), BigInt(to)));
+          expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('splitting', () => {
+  test('an empty stream is one empty leaf', async () => {
+    const store = new ChunkMap();
+    const result = await split(inParts(new Uint8Array(0), 1), store);
+    expect(toHex(result.reference)).toBe('b34ca8c22b9e982354f9c7f50b470d66db428d880c8a904d5fe4ec9713171526');
+    expect(result).toMatchObject({ length: 0n, chunks: 1 });
+    expect(store.chunks.get(toHex(result.reference))?.data).toEqual(new Uint8Array(8));
+  });
+
+  test('empty parts change nothing', async () => {
+    async function* parts() {
+      yield new Uint8Array(0);
+      yield Buffer.from('abc');
+      yield new Uint8Array(0);
+    }
+    const { reference } = await split(parts(), new ChunkMap());
+    expect(toHex(reference)).toBe(
+      toHex((await split(inParts(Buffer.from('abc'), 3), new ChunkMap())).reference),
+    );
+  });
+
+  test('leaves come in the order of the stream, and every chunk has its own address', async () => {
+    const chunks: Chunk[] = [];
+    const content = generate('i mod 255', 3 * LEAF + 5);
+    await split(inParts(content, 1000), {
+      put: async (chunk) => {
+        chunks.push(chunk);
+      },
+    });
+    const leaves = chunks.slice(0, 4).map(({ data }) => data.subarray(8));
+    expect(Buffer.compare(Buffer.concat(leaves), content)).toBe(0);
+    for (const chunk of chunks) expect(toHex(cacFromData(chunk.data).address)).toBe(toHex(chunk.address));
+  });
+
+  test('a part may be used again by its source once the next one is asked for', async () => {
+    async function* reused() {
+      const buffer = new Uint8Array(1000);
+      for (let i = 0; i < 9; i++) yield buffer.fill(i);
+    }
+    const expected = Buffer.concat(Array.from({ length: 9 }, (_, i) => new Uint8Array(1000).fill(i)));
+    const { reference } = await split(reused(), new ChunkMap());
+    expect(toHex(reference)).toBe(toHex((await split(inParts(expected, 9000), new ChunkMap())).reference));
+  });
+
+  test('stops reading while 128 leaves and the chunk over them are not taken, and goes on when some are', async () => {
+    const putter = new SlowPutter();
+    const done = split(inParts(new Uint8Array(200 * LEAF), 10 * LEAF), putter);
+    await settle();
+    expect(putter.open).toHaveLength(129);
+    putter.open[0]!.resolve();
+    putter.open[1]!.resolve();
+    await settle();
+    expect(putter.open).toHaveLength(130);
+    for (let i = 2; i < putter.open.length; i++) {
+      putter.open[i]!.resolve();
+      await settle();
+    }
+    expect((await done).chunks).toBe(203);
+  });
+
+  test('rejects with the first error of the putter, after every open put has ended', async () => {
+    const putter = new SlowPutter();
+    let ended = false;
+    const done = split(inParts(new Uint8Array(3 * LEAF), LEAF), putter).finally(() => {
+      ended = true;
+    });
+    await settle();
+    putter.open[1]!.reject(new Error('second'));
+    putter.open[2]!.reject(new Error('third'));
+    await settle();
+    expect(ended).toBe(false);
+    for (const { resolve } of putter.open) resolve();
+    await expect(done).rejects.toThrow('second');
+  });
+
+  test('a putter that fails ends a split whose source is silent', async () => {
+    async function* silent() {
+      yield new Uint8Array(LEAF);
+      await new Promise(() => {});
+    }
+    const put = async () => {
+      throw new Error('refused');
+    };
+    await expect(split(silent(), { put })).rejects.toThrow('refused');
+  });
+
+  test('a failing put closes the source', async () => {
+    let closed = false;
+    async function* source() {
+      try {
+        for (;;) yield new Uint8Array(LEAF);
+      } finally {
+        closed = true;
+      }
+    }
+    const put = async () => {
+      throw new Error('refused');
+    };
+    await expect(split(source(), { put })).rejects.toThrow('refused');
+    await settle();
+    expect(closed).toBe(true);
+  });
+
+  test('rejects with the error of the source', async () => {
+    async function* broken() {
+      yield new Uint8Array(5);
+      throw new Error('connection reset');
+    }
+    await expect(split(broken(), new ChunkMap())).rejects.toThrow('connection reset');
+  });
+
+  test('rejects with the reason of the signal, also while the source is silent', async () => {
+    async function* silent() {
+      yield new Uint8Array(LEAF);
+      await new Promise(() => {});
+    }
+    const controller = new AbortController();
+    const done = split(silent(), new ChunkMap(), { signal: controller.signal });
+    await settle();
+    controller.abort(new Error('client is gone'));
+    await expect(done).rejects.toThrow('client is gone');
+    await expect(split(silent(), new ChunkMap(), { signal: controller.signal })).rejects.toThrow(
+      'client is gone',
+    );
+  });
+});

@@ -11,12 +11,13 @@ import { resolve } from 'node:path';
 import { removeAtExit } from './at-exit.ts';
 import { Chain } from './chain.ts';
 import type { Tag, Uploaded } from './client/types.ts';
+import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import type { ClusterNode } from './cluster-node.ts';
-import { type Definition, type DefinitionInput, type Profile, parseDefinition } from './definition.ts';
-import type { DriverName } from './drivers/driver.ts';
+import { type Definition, type DefinitionInput, parseDefinition } from './definition.ts';
+import type { Driver, DriverName } from './drivers/driver.ts';
 import { createDriver } from './drivers/table.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
-import { endProcess, killProcess } from './processes.ts';
+import type { Profile } from './profiles.ts';
 import { drawSeed } from './seed.ts';
 import { openNode, type StartProgress, startCluster, timeoutFor } from './startup.ts';
 import {
@@ -27,11 +28,10 @@ import {
   compileCacheDir,
   defaultStateDir,
   findCluster,
-  readRun,
-  removeCluster,
   removeOrphans,
   type Timings,
 } from './state.ts';
+import { tearDown } from './teardown.ts';
 import { until, type WaitOptions } from './wait.ts';
 import {
   findTags,
@@ -44,8 +44,6 @@ import {
 } from './waits.ts';
 import { suggestion } from './words.ts';
 
-/** Stopping the chain takes some ten milliseconds; with the nodes' own grace `down` stays below two seconds. */
-const CHAIN_GRACE_MS = 1500;
 const USABLE_TIMEOUT_MS = 60_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
@@ -57,6 +55,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
+  /** Where the definition comes from, for messages about it. */
+  readonly source?: string | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -78,6 +78,8 @@ export class Cluster implements AsyncDisposable {
   /** How long the phases of its start took. */
   readonly timings: Timings;
   readonly #stateDir: string;
+  readonly #record: ClusterRecord;
+  readonly #driver: Driver;
   readonly #uploads: UploadMemory;
   readonly #forgetAtExit: () => void;
   #stopped: Promise<void> | undefined;
@@ -88,6 +90,7 @@ export class Cluster implements AsyncDisposable {
     chain: Chain;
     nodes: readonly ClusterNode[];
     stateDir: string;
+    driver: Driver;
     uploads: UploadMemory;
     forgetAtExit: () => void;
   }) {
@@ -100,6 +103,8 @@ export class Cluster implements AsyncDisposable {
     this.chain = parts.chain;
     this.nodes = parts.nodes;
     this.#stateDir = parts.stateDir;
+    this.#record = parts.record;
+    this.#driver = parts.driver;
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
   }
@@ -109,8 +114,8 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError; nothing is left behind then
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { stateDir: given, detached = false, signal, onProgress, ...input } = options;
-    const definition: Definition = parseDefinition(input, 'options');
+    const { stateDir: given, detached = false, source = 'options', signal, onProgress, ...input } = options;
+    const definition: Definition = parseDefinition(input, source);
     throwIfInterrupted(signal);
     const stateDir = resolve(given ?? defaultStateDir());
     const seed = definition.seed ?? drawSeed();
@@ -137,7 +142,7 @@ export class Cluster implements AsyncDisposable {
         onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
       });
       const timings = started.record.timings as Timings;
-      return new Cluster({ ...started, timings, stateDir, uploads, forgetAtExit });
+      return new Cluster({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       forgetAtExit();
       throw error;
@@ -174,6 +179,7 @@ export class Cluster implements AsyncDisposable {
       chain: new Chain(record.chain),
       nodes: record.nodes.map((node, index) => openNode(context, node, index, record.batches)),
       stateDir,
+      driver,
       uploads,
       forgetAtExit: () => undefined,
     });
@@ -264,28 +270,20 @@ export class Cluster implements AsyncDisposable {
     await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
   }
 
+  /** The document of `ps --json`. */
+  toJSON(): ClusterDocument {
+    return clusterDocument(this);
+  }
+
   /** Folder of logs, keys and data. */
   get folder(): string {
     return clusterFolder(this.#stateDir, this.name).path;
   }
 
   async #stop(): Promise<void> {
-    await Promise.all([...this.nodes.map((node) => this.#stopNode(node)), this.#stopChain()]);
     await this.detach();
-    removeCluster(this.#stateDir, this.name);
+    await tearDown(this.#stateDir, this.#record, this.#driver);
     this.#forgetAtExit();
-  }
-
-  async #stopNode(node: ClusterNode): Promise<void> {
-    if (node.pid !== undefined) await node.stop();
-  }
-
-  async #stopChain(): Promise<void> {
-    const run = readRun(this.#stateDir, this.name, 'chain');
-    if (run !== undefined) await endProcess(run.process, CHAIN_GRACE_MS);
-    // The chain takes Anvil along; only one that was killed from outside could not.
-    const anvil = readRun(this.#stateDir, this.name, 'anvil');
-    if (anvil !== undefined) await killProcess(anvil.process);
   }
 
   async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode> {

@@ -7,10 +7,9 @@ import { z } from 'zod';
 import { DRIVER_NAMES } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
 import { FLAVOUR_NAMES } from './flavours/flavour.ts';
+import { FLAVOURS } from './flavours/table.ts';
+import { PROFILES } from './profiles.ts';
 import { parseDurationMs, suggestion } from './words.ts';
-
-export const PROFILES = ['fast', 'production'] as const;
-export type Profile = (typeof PROFILES)[number];
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 const NODES_MAX = 200;
@@ -78,12 +77,12 @@ const chain = z.strictObject(
     blockTime: durationMs.default(1000),
     chainId: whole(1, UINT32_MAX)
       .refine((id) => !PUBLIC_CHAIN_IDS.includes(id), {
-        error: `not the id of a public chain (${PUBLIC_CHAIN_IDS.join(', ')})`,
+        error: `an id that no public chain has (not ${PUBLIC_CHAIN_IDS.join(', ')})`,
       })
       .default(31_337),
     networkId: whole(1, UINT32_MAX)
       .refine((id) => !PUBLIC_NETWORK_IDS.includes(id), {
-        error: `not the id of a public network (${PUBLIC_NETWORK_IDS.join(', ')})`,
+        error: `an id that no public network has (not ${PUBLIC_NETWORK_IDS.join(', ')})`,
       })
       .default(4020),
     port: whole(0, 65_535).default(0),
@@ -103,9 +102,11 @@ const batches = z.union([
   ),
 ]);
 
-const ports = z.union([z.literal('free'), whole(1024, 65_000)], {
-  error: "'free' or the first port of a fixed range from 1024 to 65000",
-});
+const PORTS_EXPECTED = "'free' or the first port of a fixed range, from 1024 to 65000";
+const ports = z.union(
+  [z.literal('free'), z.int().min(1024, { error: PORTS_EXPECTED }).max(65_000, { error: PORTS_EXPECTED })],
+  { error: PORTS_EXPECTED },
+);
 
 const schema = z.strictObject(
   {
@@ -130,9 +131,19 @@ export type NodeGroup = Definition['nodes'][number];
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
   const parsed = schema.safeParse(input ?? {});
-  if (parsed.success) return parsed.data;
-  const lines = parsed.error.issues.flatMap((issue) => explain(issue, input));
+  const lines = parsed.success
+    ? reservedOptions(parsed.data)
+    : parsed.error.issues.flatMap((issue) => explain(issue, input));
+  if (parsed.success && lines.length === 0) return parsed.data;
   throw new HarnessError('DEFINITION_INVALID', lines.map((line) => `${source}: ${line}`).join('\n'));
+}
+
+function reservedOptions(definition: Definition): string[] {
+  return definition.nodes.flatMap(({ flavour, options }, index) =>
+    Object.keys(options)
+      .filter((name) => FLAVOURS[flavour].reserved.includes(name))
+      .map((name) => `nodes[${index}].options: '${name}' is set by the testbed and cannot be chosen`),
+  );
 }
 
 /** Reads the file without checking its keys, so that flags can override it first. */
@@ -182,9 +193,12 @@ function explain(issue: Issue, input: unknown): string[] {
     );
   }
   if (issue.code === 'invalid_union') {
-    const deeper = deepest(issue);
-    if (deeper !== undefined)
-      return explain({ ...deeper, path: [...issue.path, ...deeper.path] } as Issue, input);
+    const meant = meantBranch(issue);
+    if (meant.length > 0) {
+      return meant.flatMap((inner) =>
+        explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, input),
+      );
+    }
   }
   const value = valueAt(input, issue.path);
   const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
@@ -192,12 +206,10 @@ function explain(issue: Issue, input: unknown): string[] {
   return [`${at === '' ? 'document' : at}: got ${shown(value)}, expected ${issue.message}${near}`];
 }
 
-/** Of a union's branches, the complaint that got furthest into the value: the branch that was meant. */
-function deepest(issue: z.core.$ZodIssueInvalidUnion): Issue | undefined {
-  const all = issue.errors
-    .flat()
-    .filter((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys');
-  return all.sort((a, b) => b.path.length - a.path.length)[0];
+/** Of a union's branches the one that was meant: the one that got further into the value than its kind. */
+function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
+  const inside = (inner: Issue) => inner.path.length > 0 || inner.code === 'unrecognized_keys';
+  return issue.errors.find((branch) => branch.some(inside)) ?? [];
 }
 
 function keysAt(path: readonly PropertyKey[]): string[] {

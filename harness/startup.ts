@@ -12,7 +12,7 @@ import { HarnessError, throwIfInterrupted } from './errors.ts';
 import type { NodePlan, NodePorts } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from './ports.ts';
-import { killProcess, type ProcessId } from './processes.ts';
+import { endProcess, killProcess, type ProcessId } from './processes.ts';
 import { batchNonce, deriveNode, type NodeIdentity } from './seed.ts';
 import {
   type BatchRecord,
@@ -39,6 +39,8 @@ const PORT_ATTEMPTS = 3;
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
+/** For a chain that has to go before it was of use. */
+const CHAIN_GRACE_MS = 500;
 /** A batch is usable after a number of blocks that the profile decides; never more than these. */
 const USABLE_BLOCKS_MAX = 20;
 
@@ -69,9 +71,15 @@ export interface StartedCluster {
   readonly nodes: readonly ClusterNode[];
 }
 
+/** What has to end when the start fails. */
+interface Launched {
+  chain: ProcessId | undefined;
+  readonly nodes: ProcessId[];
+}
+
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const launched: ProcessId[] = [];
+  const launched: Launched = { chain: undefined, nodes: [] };
   const failed = new AbortController();
   const signal =
     context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
@@ -80,14 +88,17 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
   } catch (error) {
     // The waits that still run have nothing to wait for any more.
     failed.abort();
-    // There is nothing to save in a cluster that never worked: no graceful stop.
-    await Promise.all(launched.map((id) => killProcess(id)));
+    // There is nothing to save in nodes that never worked; the chain takes Anvil along only when it is asked.
+    await Promise.all([
+      ...launched.nodes.map((id) => killProcess(id)),
+      ...(launched.chain === undefined ? [] : [endProcess(launched.chain, CHAIN_GRACE_MS)]),
+    ]);
     removeCluster(context.stateDir, context.record.name);
     throw error;
   }
 }
 
-async function startParts(context: StartContext, launched: ProcessId[]): Promise<StartedCluster> {
+async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
   const { definition, seed, signal } = context;
   const clock = stopwatch();
   const plans = plannedNodes(definition);
@@ -141,7 +152,7 @@ async function startParts(context: StartContext, launched: ProcessId[]): Promise
 function startChainOf(
   context: StartContext,
   identities: readonly NodeIdentity[],
-  launched: ProcessId[],
+  launched: Launched,
 ): Promise<StartedChain> {
   const { stateDir, record, definition, signal } = context;
   const folder = clusterFolder(stateDir, record.name);
@@ -153,7 +164,7 @@ function startChainOf(
     compileCache: compileCacheDir(stateDir),
     signal,
     onSpawned({ id }) {
-      launched.push(id);
+      launched.chain = id;
       writeRun(stateDir, record.name, 'chain', { process: id, state: 'running' });
     },
   });
@@ -200,7 +211,7 @@ interface NodeParts {
   readonly started: StartedChain;
   readonly identities: readonly NodeIdentity[];
   readonly batches: readonly BatchRecord[];
-  readonly launched: ProcessId[];
+  readonly launched: Launched;
 }
 
 async function startNodes(
@@ -217,8 +228,8 @@ async function startNodes(
         context.definition.ports === 'free' &&
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
-      // The first launched process is the chain; only the nodes begin anew, on other ports.
-      await Promise.all(parts.launched.splice(1).map((id) => killProcess(id)));
+      // The chain stays; the nodes begin anew, on other ports.
+      await Promise.all(parts.launched.nodes.splice(0).map((id) => killProcess(id)));
     }
   }
 }
@@ -286,11 +297,11 @@ async function startNodesOnce(
 async function launchAll(
   nodes: readonly ClusterNode[],
   context: StartContext,
-  launched: ProcessId[],
+  launched: Launched,
 ): Promise<void> {
   throwIfInterrupted(context.signal);
   const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
-  for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.push(outcome.value);
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.nodes.push(outcome.value);
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }

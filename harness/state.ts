@@ -12,11 +12,12 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Definition, Profile } from './definition.ts';
+import type { Definition } from './definition.ts';
 import type { DriverName } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
 import type { FlavourName, NodePorts } from './flavours/flavour.ts';
 import { isAlive, ownProcess, type ProcessId } from './processes.ts';
+import type { Profile } from './profiles.ts';
 import { suggestion } from './words.ts';
 
 /** Raised when a record of an older version cannot be read any more. */

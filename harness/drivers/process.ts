@@ -69,7 +69,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
  * wakes it up then, and the node stops like all others.
  */
 function guardPaused(id: ProcessId): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', `read -r _; kill -CONT -- -${id.pid}`], {
+  const guard = spawn('/bin/sh', ['-c', `read -r _; kill -s CONT -- -${id.pid}`], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -1,6 +1,6 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
 import type { Dialect } from '../client/dialect.ts';
-import type { Profile } from '../definition.ts';
+import type { Profile } from '../profiles.ts';
 import type { NodeIdentity } from '../seed.ts';
 
 export const FLAVOUR_NAMES = ['svc'] as const;
@@ -51,7 +51,8 @@ export interface Flavour {
   readonly dialect: Dialect;
   /** Role of the node in the network; what `/node` answers. */
   readonly mode: 'full';
-  /** @throws HarnessError `DEFINITION_INVALID` for an option that the testbed sets itself */
+  /** Options of a node that the testbed sets itself, so that a definition cannot. */
+  readonly reserved: readonly string[];
   files(plan: NodePlan): PlannedFile[];
   command(plan: { dataDir: string }): Command;
   underlay(plan: { identity: NodeIdentity; ports: NodePorts }): string;

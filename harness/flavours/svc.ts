@@ -2,7 +2,6 @@
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
-import { HarnessError } from '../errors.ts';
 import { programPath } from '../programs.ts';
 import type { NodeIdentity } from '../seed.ts';
 import type { Command, Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
@@ -26,10 +25,28 @@ const PROFILE_OPTIONS = {
   production: {},
 } as const;
 
+const OWN_OPTIONS = [
+  'data-dir',
+  'password',
+  'node-name',
+  'api-addr',
+  'p2p-addr',
+  'debug-api-enable',
+  'debug-api-addr',
+  'api-dialect',
+  'swap-endpoint',
+  'network-id',
+  'token-address',
+  'postage-stamp-address',
+  'postage-stamp-start-block',
+  'bootnode',
+] as const;
+
 export const svcFlavour: Flavour = {
   name: 'svc',
   dialect: DIALECTS.svc,
   mode: 'full',
+  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr'],
   files: (plan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
   command({ dataDir }): Command {
     return {
@@ -54,8 +71,8 @@ function keyFiles(identity: NodeIdentity): PlannedFile[] {
   }));
 }
 
-/** What belongs to the testbed: a definition that sets one of these would point the node outside of its cluster. */
-function ownOptions(plan: NodePlan): Record<string, unknown> {
+/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
+function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network, ports } = plan;
   return {
     'data-dir': plan.dataDir,
@@ -76,20 +93,12 @@ function ownOptions(plan: NodePlan): Record<string, unknown> {
 }
 
 function configFile(plan: NodePlan): string {
-  const own = ownOptions(plan);
-  const clash = Object.keys(plan.options).find((name) => Object.hasOwn(own, name) || name === 'config');
-  if (clash !== undefined) {
-    throw new HarnessError(
-      'DEFINITION_INVALID',
-      `${plan.name}: option '${clash}' is set by the testbed and cannot be chosen`,
-    );
-  }
   const options: Record<string, unknown> = {
     'allow-private-cidrs': true,
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
     ...plan.options,
-    ...own,
+    ...ownOptions(plan),
   };
   // JSON values are YAML values; an option per line keeps the file readable.
   const lines = Object.entries(options).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);

@@ -1,0 +1,210 @@
+#!/usr/bin/env node
+/** `svcnet`: commands and flags. Each command is a file of `commands/`, loaded when it is asked for. */
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import type { CommandContext } from './commands/context.ts';
+import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
+import { DRIVER_NAMES } from './drivers/driver.ts';
+import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
+import { PROFILES } from './profiles.ts';
+import { consoleStyle, paint } from './report/console.ts';
+import { defaultStateDir } from './state.ts';
+import { parseDurationMs, suggestion } from './words.ts';
+
+/** After an interruption everything is ended by force, which takes a moment; more than this is a defect. */
+const CLEANUP_LIMIT_MS = 10_000;
+const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
+const NODES_MAX = 200;
+
+const interruption = new AbortController();
+
+type Flags = Record<string, unknown>;
+/** Runs a command with its context; commands know nothing of the terminal they run on. */
+type Run<F> = (flags: F, context: CommandContext) => Promise<void>;
+
+function contextOf(flags: Flags): CommandContext {
+  const json = flags['json'] === true;
+  const style = consoleStyle(process.stdout, process.env);
+  return {
+    stateDir: defaultStateDir(),
+    json,
+    style,
+    width: process.stdout.isTTY === true ? style.width : Number.POSITIVE_INFINITY,
+    signal: interruption.signal,
+    out: (text) => void process.stdout.write(text),
+    note: (text) => void process.stderr.write(text),
+  };
+}
+
+async function run<F>(flags: F, command: Run<F>): Promise<void> {
+  const context = contextOf(flags as Flags);
+  await command(flags, context);
+}
+
+function commandLine(): Command {
+  const program = new Command('svcnet')
+    .description('A whole decentralised storage network on one machine.')
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('(--help lists all flags)')
+    .exitOverride();
+
+  const about = (name: string, description: string) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--name <cluster>', 'name of the cluster; may be left out when there is only one')
+      .option('--json', 'print one JSON document and nothing else');
+
+  program
+    .command('up')
+    .description('start a cluster and leave it running')
+    .option('-n, --nodes <count>', 'number of nodes (default: 5)', whole(1, NODES_MAX))
+    .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
+    .option('--name <cluster>', 'name of the cluster (default: local)')
+    .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
+    .option(
+      '--driver <driver>',
+      `where nodes run: ${DRIVER_NAMES.join(', ')} (default: process)`,
+      word(DRIVER_NAMES),
+    )
+    .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
+    .option(
+      '--port <port>',
+      'first of a fixed range of ports, ten per node (default: free ports)',
+      whole(1024, 65_000),
+    )
+    .option('--no-batches', 'buy no batch for the nodes')
+    .option('--wide', 'print every value in full')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText('after', '\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n')
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/up.ts')).up(f, c)));
+
+  about('ps', 'list the nodes of a cluster, or the clusters')
+    .option('--wide', 'print every value in full')
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
+
+  about('status', 'show how a cluster is, and what is not well with it').action((flags) =>
+    run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)),
+  );
+
+  about('logs', 'show what a node has written')
+    .argument('<node>', 'name of a node, or chain')
+    .option('-f, --follow', 'go on with what is added')
+    .option('-l, --lines <count>', 'lines to begin with', whole(0, 100_000), 50)
+    .action((node: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/logs.ts')).logs(node, f, c)),
+    );
+
+  about('env', 'print a cluster as variables of a shell: eval "$(svcnet env)"').action((flags) =>
+    run(flags, async (f, c) => (await import('./commands/env.ts')).env(f, c)),
+  );
+
+  for (const [action, description] of Object.entries(NODE_ACTIONS)) {
+    about(action, description)
+      .argument('<node>', 'name of the node, such as node-0')
+      .action((node: string, flags) =>
+        run(flags, async (f, c) =>
+          (await import('./commands/node-actions.ts')).nodeAction(action as NodeAction, node, f, c),
+        ),
+      );
+  }
+
+  about('stamp', 'buy a batch through a node, and wait until it is usable')
+    .argument('[node]', 'name of the node', 'node-0')
+    .option(
+      '--depth <bits>',
+      'logarithm of the number of chunks',
+      whole(BATCH_DEPTH.min, BATCH_DEPTH.max),
+      BATCH_DEPTH.default,
+    )
+    .option(
+      '--ttl <duration>',
+      'how long it lasts, such as 24h (default: 24h)',
+      durationFlag,
+      durationFlag('24h'),
+    )
+    .option('--amount <units>', 'per chunk, instead of --ttl', bigFlag)
+    .option('--label <text>', 'name of the batch on its node')
+    .option('--mutable', 'a full bucket overwrites its oldest chunk')
+    .option('--no-wait', 'return when it is mined')
+    .action((node: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/stamp.ts')).stamp(node, f, c)),
+    );
+
+  about('fund', 'add coins and tokens to an account')
+    .argument('<account>', 'name of a node, or an address')
+    .option('--native <coins>', 'native coin', '1')
+    .option('--tokens <tokens>', 'tokens', '100')
+    .action((who: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/fund.ts')).fund(who, f, c)),
+    );
+
+  about('down', 'stop a cluster and remove everything it made, nothing else')
+    .option('--all', 'every cluster')
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/down.ts')).down(f, c)));
+
+  return program;
+}
+
+function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+function word<W extends string>(words: readonly W[]): (text: string) => W {
+  return (text) => {
+    const known = words.find((candidate) => candidate === text);
+    if (known !== undefined) return known;
+    throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
+  };
+}
+
+function seedFlag(text: string): bigint {
+  const value = /^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/.test(text) ? BigInt(text) : undefined;
+  if (value !== undefined && value >> 64n === 0n) return value;
+  throw new InvalidArgumentError('Expected a whole number from 0 to 2^64 - 1.');
+}
+
+function bigFlag(text: string): bigint {
+  if (/^\d{1,78}$/.test(text)) return BigInt(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+function durationFlag(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
+}
+
+function interrupt(signal: NodeJS.Signals): void {
+  interruption.abort(new HarnessError('INTERRUPTED', `interrupted by ${signal}`));
+  setTimeout(() => process.exit(EXIT.interrupted), CLEANUP_LIMIT_MS).unref();
+}
+
+function fail(error: unknown): number {
+  // Commander has said it already: help and version end with code 0, wrong usage with 1.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
+  if (interruption.signal.aborted) {
+    process.stderr.write(`${messageOf(interruption.signal.reason)}\n`);
+    return EXIT.interrupted;
+  }
+  const style = consoleStyle(process.stderr, process.env);
+  process.stderr.write(`${paint(style, 'red', 'error')}: ${messageOf(error)}\n`);
+  if (error instanceof HarnessError && error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
+  return exitCodeOf(error);
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+// Whoever reads our output may stop reading, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? EXIT.success : EXIT.usage);
+});
+
+try {
+  await commandLine().parseAsync(process.argv);
+  process.exitCode = interruption.signal.aborted ? EXIT.interrupted : EXIT.success;
+} catch (error) {
+  process.exitCode = fail(error);
+}

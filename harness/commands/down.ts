@@ -1,0 +1,46 @@
+/** `svcnet down`: stop a cluster and remove everything it made. */
+import { createDriver } from '../drivers/table.ts';
+import { HarnessError } from '../errors.ts';
+import { isAlive } from '../processes.ts';
+import { type ClusterRecord, compileCacheDir, findCluster, listClusters, readRecord } from '../state.ts';
+import { type Teardown, tearDown } from '../teardown.ts';
+import { formatMs, plural } from '../words.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
+  const { stateDir } = context;
+  const records =
+    flags.all === true
+      ? listClusters(stateDir)
+          .map((name) => readRecord(stateDir, name))
+          .filter((record) => record !== undefined)
+      : [findCluster(stateDir, flags.name)];
+  const startedAt = performance.now();
+  const removed = await Promise.all(records.map((record) => remove(stateDir, record)));
+  const durationMs = Math.round(performance.now() - startedAt);
+  const clusters = records.map(({ name }, i) => ({ name, ...(removed[i] as Teardown) }));
+  answer(context, { clusters, durationMs }, [
+    ...clusters.map(
+      ({ name, stopped, forced }) =>
+        `  removed ${name}: ${plural(stopped.length, 'node')} stopped${forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`}`,
+    ),
+    `  ${clusters.length === 0 ? 'nothing to remove' : `done in ${formatMs(durationMs)}`}`,
+  ]);
+}
+
+function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
+  if (record.phase === 'starting' && isAlive(record.owner)) {
+    throw new HarnessError(
+      'CLUSTER_EXISTS',
+      `cluster '${record.name}' is being started by process ${record.owner.pid}`,
+      {
+        hint: 'Interrupt that command; it removes what it started.',
+      },
+    );
+  }
+  const driver = createDriver(record.driver, {
+    stopWithParent: false,
+    compileCache: compileCacheDir(stateDir),
+  });
+  return tearDown(stateDir, record, driver);
+}

@@ -1,0 +1,47 @@
+/** `svcnet env`: a cluster as variables of a shell, for `eval "$(svcnet env)"`. */
+import { Cluster } from '../cluster.ts';
+import { seedToJson } from '../seed.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
+  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const variables = environmentOf(cluster);
+  answer(
+    context,
+    variables,
+    Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`),
+  );
+  await cluster.detach();
+}
+
+/** Names without a number are those of the first node. */
+function environmentOf(cluster: Cluster): Record<string, string> {
+  const { chain, nodes } = cluster;
+  const variables: Record<string, string> = {
+    SVCNET_NAME: cluster.name,
+    SVCNET_SEED: String(seedToJson(cluster.seed)),
+    SVCNET_NODES: String(nodes.length),
+    SVCNET_CHAIN_RPC: chain.rpc,
+    SVCNET_CHAIN_ID: String(chain.chainId),
+  };
+  for (const [contract, address] of Object.entries(chain.contracts)) {
+    variables[`SVCNET_CONTRACT_${contract.replace(/[A-Z]/g, '_$&').toUpperCase()}`] = address;
+  }
+  const first = nodes[0];
+  if (first !== undefined) addNode(variables, first, '');
+  for (const node of nodes) addNode(variables, node, `_${node.index}`);
+  return variables;
+}
+
+function addNode(variables: Record<string, string>, node: Cluster['nodes'][number], suffix: string): void {
+  variables[`SVCNET_API${suffix}`] = node.api;
+  variables[`SVCNET_DEBUG${suffix}`] = node.debug;
+  variables[`SVCNET_P2P${suffix}`] = node.p2p;
+  variables[`SVCNET_OVERLAY${suffix}`] = node.overlay;
+  variables[`SVCNET_ETHEREUM${suffix}`] = node.ethereum;
+  if (node.batch !== undefined) variables[`SVCNET_BATCH${suffix}`] = node.batch;
+}
+
+function quoted(value: string): string {
+  return /^[\w.:/-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,49 @@
+/** The table of a cluster's nodes that `up` and `ps` print: values a person can copy. */
+import type { Cluster } from '../cluster.ts';
+import { paint } from '../report/console.ts';
+import { type Column, renderTable } from '../terminal/table.ts';
+import type { CommandContext } from './context.ts';
+
+const SHORT_HEX = 8;
+
+const STATE = { title: 'state', rank: 0 } as const;
+const COLUMNS = [
+  { title: 'name', rank: 0 },
+  { title: 'api', rank: 0 },
+  { title: 'debug', rank: 2 },
+  { title: 'p2p', rank: 5 },
+  { title: 'overlay', rank: 0 },
+  { title: 'account', rank: 4 },
+  { title: 'batch', rank: 1 },
+] as const satisfies readonly Column[];
+
+/** @param options.state whether the nodes may be in different states */
+export function nodesTable(
+  cluster: Cluster,
+  context: CommandContext,
+  options: { wide: boolean; state: boolean },
+): string[] {
+  const short = (hex: string) => (options.wide ? hex : hex.slice(0, SHORT_HEX));
+  const columns: Column[] = [...COLUMNS];
+  if (options.state) columns.splice(1, 0, STATE);
+  const rows = cluster.nodes.map((node) => [
+    node.name,
+    ...(options.state ? [node.state] : []),
+    node.api,
+    node.debug,
+    options.wide ? node.p2p : hostAndPort(node.p2p),
+    short(node.overlay),
+    short(node.ethereum),
+    node.batch === undefined ? '-' : short(node.batch),
+  ]);
+  const table = renderTable(columns, rows, options.wide ? Number.POSITIVE_INFINITY : context.width);
+  const [head = '', ...body] = table.lines;
+  const lines = [paint(context.style, 'dim', head), ...body];
+  if (table.hidden.length === 0) return lines;
+  return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
+}
+
+function hostAndPort(multiaddress: string): string {
+  const [, , host, , port] = multiaddress.split('/');
+  return `${host}:${port}`;
+}

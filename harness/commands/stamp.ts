@@ -1,0 +1,49 @@
+/** `svcnet stamp NODE`: buy a batch through a node, and wait until it is usable. */
+import { Cluster } from '../cluster.ts';
+import { batchAmount } from '../definition.ts';
+import { formatMs } from '../words.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export interface StampFlags extends ClusterFlags {
+  readonly depth: number;
+  readonly ttl: number;
+  readonly amount?: bigint;
+  readonly label?: string;
+  readonly mutable?: boolean;
+  readonly wait: boolean;
+}
+
+export async function stamp(nodeName: string, flags: StampFlags, context: CommandContext): Promise<void> {
+  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const node = cluster.node(nodeName);
+  const startedAt = performance.now();
+  const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);
+  const { batchID, txHash } = await node.stamps.buy(
+    {
+      amount,
+      depth: flags.depth,
+      immutable: flags.mutable !== true,
+      ...(flags.label === undefined ? {} : { label: flags.label }),
+    },
+    context.signal,
+  );
+  if (flags.wait) await cluster.usable(batchID, { signal: context.signal });
+  const durationMs = Math.round(performance.now() - startedAt);
+  const document = {
+    name: cluster.name,
+    node: node.name,
+    id: batchID,
+    depth: flags.depth,
+    amount: amount.toString(),
+    txHash,
+    usable: flags.wait,
+    durationMs,
+  };
+  answer(context, document, [
+    `  batch    ${batchID}`,
+    `  node     ${node.name}`,
+    `  depth    ${flags.depth}`,
+    `  ${flags.wait ? 'usable' : 'mined'} in ${formatMs(durationMs)}`,
+  ]);
+  await cluster.detach();
+}

@@ -1,0 +1,70 @@
+/** Progress of a start: a live list on a terminal, one line per finished step elsewhere. */
+import type { StartProgress, StartStep } from '../startup.ts';
+import { formatMs } from '../words.ts';
+
+const NAME_WIDTH = 10;
+const DETAIL_WIDTH = 36;
+
+export interface ProgressView {
+  update(progress: StartProgress): void;
+  /** Leaves the lines as they are. */
+  end(): Promise<void>;
+}
+
+/** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
+export function progressLine(progress: StartProgress): string {
+  const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
+  return `${progress.step.padEnd(NAME_WIDTH)}${progress.detail.padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
+}
+
+export function lineProgress(write: (text: string) => void): ProgressView {
+  return {
+    update(progress) {
+      if (progress.done) write(`  ✔ ${progressLine(progress)}\n`);
+    },
+    end: () => Promise.resolve(),
+  };
+}
+
+/** Steps that a start goes through; without batches there is nothing to wait for. */
+export async function liveProgress(steps: readonly StartStep[]): Promise<ProgressView> {
+  const { Listr } = await import('listr2');
+  const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
+  const shown = new Map<StartStep, { title: string }>();
+  const latest = new Map<StartStep, StartProgress>();
+  const list = new Listr(
+    steps.map((step) => ({
+      title: step,
+      task: async (_context: unknown, task: { title: string }) => {
+        shown.set(step, task);
+        show(step);
+        await finished.get(step)?.promise;
+      },
+    })),
+    {
+      exitOnError: true,
+      registerSignalListeners: false,
+      rendererOptions: { formatOutput: 'truncate', indentation: 2, showErrorMessage: false },
+    },
+  );
+  const running = list.run();
+
+  function show(step: StartStep): void {
+    const task = shown.get(step);
+    const progress = latest.get(step);
+    if (task !== undefined && progress !== undefined) task.title = progressLine(progress);
+  }
+
+  return {
+    update(progress) {
+      latest.set(progress.step, progress);
+      show(progress.step);
+      if (progress.done) finished.get(progress.step)?.resolve();
+    },
+    async end() {
+      // What is not done now will not be; the list marks it so. The error itself is told elsewhere.
+      for (const { reject } of finished.values()) reject(new Error('not finished'));
+      await running.catch(() => 'told elsewhere');
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** Tables that fit the terminal: columns leave, least important first, before any value is cut. */
+
+export interface Column {
+  readonly title: string;
+  readonly align?: 'left' | 'right';
+  /** Columns with the highest number leave first when the width does not suffice; 0 stays. */
+  readonly rank: number;
+}
+
+const GAP = '  ';
+const INDENT = '  ';
+
+export interface Table {
+  readonly lines: readonly string[];
+  /** Titles of the columns that did not fit. */
+  readonly hidden: readonly string[];
+}
+
+/** @param width of the terminal in columns; infinite when there is none @param rows one text per column */
+export function renderTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): Table {
+  const widths = columns.map((column, i) =>
+    Math.max(column.title.length, ...rows.map((row) => (row[i] ?? '').length)),
+  );
+  const shown = fitting(columns, widths, width);
+  const line = (cells: readonly string[]) =>
+    clip(
+      INDENT +
+        shown
+          .map((i) => pad(cells[i] ?? '', widths[i] ?? 0, columns[i]?.align))
+          .join(GAP)
+          .trimEnd(),
+      width,
+    );
+  return {
+    lines: [line(columns.map(({ title }) => title)), ...rows.map(line)],
+    hidden: columns.filter((_, i) => !shown.includes(i)).map(({ title }) => title),
+  };
+}
+
+function fitting(columns: readonly Column[], widths: readonly number[], width: number): number[] {
+  const shown = columns.map((_, i) => i);
+  const needed = () =>
+    INDENT.length + shown.reduce((sum, i) => sum + (widths[i] ?? 0) + GAP.length, -GAP.length);
+  while (needed() > width) {
+    const leaving = shown.reduce((worst, i) => (rankOf(columns, i) > rankOf(columns, worst) ? i : worst));
+    if (rankOf(columns, leaving) === 0) break;
+    shown.splice(shown.indexOf(leaving), 1);
+  }
+  return shown;
+}
+
+function rankOf(columns: readonly Column[], index: number): number {
+  return columns[index]?.rank ?? 0;
+}
+
+function pad(text: string, width: number, align: Column['align']): string {
+  return align === 'right' ? text.padStart(width) : text.padEnd(width);
+}
+
+export function clip(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}

@@ -36,6 +36,11 @@ export class FrameReader {
     return this.#buffered;
   }
 
+  /** Everything that arrived and was not handed out, as one piece; the reader is empty afterwards. */
+  rest(): Uint8Array | undefined {
+    return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
+  }
+
   /** The next whole frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
   next(): Frame | undefined {
     const prefix = this.#prefix();

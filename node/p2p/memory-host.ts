@@ -197,7 +197,8 @@ class MemoryStream implements RawStream {
 
   async drained(): Promise<void> {
     const { twin } = this;
-    while (twin !== undefined && this.#failure === undefined && twin.#inbox.size > UNREAD_MAX) {
+    if (twin === undefined) return;
+    while (this.#failure === undefined && twin.#inbox.size > UNREAD_MAX) {
       twin.#room = Promise.withResolvers();
       await twin.#room.promise;
     }

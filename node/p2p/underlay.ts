@@ -41,6 +41,16 @@ export function peerIdOf(underlay: string): string | undefined {
   return /\/p2p\/([1-9A-HJ-NP-Za-km-z]+)$/.exec(underlay)?.[1];
 }
 
+/** @param hostAndPort `host:port`, IPv6 in brackets; no host means all interfaces @throws UnderlayError */
+export function underlayOf(hostAndPort: string): string {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]*)):(\d{1,5})$/.exec(hostAndPort);
+  if (match === null) throw new UnderlayError(`not host:port: ${hostAndPort}`);
+  const [, ip6, host = '', port] = match;
+  if (ip6 !== undefined) return `/ip6/${ip6}/tcp/${port}`;
+  if (host === '') return `/ip4/0.0.0.0/tcp/${port}`;
+  return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) ? `/ip4/${host}/tcp/${port}` : `/dns/${host}/tcp/${port}`;
+}
+
 export function withPeerId(address: string, peerId: string): string {
   return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
 }

@@ -1,0 +1,78 @@
+/**
+ * identify 1.0.0 and ping 1.0.0, the two services every node of the public network expects of another one
+ * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
+ */
+import { multiaddr } from '@multiformats/multiaddr';
+import { encodeFrame } from './codec.ts';
+import type { FramedStream } from './framed-stream.ts';
+import { StreamError } from './host.ts';
+import type { RawStream } from './transport.ts';
+
+export const IDENTIFY_ID = '/ipfs/id/1.0.0';
+export const PING_ID = '/ipfs/ping/1.0.0';
+
+const PROTOCOL_VERSION = 'ipfs/0.1.0';
+/** What a ping carries, and the most that is echoed at once. */
+const PING_SIZE = 32;
+/** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
+const PINGS_PER_STREAM_MAX = 100_000;
+
+const Identify = {
+  publicKey: [1, 'bytes'],
+  listenAddrs: [2, ['repeated', 'bytes']],
+  protocols: [3, ['repeated', 'string']],
+  observedAddr: [4, 'bytes'],
+  protocolVersion: [5, 'string'],
+  agentVersion: [6, 'string'],
+} as const;
+
+/** What we say about ourselves. */
+export interface Identity {
+  /** Protobuf of the public key. */
+  readonly publicKey: Uint8Array;
+  readonly agentVersion: string;
+  readonly addresses: readonly string[];
+  readonly protocolIds: readonly string[];
+}
+
+/** Serving side: one message, then the end. */
+export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: string): void {
+  const { publicKey, agentVersion, addresses, protocolIds } = own;
+  const message = {
+    publicKey,
+    agentVersion,
+    protocolVersion: PROTOCOL_VERSION,
+    listenAddrs: addresses.map((address) => multiaddr(address).bytes),
+    observedAddr: multiaddr(remoteAddress).bytes,
+    protocols: [...protocolIds],
+  };
+  raw.write(encodeFrame(Identify, message));
+  raw.closeWrite();
+}
+
+/** Asking side. @returns listen addresses of the other end, as text; those we cannot read are left out */
+export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
+  const { listenAddrs } = await stream.read(Identify, signal);
+  return listenAddrs.flatMap((bytes) => {
+    try {
+      return multiaddr(bytes).toString();
+    } catch (error) {
+      if (error instanceof Error) return [];
+      throw error;
+    }
+  });
+}
+
+/** Serving side: every 32 bytes come back until the other side ends. */
+export async function answerPing(raw: RawStream): Promise<void> {
+  let size = 0;
+  for (;;) {
+    const bytes = raw.take() ?? (await raw.read());
+    if (bytes === undefined) break;
+    size += bytes.length;
+    if (size > PING_SIZE * PINGS_PER_STREAM_MAX) throw new StreamError('STREAM_RESET', 'too many pings');
+    raw.write(bytes);
+    await raw.drained();
+  }
+  raw.closeWrite();
+}

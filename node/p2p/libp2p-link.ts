@@ -1,0 +1,171 @@
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import { lazyDeadline } from './abortable.ts';
+import { FramedStream } from './framed-stream.ts';
+import { StreamError } from './host.ts';
+import { answerIdentify, answerPing, askIdentify, IDENTIFY_ID, type Identity, PING_ID } from './identify.ts';
+import type { SecureChannel } from './libp2p-channel.ts';
+import { acceptProtocol, ProposedStream } from './multistream.ts';
+import type { Link, LinkEvents, RawStream } from './transport.ts';
+import { isLoopback, isPrivate, peerIdOf, withPeerId } from './underlay.ts';
+import { YamuxSession, type YamuxStream } from './yamux.ts';
+
+/** Until an opened stream has named its protocol. */
+const NEGOTIATION_TIMEOUT_MS = 10_000;
+/** A dialler that does not answer identify is known by the address it came from; its handshake waits this long at most. */
+const IDENTIFY_TIMEOUT_MS = 2_000;
+/** How long a closing socket may take to send what it holds. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+export interface LinkDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: LinkEvents;
+  readonly identity: () => Identity;
+  /** Runs at the end of this turn of the event loop. */
+  readonly defer: (flush: () => void) => void;
+  readonly ended: (link: Libp2pLink) => void;
+}
+
+/** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
+export class Libp2pLink implements Link {
+  readonly remoteId: string;
+  readonly remoteAddress: string;
+  readonly direction: Link['direction'];
+  /** `clock.monotonic()` of the last byte. */
+  lastHeard: number;
+  readonly #channel: SecureChannel;
+  readonly #deps: LinkDeps;
+  readonly #session: YamuxSession;
+  #ended = false;
+
+  constructor(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, deps: LinkDeps) {
+    this.remoteId = channel.remoteId.toString();
+    this.remoteAddress = end.remoteAddress;
+    this.direction = end.direction;
+    this.lastHeard = deps.clock.monotonic();
+    this.#channel = channel;
+    this.#deps = deps;
+    this.#session = new YamuxSession(
+      { client: end.direction === 'outbound' },
+      {
+        send: (bytes) => this.#send(bytes),
+        defer: deps.defer,
+        accepted: (stream) => void this.#accept(stream),
+        broken: (error) => this.close(error),
+      },
+    );
+  }
+
+  /** Begins to read. Called once, after the host knows the link. */
+  start(): void {
+    const { stream } = this.#channel;
+    stream.addEventListener('drain', () => this.#session.drained());
+    stream.addEventListener('close', ({ error }) => this.#end(error ?? closedByOther()));
+    stream.addEventListener('remoteCloseWrite', () => this.close(closedByOther()));
+    stream.addEventListener('message', ({ data }) => {
+      this.lastHeard = this.#deps.clock.monotonic();
+      if (data instanceof Uint8Array) this.#session.receive(data);
+      else for (const part of data) this.#session.receive(part);
+    });
+    if (stream.status !== 'open') this.#end(closedByOther());
+  }
+
+  open(protocolId: string): RawStream {
+    return new ProposedStream(this.#session.open(), protocolId);
+  }
+
+  /** What go-libp2p would keep of the announced addresses: as public as the address that we see. */
+  async listenAddresses(signal: AbortSignal): Promise<string[]> {
+    using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
+    let announced: string[] = [];
+    const raw = this.open(IDENTIFY_ID);
+    try {
+      announced = await askIdentify(new FramedStream(raw, this.#deps), deadline.signal);
+      raw.closeWrite();
+    } catch (error) {
+      raw.reset(error as Error);
+      this.#deps.log.debug({ error, remote: this.remoteId }, 'peer does not identify itself');
+    }
+    const kept = announced.filter((address) => comparable(address, this.remoteAddress));
+    const foreign = (address: string) => (peerIdOf(address) ?? this.remoteId) !== this.remoteId;
+    const own = kept.filter((address) => !foreign(address));
+    return (own.length > 0 ? own : [this.remoteAddress]).map((address) => withPeerId(address, this.remoteId));
+  }
+
+  keepAlive(): void {
+    this.#session.ping();
+  }
+
+  close(reason: Error): void {
+    void this.shutDown(reason);
+  }
+
+  /** Resolves when the socket is closed. */
+  async shutDown(reason: Error): Promise<void> {
+    if (this.#ended) return;
+    this.#session.goAway();
+    this.#end(reason);
+    const { stream, socket } = this.#channel;
+    using deadline = this.#deps.clock.deadline(CLOSE_TIMEOUT_MS);
+    try {
+      await stream.close({ signal: deadline.signal });
+    } catch (error) {
+      stream.abort(error as Error);
+    }
+    socket.destroy();
+  }
+
+  #send(bytes: Uint8Array): boolean {
+    const { socket, stream } = this.#channel;
+    // Length, ciphertext and tag of one message are separate buffers: one system call for all.
+    socket.cork();
+    try {
+      return stream.send(bytes);
+    } catch (error) {
+      this.#deps.log.debug({ error, remote: this.remoteId }, 'connection lost while writing');
+      this.#end(error as Error);
+      return false;
+    } finally {
+      socket.uncork();
+    }
+  }
+
+  async #accept(raw: YamuxStream): Promise<void> {
+    const { clock, events, log } = this.#deps;
+    using deadline = lazyDeadline(clock, NEGOTIATION_TIMEOUT_MS);
+    try {
+      const { protocolId, stream } = await acceptProtocol(
+        raw,
+        (id) => isService(id) || events.supports(id),
+        deadline,
+      );
+      if (protocolId === IDENTIFY_ID) answerIdentify(stream, this.#deps.identity(), this.remoteAddress);
+      else if (protocolId === PING_ID) await answerPing(stream);
+      else events.accepted(this, protocolId, stream);
+    } catch (error) {
+      raw.reset(error as Error);
+      if (log.isLevelEnabled('debug')) log.debug({ error, remote: this.remoteId }, 'stream refused');
+    }
+  }
+
+  #end(reason: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#session.end(reason);
+    this.#deps.ended(this);
+  }
+}
+
+function isService(protocolId: string): boolean {
+  return protocolId === IDENTIFY_ID || protocolId === PING_ID;
+}
+
+function comparable(announced: string, seen: string): boolean {
+  if (isLoopback(seen)) return true;
+  return isPrivate(seen) ? !isLoopback(announced) : !isPrivate(announced);
+}
+
+function closedByOther(): StreamError {
+  return new StreamError('STREAM_RESET', 'the other side closed the connection');
+}

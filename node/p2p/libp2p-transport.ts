@@ -1,0 +1,206 @@
+import type { ComponentLogger, MultiaddrConnection, Upgrader } from '@libp2p/interface';
+import { peerIdFromString } from '@libp2p/peer-id';
+import { tcp } from '@libp2p/tcp';
+import { type Multiaddr, multiaddr } from '@multiformats/multiaddr';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import { HostError, StreamError } from './host.ts';
+import type { Secure, SecureChannel } from './libp2p-channel.ts';
+import { Libp2pLink } from './libp2p-link.ts';
+import type { Link, LinkEvents, Transport } from './transport.ts';
+import { peerIdOf } from './underlay.ts';
+
+/** Securing an accepted connection. */
+const UPGRADE_TIMEOUT_MS = 15_000;
+/** Connections that are being secured; more are refused, so that strangers cannot take all memory. */
+const UPGRADES_MAX = 256;
+/** Connections at once: full bins, and strangers that probe us. */
+const LINKS_MAX = 1_500;
+/** How often the links are looked after. */
+const KEEP_ALIVE_MS = 30_000;
+/** A link without any byte for this long, in spite of two pings, is dead. */
+const SILENCE_MAX_MS = 90_000;
+/** Long-polling streams are silent for hours: the keep-alive decides what is dead, not the socket. */
+const NO_SOCKET_TIMEOUT = 0;
+
+export interface TransportOptions {
+  readonly localId: string;
+  /** Protobuf of the public key. */
+  readonly publicKey: Uint8Array;
+  readonly agentVersion: string;
+  /** Multiaddress to listen on. */
+  readonly listen: string;
+  /** Advertised instead of the listening addresses. */
+  readonly advertised: string | undefined;
+}
+
+export interface TransportDeps {
+  readonly secure: Secure;
+  readonly logger: ComponentLogger;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly defer: (flush: () => void) => void;
+}
+
+/** Links over TCP. */
+export class Libp2pTransport implements Transport {
+  readonly localId: string;
+  readonly #options: TransportOptions;
+  readonly #deps: TransportDeps;
+  readonly #links = new Set<Libp2pLink>();
+  readonly #stopped = new AbortController();
+  readonly #tcp: ReturnType<ReturnType<typeof tcp>>;
+  #listener: { getAddrs(): Multiaddr[]; close(): Promise<void> } | undefined;
+  #events: LinkEvents | undefined;
+  #upgrading = 0;
+
+  constructor(options: TransportOptions, deps: TransportDeps) {
+    this.localId = options.localId;
+    this.#options = options;
+    this.#deps = deps;
+    const idle = {
+      inboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
+      outboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
+    };
+    this.#tcp = tcp(idle)({ logger: deps.logger } as Parameters<ReturnType<typeof tcp>>[0]);
+  }
+
+  addresses(): string[] {
+    if (this.#listener === undefined) return [];
+    if (this.#options.advertised !== undefined) return [this.#options.advertised];
+    return this.#listener.getAddrs().map(String);
+  }
+
+  async start(events: LinkEvents): Promise<void> {
+    this.#events = events;
+    const upgradeInbound = (connection: MultiaddrConnection) => this.#upgradeInbound(connection, events);
+    const listener = this.#tcp.createListener({ upgrader: { upgradeInbound } as unknown as Upgrader });
+    await listener.listen(multiaddr(this.#options.listen));
+    this.#listener = listener;
+    void this.#keepAlive();
+  }
+
+  async dial(underlay: string, signal: AbortSignal): Promise<Link> {
+    const events = this.#events;
+    if (events === undefined) throw new HostError('HOST_CLOSED', 'the host is not listening');
+    const address = parse(underlay);
+    if (this.#tcp.dialFilter([address]).length === 0) {
+      throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
+    }
+    // The transport hands the bare connection to its upgrader; securing it is our own business.
+    const upgrader = {
+      upgradeOutbound: (connection: MultiaddrConnection) => connection,
+    } as unknown as Upgrader;
+    const connection = (await this.#tcp.dial(address, {
+      signal,
+      upgrader,
+    })) as unknown as MultiaddrConnection;
+    try {
+      const channel = await this.#secureOutbound(connection, underlay, signal);
+      return this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'outbound' }, events);
+    } catch (error) {
+      connection.abort(error as Error);
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    const reason = new StreamError('STREAM_RESET', 'the host is closed');
+    await Promise.all(Array.from(this.#links, (link) => link.shutDown(reason)));
+    await this.#listener?.close();
+    this.#listener = undefined;
+    this.#events = undefined;
+  }
+
+  async #secureOutbound(
+    connection: MultiaddrConnection,
+    underlay: string,
+    signal: AbortSignal,
+  ): Promise<SecureChannel> {
+    const expected = peerIdOf(underlay);
+    const remotePeer = expected === undefined ? {} : { remotePeer: peerIdFromString(expected) };
+    const channel = await this.#deps.secure(connection, 'dialler', { signal, ...remotePeer });
+    if (expected !== undefined && channel.remoteId.toString() !== expected) {
+      throw new HostError('DIAL_FAILED', `another node listens at ${underlay}`);
+    }
+    return channel;
+  }
+
+  /** A rejection makes the listener drop the connection. */
+  async #upgradeInbound(connection: MultiaddrConnection, events: LinkEvents): Promise<void> {
+    if (this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX) {
+      throw new HostError('DIAL_FAILED', 'too many connections');
+    }
+    this.#upgrading++;
+    using deadline = this.#deps.clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
+    try {
+      const channel = await this.#deps.secure(connection, 'listener', { signal: deadline.signal });
+      this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'inbound' }, events);
+    } catch (error) {
+      this.#deps.log.debug({ error, remote: addressOf(connection) }, 'inbound connection not secured');
+      throw error;
+    } finally {
+      this.#upgrading--;
+    }
+  }
+
+  #adopt(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, events: LinkEvents): Link {
+    const { clock, log, defer } = this.#deps;
+    const { publicKey, agentVersion, localId } = this.#options;
+    if (this.#stopped.signal.aborted) throw new HostError('HOST_CLOSED', 'the host is closed');
+    if (channel.remoteId.toString() === localId) throw new HostError('SELF_DIAL', 'that is our own address');
+    const link = new Libp2pLink(channel, end, {
+      clock,
+      log,
+      defer,
+      events,
+      identity: () => ({
+        publicKey,
+        agentVersion,
+        addresses: this.addresses(),
+        protocolIds: events.protocolIds(),
+      }),
+      ended: (ended) => {
+        if (this.#links.delete(ended)) events.closed(ended);
+      },
+    });
+    this.#links.add(link);
+    events.opened(link);
+    link.start();
+    return link;
+  }
+
+  /** Asks quiet links for a sign of life and drops those that give none: the other end has crashed or is cut off. */
+  async #keepAlive(): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(KEEP_ALIVE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      const now = clock.monotonic();
+      for (const link of this.#links) {
+        if (now - link.lastHeard > SILENCE_MAX_MS)
+          link.close(new StreamError('STREAM_RESET', 'the link is dead'));
+        else if (now - link.lastHeard > KEEP_ALIVE_MS / 2) link.keepAlive();
+      }
+    }
+  }
+}
+
+function parse(underlay: string): Multiaddr {
+  try {
+    return multiaddr(underlay);
+  } catch (cause) {
+    throw new HostError('UNDERLAY_INVALID', `not a multiaddress: ${underlay}`, { cause });
+  }
+}
+
+/** The other end as seen from here, without its identity. */
+function addressOf(connection: MultiaddrConnection): string {
+  return connection.remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '');
+}

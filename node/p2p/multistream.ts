@@ -1,0 +1,204 @@
+/**
+ * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline.
+ * The opener proposes one id and goes on at once (lazy negotiation), which saves a round trip per stream.
+ */
+import { abortable } from './abortable.ts';
+import { FrameReader } from './framing.ts';
+import { StreamError } from './host.ts';
+import type { RawStream } from './transport.ts';
+
+const PROTOCOL = '/multistream/1.0.0';
+const NOTHING = new Uint8Array(0);
+/** Longest proposal that is read. */
+const PROPOSAL_SIZE_MAX = 1024;
+/** Proposals that one opener may make before we give up on it. */
+const PROPOSALS_MAX = 10;
+
+/** Header and proposal as they go out, one entry per protocol id of this program. */
+const proposals = new Map<string, Uint8Array>();
+
+function encodeLine(text: string): Uint8Array {
+  const line = Buffer.from(`${text}\n`);
+  const prefix = line.length < 0x80 ? [line.length] : [(line.length & 0x7f) | 0x80, line.length >> 7];
+  return Buffer.concat([Uint8Array.from(prefix), line]);
+}
+
+const HEADER_LINE = encodeLine(PROTOCOL);
+const REFUSED_LINE = encodeLine('na');
+
+/** Header and `protocolId`, both as sent by the opener and as confirmed by the acceptor. */
+export function proposalOf(protocolId: string): Uint8Array {
+  const known = proposals.get(protocolId);
+  if (known !== undefined) return known;
+  const bytes = Buffer.concat([HEADER_LINE, encodeLine(protocolId)]);
+  proposals.set(protocolId, bytes);
+  return bytes;
+}
+
+/** Reads the lines of one negotiation and keeps what follows them. */
+class Lines {
+  readonly #frames = new FrameReader(PROPOSAL_SIZE_MAX);
+
+  push(bytes: Uint8Array): void {
+    this.#frames.push(bytes);
+  }
+
+  next(): string | undefined {
+    const frame = this.#frames.next();
+    if (frame === undefined) return undefined;
+    const text = Buffer.from(frame.bytes.buffer, frame.bytes.byteOffset, frame.bytes.length).toString(
+      'latin1',
+    );
+    if (!text.endsWith('\n')) throw new StreamError('STREAM_RESET', 'multistream: line without end');
+    return text.slice(0, -1);
+  }
+
+  rest(): Uint8Array | undefined {
+    return this.#frames.rest();
+  }
+}
+
+/**
+ * The stream after our proposal of `protocolId`. The proposal travels with the first write; the first read checks the
+ * answer. @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
+ */
+export class ProposedStream implements RawStream {
+  readonly #raw: RawStream;
+  readonly #protocolId: string;
+  #unsent: Uint8Array | undefined;
+  #lines: Lines | undefined = new Lines();
+  #headerSeen = false;
+  /** Came after the answer in the same packet. */
+  #early: Uint8Array | undefined;
+
+  constructor(raw: RawStream, protocolId: string) {
+    this.#raw = raw;
+    this.#protocolId = protocolId;
+    this.#unsent = proposalOf(protocolId);
+  }
+
+  write(bytes: Uint8Array): void {
+    const proposal = this.#unsent;
+    this.#unsent = undefined;
+    if (proposal === undefined) this.#raw.write(bytes);
+    else this.#raw.write(bytes.length === 0 ? proposal : Buffer.concat([proposal, bytes]));
+  }
+
+  drained(): Promise<void> {
+    return this.#raw.drained();
+  }
+
+  take(): Uint8Array | undefined {
+    if (this.#lines !== undefined) return undefined;
+    const early = this.#early;
+    this.#early = undefined;
+    return early ?? this.#raw.take();
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    await this.agreed();
+    return this.take() ?? this.#raw.read();
+  }
+
+  /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
+  async agreed(): Promise<void> {
+    this.#propose();
+    while (this.#lines !== undefined) {
+      const bytes = await this.#raw.read();
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      this.#negotiate(this.#lines, bytes);
+    }
+  }
+
+  #propose(): void {
+    if (this.#unsent !== undefined) this.write(NOTHING);
+  }
+
+  closeWrite(): void {
+    this.#propose();
+    this.#raw.closeWrite();
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+
+  #negotiate(lines: Lines, bytes: Uint8Array): void {
+    lines.push(bytes);
+    for (let line = lines.next(); line !== undefined; line = lines.next()) {
+      if (!this.#headerSeen && line === PROTOCOL) this.#headerSeen = true;
+      else if (this.#headerSeen && line === this.#protocolId) {
+        this.#early = lines.rest();
+        this.#lines = undefined;
+        return;
+      } else throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${this.#protocolId}`);
+    }
+  }
+}
+
+/** A stream that we accepted, and the protocol on it. */
+export interface AcceptedStream {
+  readonly protocolId: string;
+  readonly stream: RawStream;
+}
+
+/**
+ * Accepting side: answers proposals until one is supported.
+ * @param deadline its signal is asked for only when something has to be waited for
+ * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
+ */
+export async function acceptProtocol(
+  raw: RawStream,
+  supports: (id: string) => boolean,
+  deadline: { readonly signal: AbortSignal },
+): Promise<AcceptedStream> {
+  const lines = new Lines();
+  // Our header travels with the answer, unless the opener waits for it before it proposes.
+  let headerDue = false;
+  for (let count = 0; count < PROPOSALS_MAX; ) {
+    const line = lines.next();
+    if (line === undefined) {
+      if (headerDue) raw.write(HEADER_LINE);
+      headerDue = false;
+      const bytes = raw.take() ?? (await abortable(raw.read(), deadline.signal));
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      lines.push(bytes);
+    } else if (line === PROTOCOL) {
+      headerDue = true;
+      count++;
+    } else if (supports(line)) {
+      raw.write(headerDue ? proposalOf(line) : encodeLine(line));
+      return { protocolId: line, stream: withEarly(raw, lines.rest()) };
+    } else {
+      if (headerDue) raw.write(HEADER_LINE);
+      headerDue = false;
+      raw.write(REFUSED_LINE);
+      count++;
+    }
+  }
+  throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
+}
+
+/** A stream whose next bytes have been read already. */
+function withEarly(raw: RawStream, early: Uint8Array | undefined): RawStream {
+  if (early === undefined) return raw;
+  let rest: Uint8Array | undefined = early;
+  const take = () => {
+    const bytes = rest;
+    rest = undefined;
+    return bytes ?? raw.take();
+  };
+  return {
+    take,
+    read: () => {
+      const bytes = take();
+      return bytes === undefined ? raw.read() : Promise.resolve(bytes);
+    },
+    write: (bytes) => raw.write(bytes),
+    drained: () => raw.drained(),
+    closeWrite: () => raw.closeWrite(),
+    reset: (reason) => raw.reset(reason),
+  };
+}

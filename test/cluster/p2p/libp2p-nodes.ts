@@ -1,0 +1,43 @@
+/** Real hosts on free ports of 127.0.0.1, for the tests of this folder and for the stream benchmark. */
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import type { AddressBook, Host } from '../../../node/p2p/host.ts';
+import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';
+import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../../unit/p2p/memory-nodes.ts';
+
+export interface Libp2pNode extends AsyncDisposable {
+  readonly host: Host;
+  readonly addressBook: AddressBook;
+  readonly underlay: string;
+  readonly port: number;
+}
+
+/** Node `n`, 1..255, listening. */
+export async function libp2pNode(n: number, options: { fullNode?: boolean } = {}): Promise<Libp2pNode> {
+  const addressBook = createAddressBook(memoryRecords());
+  const host = await createLibp2pHost(
+    {
+      listen: '127.0.0.1:0',
+      networkId: NETWORK_ID,
+      nonce: ZERO_NONCE,
+      fullNode: options.fullNode ?? true,
+      welcomeMessage: `hello from ${n}`,
+    },
+    {
+      identity: testKey(n),
+      signer: createSigner(testKey(n)),
+      addressBook,
+      state: memoryRecords(),
+      clock: systemClock(),
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'svc' }),
+    },
+  );
+  await host.start();
+  const underlay = host.underlays()[0] as string;
+  const port = Number(/\/tcp\/(\d+)/.exec(underlay)?.[1]);
+  return { host, addressBook, underlay, port, [Symbol.asyncDispose]: () => host.stop() };
+}

@@ -7,11 +7,11 @@ import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
 import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
+import { Slots } from '../protocols/pushsync/slots.ts';
 import type { LocalStore } from '../store/ports.ts';
 import { InFlight } from './in-flight.ts';
-import { Slots } from './slots.ts';
 
-/** Chunks of direct uploads being pushed, over all uploads of the node: the public network's limit. */
+/** Chunks of one direct upload handed to the pusher, which itself pushes as many over all uploads of the node. */
 const DIRECT_IN_FLIGHT = 128;
 
 /** `TAG_NOT_FOUND`: the upload names a tag that this node does not have. */
@@ -65,12 +65,11 @@ export interface UploaderDeps {
 }
 
 export function createUploader({ postage, store, pusher }: UploaderDeps): Uploader {
-  const slots = new Slots(DIRECT_IN_FLIGHT);
   return {
     async begin({ batchId, stamp, tagUid = 0, deferred, signal }) {
       if (deferred && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
-      if (!deferred) return directUpload({ stamper, signal }, { pusher, slots });
+      if (!deferred) return directUpload({ stamper, signal }, pusher);
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
       return deferredUpload(stamper, uid, store);
     },
@@ -104,23 +103,24 @@ function deferredUpload(stamper: Stamper, tagUid: number, store: UploaderDeps['s
 /** `put` resolves as soon as the chunk is being pushed; the first push that fails ends the others. */
 function directUpload(
   options: { stamper: Stamper; signal: AbortSignal },
-  deps: { pusher: UploaderDeps['pusher']; slots: Slots },
+  pusher: UploaderDeps['pusher'],
 ): Upload {
   const controller = new AbortController();
   const signal = AbortSignal.any([options.signal, controller.signal]);
+  const slots = new Slots(DIRECT_IN_FLIGHT);
   const pushes = new InFlight(DIRECT_IN_FLIGHT, (reason) => controller.abort(reason));
   const push = async (chunk: Chunk, stamp: Stamp) => {
     try {
-      await deps.pusher.direct(chunk, stamp, signal);
+      await pusher.direct(chunk, stamp, signal);
     } finally {
-      deps.slots.release();
+      slots.release();
     }
   };
   return {
     tagUid: undefined,
     async put(chunk) {
       const stamp = options.stamper.stamp(chunk);
-      await deps.slots.acquire(signal);
+      await slots.acquire(signal);
       pushes.add(push(chunk, stamp));
     },
     done: () => pushes.done(),

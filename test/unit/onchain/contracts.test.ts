@@ -1,5 +1,5 @@
 import { Interface } from 'ethers';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { selectorOf } from '../../../node/onchain/abi.ts';
 import { createChain } from '../../../node/onchain/chain.ts';

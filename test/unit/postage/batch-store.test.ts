@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { BatchMirror } from '../../../node/postage/batch-store.ts';
+import type { Batch } from '../../../node/postage/ports.ts';
+import contracts from '../../vectors/contracts.json' with { type: 'json' };
+import { MemoryState } from '../onchain/memory-state.ts';
+import { id32, OTHER } from './fake-chain.ts';
+
+const batch = (fill: number, value: bigint, depth = 17): Batch => ({
+  id: id32(fill),
+  value,
+  start: 1,
+  owner: OTHER,
+  bucketDepth: 16,
+  depth,
+  immutable: false,
+});
+const mirror = (state = new MemoryState()) =>
+  new BatchMirror({ startBlock: 1, reserveCapacity: 131_072 }, state);
+
+/** Everything a reader can see. */
+const contents = (store: BatchMirror) => ({
+  batches: store.all().sort((a, b) => (toHex(a.id) < toHex(b.id) ? -1 : 1)),
+  chain: store.chainState(),
+  commitment: store.commitment(),
+  radius: store.radius(),
+});
+
+describe('the scenario of the contract', () => {
+  const { price, setPriceBlock, steps, batchId } = contracts.postageScenario;
+  const id = fromHex(batchId);
+
+  test('price in block 12, creation in 18, top-up in 19, dilution in 20: the same balances as on the chain', () => {
+    const store = mirror();
+    store.advance(setPriceBlock);
+    store.setPrice(BigInt(price));
+    const totals: string[] = [];
+    const at = (block: number, apply: () => void) => {
+      store.advance(block);
+      totals.push(store.chainState().totalAmount.toString());
+      apply();
+    };
+    at(18, () => store.create({ ...batch(0, 10_144_000n), id }));
+    at(19, () => store.topUp(id, 15_144_000n));
+    at(20, () => store.increaseDepth(id, 18, 7_668_000n));
+    expect(totals).toEqual(steps.map(({ currentTotalOutPayment }) => currentTotalOutPayment));
+    expect(store.commitment().toString()).toBe(steps.at(-1)?.validChunkCount);
+    expect(store.get(id)).toMatchObject({ value: 7_668_000n, depth: 18 });
+    expect(store.radius()).toBe(1);
+  });
+
+  test('the batch lives while its value is above the payout, and is gone when they are equal', () => {
+    const store = mirror();
+    store.advance(setPriceBlock);
+    store.setPrice(BigInt(price));
+    store.create({ ...batch(0, 7_668_000n), id });
+    // 319.5 blocks of 24,000 after block 12.
+    store.advance(12 + 319);
+    expect(store.get(id)).toBeDefined();
+    store.advance(12 + 320);
+    expect(store.get(id)).toBeUndefined();
+    expect(store.takeChanges().expired).toEqual([toHex(id)]);
+    expect([store.commitment(), store.radius()]).toEqual([0n, 0]);
+  });
+});
+
+describe('rules', () => {
+  const priced = () => {
+    const store = mirror();
+    store.advance(10);
+    store.setPrice(100n);
+    return store;
+  };
+
+  test('the old price applies up to and including the block of its change', () => {
+    const store = priced();
+    store.advance(20);
+    store.setPrice(1n);
+    store.advance(25);
+    expect(store.chainState()).toEqual({ block: 25, totalAmount: 1005n, currentPrice: 1n });
+  });
+
+  test('a batch that does not outlive one block is left out', () => {
+    const store = priced();
+    expect(store.create(batch(1, 100n))).toBe(false);
+    expect(store.create(batch(2, 101n))).toBe(true);
+    expect(store.all().map(({ id }) => id[0])).toEqual([2]);
+  });
+
+  test('only what is used up expires, the rest later', () => {
+    const store = priced();
+    for (const [fill, value] of [
+      [1, 500n],
+      [2, 1000n],
+      [3, 1500n],
+    ] as const) {
+      store.create(batch(fill, value));
+    }
+    store.advance(19);
+    expect(store.all().map(({ id }) => id[0])).toEqual([2, 3]);
+    store.topUp(id32(2), 2000n);
+    store.advance(25);
+    expect(store.all().map(({ id }) => id[0])).toEqual([2]);
+    store.advance(30);
+    expect(store.all()).toEqual([]);
+  });
+
+  test('without a price nothing expires', () => {
+    const store = mirror();
+    store.create(batch(1, 1n));
+    store.advance(1_000_000);
+    expect(store.all().length).toBe(1);
+  });
+
+  test.each([
+    [
+      'a block that lies before the last one',
+      (store: BatchMirror) => store.advance(9),
+      'moved backwards from 10 to 9',
+    ],
+    ['a second creation', (store: BatchMirror) => store.create(batch(1, 600n)), 'created twice'],
+    ['a top-up of an unknown batch', (store: BatchMirror) => store.topUp(id32(7), 1n), 'unknown batch 0707'],
+    [
+      'a dilution of an unknown batch',
+      (store: BatchMirror) => store.increaseDepth(id32(7), 18, 1n),
+      'unknown batch',
+    ],
+  ])('%s is an inconsistency', (_, event, message) => {
+    const store = priced();
+    store.create(batch(1, 500n));
+    expect(() => event(store)).toThrow(message);
+  });
+});
+
+describe('records', () => {
+  test('what is written restores what was there', async () => {
+    const state = new MemoryState();
+    const store = mirror(state);
+    store.advance(10);
+    store.setPrice(100n);
+    store.create(batch(1, 500n, 20));
+    store.create(batch(2, 1n << 200n, 17));
+    await state.batch(store.takeChanges().changes);
+    store.advance(14);
+    store.topUp(id32(1), 900n);
+    store.increaseDepth(id32(2), 19, 1n << 199n);
+    await state.batch(store.takeChanges().changes);
+    expect(contents(mirror(state))).toEqual(contents(store));
+    store.advance(19);
+    await state.batch(store.takeChanges().changes);
+    expect(contents(mirror(state))).toEqual(contents(store));
+    expect(store.all().length).toBe(1);
+  });
+
+  test('changes are handed out once', () => {
+    const store = mirror();
+    store.create(batch(1, 500n));
+    expect(store.takeChanges().changes.length).toBe(1);
+    expect(store.takeChanges()).toEqual({ changes: [], expired: [] });
+  });
+
+  test('a batch that changes several times is one record', () => {
+    const store = mirror();
+    store.create(batch(1, 500n));
+    store.topUp(id32(1), 600n);
+    store.topUp(id32(1), 700n);
+    expect(store.takeChanges().changes.length).toBe(1);
+  });
+});

@@ -1,0 +1,227 @@
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../../node/env/logger.ts';
+import {
+  followPostage,
+  type ListenerOptions,
+  nextPage,
+  PAGE_BLOCKS,
+} from '../../../node/postage/listener.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
+import { away, CONTRACT, FakeChain, id32, OTHER } from './fake-chain.ts';
+
+describe('which blocks are read next', () => {
+  const rules = { startBlock: 1, tailBlocks: 4, batchFactor: 5 };
+
+  test.each([
+    ['the newest blocks are left for later', 1, 14, { kind: 'page', from: 2, to: 10, full: false }],
+    ['the end is rounded down', 10, 23, { kind: 'page', from: 11, to: 15, full: false }],
+    ['until a whole group is there nothing is new', 10, 18, { kind: 'nothing-new' }],
+    ['a chain that is too short is waited for', 1, 8, { kind: 'wait' }],
+    ['a chain shorter than its tail is waited for', 1, 3, { kind: 'wait' }],
+    ['a chain shorter than what was read is waited for', 20, 19, { kind: 'wait' }],
+    ['a long way is read page by page', 1, 5_010, { kind: 'page', from: 2, to: 5_001, full: true }],
+    ['exactly one page is the last one', 1, 5_005, { kind: 'page', from: 2, to: 5_000, full: false }],
+  ])('%s', (_, lastBlock, head, expected) => {
+    expect(nextPage(rules, lastBlock, head)).toEqual(expected);
+  });
+
+  test('without tail and factor every block is read at once', () => {
+    const eager = { startBlock: 1, tailBlocks: 0, batchFactor: 1 };
+    expect(nextPage(eager, 16, 17)).toEqual({ kind: 'page', from: 17, to: 17, full: false });
+    expect(nextPage(eager, 17, 17)).toEqual({ kind: 'nothing-new' });
+  });
+
+  test('every block is read once, in order', () => {
+    let last = 1;
+    for (let head = 2; head < 20_000; head += 37) {
+      const page = nextPage(rules, last, head);
+      if (page.kind !== 'page') continue;
+      expect(page.from).toBe(last + 1);
+      expect(page.to - page.from).toBeLessThan(PAGE_BLOCKS);
+      last = page.to;
+    }
+    expect(last).toBeGreaterThan(19_900);
+  });
+});
+
+interface Following {
+  readonly chain: FakeChain;
+  readonly clock: VirtualClock;
+  /** Ranges applied, with the number of events. */
+  readonly applied: { to: number; events: number }[];
+  readonly outcomes: string[];
+  onOutcome: () => void;
+  caughtUp: number;
+  last: number;
+  stop(): void;
+  /** How it ended. */
+  run(options?: Partial<ListenerOptions>): Promise<unknown>;
+}
+
+function following(): Following {
+  const stopping = new AbortController();
+  const clock = new VirtualClock();
+  const setup: Following = {
+    chain: new FakeChain(OTHER),
+    clock,
+    applied: [],
+    outcomes: [],
+    onOutcome: () => undefined,
+    caughtUp: 0,
+    last: 1,
+    stop: () => stopping.abort(new Error('stopped')),
+    run: (options = {}) =>
+      followPostage(
+        {
+          contract: CONTRACT,
+          startBlock: 1,
+          tailBlocks: 4,
+          batchFactor: 5,
+          pollIntervalMs: 5000,
+          ...options,
+        },
+        {
+          chain: setup.chain,
+          clock,
+          log: silentLogger(),
+          lastBlock: () => setup.last,
+          async apply(events, to) {
+            setup.applied.push({ to, events: events.length });
+            setup.last = to;
+          },
+          caughtUp: () => setup.caughtUp++,
+          counted(outcome) {
+            setup.outcomes.push(outcome);
+            setup.onOutcome();
+          },
+        },
+        stopping.signal,
+      ).catch((error: unknown) => error),
+  };
+  return setup;
+}
+
+/** Runs `step` at each look at the height until it says stop. */
+function eachLook(setup: Following, step: (look: number) => boolean): void {
+  let look = 0;
+  setup.chain.onBlockNumber = () => {
+    if (step(look++)) return;
+    setup.stop();
+  };
+}
+
+describe('following', () => {
+  test('events are handed over with the blocks they are in, once', async () => {
+    const setup = following();
+    setup.chain.setPrice(24_000n);
+    setup.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 17, immutable: false });
+    eachLook(setup, (look) => {
+      setup.chain.mine(5);
+      return look < 4;
+    });
+    expect(await setup.run()).toMatchObject({ message: 'stopped' });
+    expect(setup.applied.reduce((sum, { events }) => sum + events, 0)).toBe(2);
+    expect(setup.chain.ranges[0]?.[0]).toBe(2);
+    for (const [i, [from]] of setup.chain.ranges.entries()) {
+      if (i > 0) expect(from).toBe((setup.chain.ranges[i - 1]?.[1] ?? 0) + 1);
+    }
+    expect(setup.caughtUp).toBeGreaterThan(0);
+  });
+
+  test('a long history is read in full pages without pause before it counts as caught up', async () => {
+    const setup = following();
+    setup.chain.head = 12_345;
+    const before = setup.clock.now();
+    eachLook(setup, () => setup.caughtUp === 0);
+    await setup.run();
+    expect(setup.applied.map(({ to }) => to)).toEqual([5001, 10_001, 12_340]);
+    expect(setup.clock.now() - before).toBeLessThanOrEqual(5000);
+  });
+
+  test('a restart on a chain that stands still counts as caught up', async () => {
+    const setup = following();
+    setup.last = 10;
+    setup.chain.head = 14;
+    eachLook(setup, () => setup.caughtUp === 0);
+    await setup.run();
+    expect(setup.caughtUp).toBeGreaterThan(0);
+    expect(setup.applied).toEqual([]);
+  });
+
+  test('a chain that is away for a moment is asked again', async () => {
+    const setup = following();
+    setup.chain.head = 50;
+    setup.chain.failure = away();
+    setup.onOutcome = () => {
+      if (setup.outcomes.length === 3) setup.chain.failure = undefined;
+    };
+    eachLook(setup, () => setup.caughtUp === 0);
+    await setup.run();
+    expect(setup.outcomes.slice(0, 4)).toEqual(['failed', 'failed', 'failed', 'answered']);
+    expect(setup.applied).toEqual([{ to: 45, events: 0 }]);
+  });
+
+  test('an event cut short is read again, not applied', async () => {
+    const setup = following();
+    setup.chain.head = 50;
+    setup.chain.emit('BatchCreated', [id32(1)], [1n]);
+    setup.chain.head = 60;
+    eachLook(setup, (look) => look < 4);
+    await setup.run();
+    expect([setup.applied, setup.caughtUp]).toEqual([[], 0]);
+  });
+});
+
+describe('what ends it', () => {
+  test('ten minutes without a new block', async () => {
+    const setup = following();
+    setup.chain.head = 14;
+    const before = setup.clock.now();
+    expect(await setup.run()).toMatchObject({ code: 'SYNC_STALLED', message: 'postage syncing stalled' });
+    expect(setup.clock.now() - before).toBeGreaterThanOrEqual(600_000);
+    expect(setup.clock.now() - before).toBeLessThan(610_000);
+    expect(setup.applied.length).toBe(1);
+  });
+
+  test('ten minutes without the chain', async () => {
+    const setup = following();
+    setup.chain.failure = away();
+    expect(await setup.run()).toMatchObject({ code: 'SYNC_STALLED' });
+  });
+
+  test('a contract that is paused at the start', async () => {
+    const setup = following();
+    setup.chain.paused = true;
+    expect(await setup.run()).toMatchObject({
+      code: 'CONTRACT_PAUSED',
+      message: 'postage contract is paused',
+    });
+  });
+
+  test('a pause in the history', async () => {
+    const setup = following();
+    setup.chain.emit('Paused', [], [OTHER]);
+    setup.chain.head = 50;
+    expect(await setup.run()).toMatchObject({ code: 'CONTRACT_PAUSED' });
+    expect(setup.applied).toEqual([]);
+  });
+
+  test('a chain that is shorter than the stored state at the start', async () => {
+    const setup = following();
+    setup.last = 100;
+    expect(await setup.run()).toMatchObject({
+      code: 'CHAIN_RESET',
+      message: expect.stringMatching(/up to block 100, but the chain ends at block 11/) as string,
+    });
+  });
+
+  test('a short head seen once is forgiven', async () => {
+    const setup = following();
+    setup.last = 100;
+    eachLook(setup, (look) => {
+      setup.chain.head = look === 0 ? 99 : 104;
+      return setup.caughtUp === 0;
+    });
+    expect(await setup.run()).toMatchObject({ message: 'stopped' });
+  });
+});

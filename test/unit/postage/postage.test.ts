@@ -1,0 +1,417 @@
+import { describe, expect, test } from 'vitest';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { batchIdOf } from '../../../node/onchain/contracts.ts';
+import type { PurchaseRequest } from '../../../node/postage/ports.ts';
+import { createPostage, type PostageOptions, type PostageService } from '../../../node/postage/postage.ts';
+import { MemoryState } from '../onchain/memory-state.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
+import { CONTRACT, FakeChain, id32, OTHER, TOKEN } from './fake-chain.ts';
+
+const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'));
+const forever = new AbortController().signal;
+const request: PurchaseRequest = { amount: 10_000_000n, depth: 17, immutable: false, label: 'mine' };
+const FAST = { usableBlocks: 1, tailBlocks: 0, batchFactor: 1, pollIntervalMs: 100, blockTimeMs: 1000 };
+
+interface Node {
+  readonly chain: FakeChain;
+  readonly state: MemoryState;
+  readonly postage: PostageService;
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly fatal: unknown[];
+}
+
+/** A node on a chain with a price; with a disk of before it is the restarted one. */
+function node(
+  options: Partial<PostageOptions> = {},
+  chain = pricedChain(),
+  disk = new Map<string, Uint8Array>(),
+): Node {
+  const state = new MemoryState(disk);
+  const fatal: unknown[] = [];
+  const metrics = createMetrics({ prefix: 'svc' });
+  const postage = createPostage(
+    { contract: CONTRACT, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
+    {
+      chain,
+      transactions: chain,
+      state: () => state,
+      signer,
+      clock: new VirtualClock(),
+      log: silentLogger(),
+      metrics,
+      onFatal: (error) => fatal.push(error),
+    },
+  );
+  return { chain, state, postage, metrics, fatal };
+}
+
+function pricedChain(): FakeChain {
+  const chain = new FakeChain(signer.address);
+  chain.setPrice(24_000n);
+  return chain;
+}
+
+/** Lets the listener look until everything mined so far is applied. */
+async function upToDate({ chain, postage }: Node): Promise<void> {
+  while (postage.batches.chainState().block < chain.head) await new Promise(setImmediate);
+}
+
+async function running<T>(own: Node, work: () => Promise<T>): Promise<T> {
+  await own.postage.start();
+  try {
+    return await work();
+  } finally {
+    await own.postage.stop();
+  }
+}
+
+function chunk(distinction: number): Chunk {
+  const address = keccak256(Uint8Array.of(distinction));
+  return { address, data: new Uint8Array(8), kind: 'cac', identity: address };
+}
+
+describe('buying', () => {
+  test('approves, creates, and has a batch of its own that becomes usable', async () => {
+    const own = node({ usableBlocks: 10 });
+    const { chain, postage } = own;
+    await running(own, async () => {
+      const { batchId, txHash } = await postage.buy({ ...request, gasPrice: 5n }, forever);
+      expect(chain.executed).toEqual([
+        { description: 'Approve tokens for postage operations', gasPrice: 5n },
+        { description: 'Postage batch creation', gasPrice: 5n },
+      ]);
+      expect(txHash).toMatch(/^0x[0-9a-f]{64}$/);
+      const issuer = postage.issuer(batchId);
+      expect(issuer).toMatchObject({
+        label: 'mine',
+        amount: 10_000_000n,
+        depth: 17,
+        bucketDepth: 16,
+        blockNumber: 14,
+        immutable: false,
+        utilization: 0,
+      });
+      expect(postage.issuers()).toEqual([issuer]);
+      expect(() => postage.stamper(batchId)).toThrow(expect.objectContaining({ code: 'BATCH_NOT_USABLE' }));
+      chain.mine(9);
+      await upToDate(own);
+      expect(issuer === undefined || postage.usable(issuer)).toBe(false);
+      chain.mine();
+      await upToDate(own);
+      const stamp = postage.stamper(batchId).stamp(chunk(1));
+      postage.validate(chunk(1), stamp);
+      expect(() => postage.validate(chunk(2), stamp)).toThrow(
+        expect.objectContaining({ code: 'STAMP_INVALID' }),
+      );
+      expect(postage.buckets(batchId)?.reduce((sum, count) => sum + count)).toBe(1);
+    });
+  });
+
+  test('the id follows from the account and its transaction count, so that it is the same in every run', async () => {
+    const own = node();
+    const { batchId } = await own.postage.buy(request, forever);
+    const nonce = keccak256(Buffer.from('svc batch'), signer.address, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 1));
+    expect(toHex(batchId)).toBe(toHex(batchIdOf(signer.address, nonce)));
+    const again = node();
+    expect((await again.postage.buy(request, forever)).batchId).toEqual(batchId);
+  });
+
+  test('several at once are several batches', async () => {
+    const own = node();
+    const bought = await Promise.all([1, 2, 3].map(() => own.postage.buy(request, forever)));
+    expect(new Set(bought.map(({ batchId }) => toHex(batchId))).size).toBe(3);
+  });
+
+  test.each([
+    ['depth 16', { depth: 16 }, 'DEPTH_INVALID'],
+    ['depth 256', { depth: 256 }, 'DEPTH_INVALID'],
+    ['depth 16 with empty pockets', { depth: 16, amount: 1n << 80n }, 'DEPTH_INVALID'],
+    ['more than the account has', { amount: 1n << 80n }, 'OUT_OF_FUNDS'],
+    ['exactly the minimum', { amount: 48_000n }, 'INSUFFICIENT_VALIDITY'],
+    ['nothing', { amount: 0n }, 'INSUFFICIENT_VALIDITY'],
+    ['a negative amount', { amount: -1n }, 'INSUFFICIENT_VALIDITY'],
+  ])('%s is refused before any transaction', async (_, terms, code) => {
+    const own = node();
+    await expect(own.postage.buy({ ...request, ...terms }, forever)).rejects.toMatchObject({ code });
+    expect(own.chain.executed).toEqual([]);
+  });
+
+  test('one unit above the minimum is enough', async () => {
+    const own = node();
+    await expect(own.postage.buy({ ...request, amount: 48_001n }, forever)).resolves.toBeDefined();
+  });
+
+  test('expires old batches first, 25 at a time', async () => {
+    const own = node();
+    for (let n = 0; n < 30; n++)
+      own.chain.createBatch(OTHER, id32(n), { amount: 30_000n, depth: 17, immutable: false });
+    own.chain.mine(10);
+    await own.postage.buy(request, forever);
+    expect(own.chain.executed.map(({ description }) => description)).toEqual([
+      'expire limited batches',
+      'expire limited batches',
+      'Approve tokens for postage operations',
+      'Postage batch creation',
+    ]);
+  });
+
+  test('a purchase that is given up sends nothing more', async () => {
+    const own = node();
+    const leaving = new AbortController();
+    leaving.abort(new Error('client left'));
+    await expect(own.postage.buy(request, leaving.signal)).rejects.toThrow('client left');
+    expect(own.chain.executed).toEqual([]);
+  });
+});
+
+describe('own batches', () => {
+  test('a batch that somebody bought for this node is adopted', async () => {
+    const own = node();
+    const id = own.chain.createBatch(signer.address, id32(1), {
+      amount: 10_000_000n,
+      depth: 20,
+      immutable: true,
+    });
+    await running(own, async () => {
+      expect(own.postage.issuer(id)).toMatchObject({
+        label: 'recovered',
+        amount: 10_000_000n,
+        depth: 20,
+        blockNumber: 13,
+        immutable: true,
+      });
+    });
+  });
+
+  test('the label of a purchase wins, whichever comes first', async () => {
+    const own = node();
+    await running(own, async () => {
+      const buying = own.postage.buy(request, forever);
+      await buying;
+      await upToDate(own);
+      expect(own.postage.issuers().map(({ label }) => label)).toEqual(['mine']);
+    });
+    const late = node({}, own.chain);
+    await running(late, async () => {
+      expect(late.postage.issuers().map(({ label }) => label)).toEqual(['recovered']);
+    });
+  });
+
+  test('batches of others are known but not issued from', async () => {
+    const own = node();
+    const id = own.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 17, immutable: true });
+    await running(own, async () => {
+      expect(own.postage.batches.get(id)?.owner).toEqual(OTHER);
+      expect(own.postage.issuers({ all: true })).toEqual([]);
+      expect(() => own.postage.stamper(id)).toThrow(expect.objectContaining({ code: 'BATCH_NOT_FOUND' }));
+    });
+  });
+
+  test('a top-up raises the amount per chunk, a dilution the depth', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { batchId } = await own.postage.buy(request, forever);
+      own.chain.topUp(batchId, 5_000_000n);
+      own.chain.increaseDepth(batchId, 18);
+      await upToDate(own);
+      expect(own.postage.issuer(batchId)).toMatchObject({ amount: 15_000_000n, depth: 18 });
+    });
+  });
+
+  test('an expired batch is listed only when all are asked for, and stamps no more', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { batchId } = await own.postage.buy({ ...request, amount: 240_000n }, forever);
+      own.chain.mine(2);
+      await upToDate(own);
+      own.postage.stamper(batchId).stamp(chunk(1));
+      own.chain.mine(8);
+      await upToDate(own);
+      expect(own.postage.issuers()).toEqual([]);
+      expect(own.postage.issuers({ all: true }).map((issuer) => toHex(issuer.batchId))).toEqual([
+        toHex(batchId),
+      ]);
+      expect(() => own.postage.stamper(batchId)).toThrow(
+        expect.objectContaining({ code: 'BATCH_NOT_USABLE' }),
+      );
+      expect([...own.state.disk.keys()].filter((key) => key.startsWith('item/'))).toEqual([]);
+    });
+  });
+
+  test('a batch with more buckets than a node can count is not adopted', async () => {
+    const own = node();
+    own.chain.mine();
+    own.chain.emit('BatchCreated', [id32(1)], [1n << 60n, 1n << 40n, signer.address, 41, 40, true]);
+    await running(own, async () => {
+      expect(own.postage.batches.get(id32(1))?.bucketDepth).toBe(40);
+      expect(own.postage.issuers({ all: true })).toEqual([]);
+    });
+  });
+});
+
+describe('validation', () => {
+  test('a stamp of a batch that is not on the chain is not found', () => {
+    const { postage } = node();
+    const stamp = {
+      batchId: id32(9),
+      index: new Uint8Array(8),
+      timestamp: new Uint8Array(8),
+      signature: new Uint8Array(65),
+    };
+    expect(() => postage.validate(chunk(1), stamp)).toThrow(
+      expect.objectContaining({ code: 'BATCH_NOT_FOUND' }),
+    );
+  });
+});
+
+describe('lifetime', () => {
+  test('is the remaining balance over the price; -1 for a batch that is unknown', async () => {
+    const own = node({ blockTimeMs: 5000 });
+    const id = own.chain.createBatch(OTHER, id32(1), { amount: 2_400_000n, depth: 17, immutable: true });
+    await running(own, async () => {
+      const batch = own.postage.batches.get(id);
+      if (batch === undefined) throw new Error('the batch is missing');
+      expect(own.postage.batchTtl(batch)).toBe(500);
+      expect(own.postage.batchTtl({ ...batch, id: id32(7) })).toBe(-1);
+    });
+  });
+});
+
+describe('synchronisation', () => {
+  test('is running until the first catch-up, then synced', async () => {
+    const own = node();
+    expect(own.postage.syncState()).toBe('running');
+    await running(own, async () => expect(own.postage.syncState()).toBe('synced'));
+    expect(own.fatal).toEqual([]);
+  });
+
+  test('an inconsistency fails it, once, with its reason', async () => {
+    const own = node();
+    own.chain.mine();
+    own.chain.emit('BatchTopUp', [id32(5)], [1n, 1n << 60n]);
+    await expect(own.postage.start()).rejects.toMatchObject({ code: 'EVENTS_INCONSISTENT' });
+    expect(own.postage.syncState()).toBe('failed');
+    expect(own.fatal).toEqual([expect.objectContaining({ code: 'EVENTS_INCONSISTENT' })]);
+  });
+
+  test('a stop before the first catch-up is no failure of the node', async () => {
+    const own = node();
+    own.chain.head = 0;
+    const starting = own.postage.start();
+    const stopped = expect(starting).rejects.toThrow('stopping');
+    await own.postage.stop();
+    await stopped;
+    expect(own.fatal).toEqual([]);
+  });
+
+  test('counts what it saw', async () => {
+    const own = node();
+    own.chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 18, immutable: true });
+    await running(own, async () => undefined);
+    const text = await own.metrics.expose();
+    for (const line of [
+      'svc_postage_listener_created_events 1',
+      'svc_postage_listener_price_events 1',
+      'svc_postage_listener_events_processed 2',
+      'svc_batchstore_commitment 262144',
+      'svc_batchstore_radius 1',
+    ]) {
+      expect(text).toContain(line);
+    }
+  });
+});
+
+describe('a crash', () => {
+  /** Everything that a restarted node knows. */
+  const known = ({ postage }: Node): string => {
+    const batches = postage.batches.all().map((batch) => ({ ...batch, id: toHex(batch.id), owner: '' }));
+    batches.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const issuers = postage.issuers({ all: true }).map(({ batchId, label, amount, depth, blockNumber }) => ({
+      batchId: toHex(batchId),
+      label,
+      amount,
+      depth,
+      blockNumber,
+    }));
+    issuers.sort((a, b) => (a.batchId < b.batchId ? -1 : 1));
+    return JSON.stringify({ chain: postage.batches.chainState(), batches, issuers }, (_, value: unknown) =>
+      typeof value === 'bigint' ? value.toString() : value,
+    );
+  };
+
+  /** Three pages: two batches are made, one is topped up and diluted, one expires. */
+  function history(): { chain: FakeChain; ends: number[] } {
+    const chain = pricedChain();
+    const ends: number[] = [];
+    const id = chain.createBatch(signer.address, id32(1), {
+      amount: 10_000_000n,
+      depth: 17,
+      immutable: true,
+    });
+    chain.createBatch(signer.address, id32(2), { amount: 60_000n, depth: 18, immutable: true });
+    ends.push(chain.head);
+    chain.topUp(id, 5_000_000n);
+    chain.increaseDepth(id, 18);
+    ends.push(chain.head);
+    chain.setPrice(48_000n);
+    chain.mine(3);
+    ends.push(chain.head);
+    return { chain, ends };
+  }
+
+  /** Reads the history page by page, with a disk that dies after some writes. */
+  async function follow(chain: FakeChain, ends: readonly number[], own: Node): Promise<string[]> {
+    const states = [known(own)];
+    const remaining = [...ends];
+    chain.head = remaining.shift() ?? 0;
+    chain.onBlockNumber = () => {
+      if (own.postage.batches.chainState().block < chain.head) return;
+      states.push(known(own));
+      const next = remaining.shift();
+      if (next === undefined) void own.postage.stop();
+      else chain.head = next;
+    };
+    await own.postage.start().then(
+      () => undefined,
+      (error: unknown) => expect(error).toBeInstanceOf(Error),
+    );
+    while (own.fatal.length === 0 && states.length <= ends.length) await new Promise(setImmediate);
+    await own.postage.stop();
+    return states;
+  }
+
+  test('after any write leaves a state that is one of those between two pages, and catching up repairs the rest', async () => {
+    const whole = node({}, history().chain);
+    const states = await follow(whole.chain, history().ends, whole);
+    expect(new Set(states).size).toBe(4);
+    const writes = whole.state.writes;
+    expect(writes).toBeGreaterThanOrEqual(3);
+    for (let writesLeft = 0; writesLeft <= writes; writesLeft++) {
+      const { chain, ends } = history();
+      const dying = node({}, chain);
+      dying.state.writesLeft = writesLeft;
+      await follow(chain, ends, dying);
+      chain.onBlockNumber = () => undefined;
+      const restarted = node({}, chain, dying.state.disk);
+      expect(states).toContain(known(restarted));
+      chain.head = ends.at(-1) ?? 0;
+      await running(restarted, () => upToDate(restarted));
+      expect(known(restarted)).toBe(states.at(-1));
+    }
+  });
+
+  test('between the transaction and the record of a purchase does not lose the batch', async () => {
+    const dying = node();
+    dying.state.writesLeft = 0;
+    await expect(dying.postage.buy(request, forever)).rejects.toThrow('dead');
+    const restarted = node({}, dying.chain, dying.state.disk);
+    await running(restarted, async () => {
+      expect(restarted.postage.issuers()).toMatchObject([{ label: 'recovered', amount: 10_000_000n }]);
+    });
+  });
+});

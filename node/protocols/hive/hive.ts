@@ -1,0 +1,148 @@
+/**
+ * Gossip of address records. `p2p-protocols.md` 4.2.
+ *
+ *   announcer                                 receiver
+ *   Peers{at most 30 records}  ──►            over its budget → reset, nothing is read
+ *   close                                     every record: signature, overlay, time; good ones → address book
+ *                                             all good ones of the message → topology
+ *
+ * Larger sets take several streams. Nobody answers, and nothing is dialled here.
+ */
+import { toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import {
+  type AddressBook,
+  type AddressRecord,
+  type Host,
+  type MessageStream,
+  type Peer,
+  StreamError,
+} from '../../p2p/host.ts';
+import { converse } from '../conversation.ts';
+import { HIVE_METRICS } from './metrics.ts';
+import { Budget, isAdvertisable, judge } from './rules.ts';
+import { BATCH_MAX, HIVE, Peers } from './wire.ts';
+
+/** Reading one announcement. */
+const READ_TIMEOUT_MS = 60_000;
+
+export interface HiveOptions {
+  readonly networkId: bigint;
+  /** Pass on records that have private addresses only: networks on one machine have no others. */
+  readonly allowPrivateCidrs: boolean;
+}
+
+export interface HiveDeps {
+  readonly host: Pick<Host, 'overlay' | 'open' | 'handle' | 'onDisconnected'>;
+  readonly addressBook: AddressBook;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Hive {
+  /** Tells `peer` about these overlays, as far as we know them and its budget allows. @throws StreamError and the like */
+  announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Called with the overlays that one message taught us. */
+  onLearned(listener: (overlaysHex: readonly string[]) => void): void;
+}
+
+export function createHive(options: HiveOptions, deps: HiveDeps): Hive {
+  const gossip = new Gossip(options, deps);
+  deps.host.handle(HIVE, (stream, signal) => gossip.serve(stream, signal));
+  deps.host.onDisconnected((peer) => gossip.forget(peer));
+  return gossip;
+}
+
+class Gossip implements Hive {
+  readonly #options: HiveOptions;
+  readonly #deps: HiveDeps;
+  readonly #metrics: MetricsOf<typeof HIVE_METRICS>;
+  readonly #inbound = new Map<string, Budget>();
+  readonly #outbound = new Map<string, Budget>();
+  readonly #listeners: ((overlaysHex: readonly string[]) => void)[] = [];
+
+  constructor(options: HiveOptions, deps: HiveDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(HIVE_METRICS);
+  }
+
+  onLearned(listener: (overlaysHex: readonly string[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  forget(peer: Peer): void {
+    this.#inbound.delete(peer.id);
+    this.#outbound.delete(peer.id);
+  }
+
+  async announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#metrics.sent.inc();
+    for (let at = 0; at < overlaysHex.length; at += BATCH_MAX) {
+      const batch = overlaysHex.slice(at, at + BATCH_MAX);
+      // Charged before records are left out, like the receiver's budget on the public network.
+      if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
+      const peers = this.#records(batch);
+      if (peers.length === 0) continue;
+      this.#metrics.sentPeers.inc(peers.length);
+      await converse({ peer, protocol: HIVE.id, signal }, this.#deps, (stream) =>
+        stream.write(Peers, { peers }),
+      );
+    }
+  }
+
+  #records(overlaysHex: readonly string[]): AddressRecord[] {
+    const own = toHex(this.#deps.host.overlay);
+    return overlaysHex.flatMap((overlayHex) => {
+      const record = overlayHex === own ? undefined : this.#deps.addressBook.get(overlayHex);
+      const known =
+        record !== undefined && isAdvertisable(record, { allowPrivate: this.#options.allowPrivateCidrs });
+      return known ? [record] : [];
+    });
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    using deadline = clock.deadline(READ_TIMEOUT_MS, signal);
+    const { peers } = await stream.read(Peers, deadline.signal);
+    this.#metrics.received.inc();
+    this.#metrics.receivedPeers.inc(peers.length);
+    if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
+      throw new StreamError('STREAM_RESET', 'rate limit exceeded');
+    }
+    const context = {
+      ownOverlay: this.#deps.host.overlay,
+      networkId: this.#options.networkId,
+      nowSeconds: BigInt(Math.floor(clock.now() / 1000)),
+      stored: (overlay: Uint8Array) => this.#deps.addressBook.get(toHex(overlay))?.timestamp,
+    };
+    const taken: AddressRecord[] = [];
+    for (const wire of peers) {
+      const verdict = judge(wire, context);
+      if ('take' in verdict) taken.push(verdict.take);
+      else this.#dropped(stream.peer, verdict.drop);
+    }
+    const writes = taken.map((record) => this.#deps.addressBook.put(record));
+    const learned = taken.map(({ overlay }) => toHex(overlay));
+    if (learned.length > 0) for (const listener of this.#listeners) listener(learned);
+    await Promise.all(writes);
+    log.debug({ peer: stream.peer.id, records: peers.length, taken: taken.length }, 'peers announced');
+  }
+
+  #dropped(peer: Peer, reason: string): void {
+    if (reason.startsWith('TIMESTAMP_')) this.#metrics.timestampRejected.inc({ reason });
+    this.#deps.log.debug({ peer: peer.id, reason }, 'announced record dropped');
+  }
+
+  #budget(budgets: Map<string, Budget>, peer: Peer): Budget {
+    let budget = budgets.get(peer.id);
+    if (budget === undefined) {
+      budget = new Budget(this.#deps.clock.monotonic());
+      budgets.set(peer.id, budget);
+    }
+    return budget;
+  }
+}

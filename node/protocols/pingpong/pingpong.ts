@@ -1,0 +1,79 @@
+/**
+ * Round trip to a peer. `p2p-protocols.md` 4.4.
+ *
+ *   asking side                    serving side
+ *   Ping{greeting}      ──►
+ *                       ◄──        Pong{"{" greeting "}"}
+ *   …any number of rounds…
+ *   close                          close
+ */
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics } from '../../env/metrics.ts';
+import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import type { MessageOf } from '../../p2p/message.ts';
+import { converse } from '../conversation.ts';
+import { PINGPONG_METRICS } from './metrics.ts';
+import { PINGPONG, Ping, Pong } from './wire.ts';
+
+const GREETING = 'ping';
+/** One round, both sides, milliseconds. */
+const ROUND_TIMEOUT_MS = 60_000;
+
+export interface PingpongDeps {
+  readonly host: Pick<Host, 'handle' | 'open'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Pingpong {
+  /** @returns milliseconds, opening the stream included @throws StreamError; the signal's reason */
+  ping(peer: Peer, signal: AbortSignal): Promise<number>;
+}
+
+export function createPingpong(deps: PingpongDeps): Pingpong {
+  const { host, clock } = deps;
+  const metrics = deps.metrics.register(PINGPONG_METRICS);
+  host.handle(PINGPONG, async (stream, signal) => {
+    for (;;) {
+      const ping = await nextPing(stream, deps.clock, signal);
+      if (ping === undefined) return;
+      metrics.pingReceived.inc();
+      await stream.write(Pong, { response: `{${ping.greeting}}` });
+      metrics.pongSent.inc();
+    }
+  });
+  return {
+    async ping(peer, signal) {
+      using deadline = clock.deadline(ROUND_TIMEOUT_MS, signal);
+      const start = clock.monotonic();
+      return await converse(
+        { peer, protocol: PINGPONG.id, signal: deadline.signal },
+        deps,
+        async (stream) => {
+          await stream.write(Ping, { greeting: GREETING });
+          metrics.pingSent.inc();
+          await stream.read(Pong);
+          metrics.pongReceived.inc();
+          return clock.monotonic() - start;
+        },
+      );
+    },
+  };
+}
+
+/** Undefined when the other side has closed, which is how pinging ends. */
+async function nextPing(
+  stream: MessageStream,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<MessageOf<typeof Ping> | undefined> {
+  using deadline = clock.deadline(ROUND_TIMEOUT_MS, signal);
+  try {
+    return await stream.read(Ping, deadline.signal);
+  } catch (error) {
+    if (error instanceof StreamError && error.code === 'STREAM_ENDED') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+/** Messages of pingpong 1.0.0. `p2p-protocols.md` 4.4. */
+import type { ProtocolSpec } from '../../p2p/host.ts';
+import type { MessageTable } from '../../p2p/message.ts';
+
+export const PINGPONG = {
+  id: '/swarm/pingpong/1.0.0/pingpong',
+  inboundStreamsMax: 8,
+} as const satisfies ProtocolSpec;
+
+export const Ping = { greeting: [1, 'string'] } as const satisfies MessageTable;
+export const Pong = { response: [1, 'string'] } as const satisfies MessageTable;

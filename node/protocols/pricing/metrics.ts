@@ -1,0 +1,14 @@
+import type { MetricTable } from '../../env/metrics.ts';
+
+export const PRICING_METRICS = {
+  received: {
+    kind: 'counter',
+    name: 'pricing_thresholds_received_total',
+    help: 'Thresholds announced by peers.',
+  },
+  tooLow: {
+    kind: 'counter',
+    name: 'pricing_thresholds_too_low_total',
+    help: 'Peers disconnected for their threshold.',
+  },
+} as const satisfies MetricTable;

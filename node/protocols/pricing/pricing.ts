@@ -1,0 +1,85 @@
+/**
+ * Both sides tell each other how much debt they grant, right after connecting and whenever it grows.
+ * `p2p-protocols.md` 4.3.
+ *
+ *   either side                                     the other one
+ *   AnnouncePaymentThreshold{threshold}  ──►        below the minimum → disconnect
+ *                                                   else the limit of its debt with the announcer
+ *   both close
+ */
+import type { Accounting } from '../../accounting/ports.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import { PRICING_METRICS } from './metrics.ts';
+import { decodeAmount, encodeAmount, minimumThreshold } from './rules.ts';
+import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
+
+/** One announcement, both sides, milliseconds. */
+const TIMEOUT_MS = 5_000;
+
+export interface PricingOptions {
+  /** Of a full node, accounting units per second. */
+  readonly refreshRate: bigint;
+  /** Mode of this node. */
+  readonly fullNode: boolean;
+}
+
+export interface PricingDeps {
+  readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'disconnect'>;
+  readonly accounting: Pick<Accounting, 'thresholdAnnounced' | 'thresholdFor'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Pricing {
+  /** Sends the threshold granted to `peer` now; also called when accounting grants more. @throws StreamError and the like */
+  announce(peer: Peer, signal: AbortSignal): Promise<void>;
+}
+
+/** Registers the protocol, and the announcement to every new peer: a peer that can not be told is disconnected. */
+export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
+  const pricing = new ThresholdExchange(options, deps);
+  deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));
+  deps.host.onConnect((peer, signal) => pricing.announce(peer, signal));
+  return pricing;
+}
+
+class ThresholdExchange implements Pricing {
+  readonly #minimum: bigint;
+  readonly #deps: PricingDeps;
+  readonly #metrics: MetricsOf<typeof PRICING_METRICS>;
+
+  constructor(options: PricingOptions, deps: PricingDeps) {
+    this.#minimum = minimumThreshold(options.refreshRate, options.fullNode);
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(PRICING_METRICS);
+  }
+
+  async announce(peer: Peer, signal: AbortSignal): Promise<void> {
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const stream = await this.#deps.host.open(peer, PRICING.id, { signal: deadline.signal });
+    const paymentThreshold = encodeAmount(this.#deps.accounting.thresholdFor(peer));
+    await stream.write(AnnouncePaymentThreshold, { paymentThreshold });
+    await stream.close();
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const { peer } = stream;
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const { paymentThreshold } = await stream.read(AnnouncePaymentThreshold, deadline.signal);
+    const threshold = decodeAmount(paymentThreshold);
+    this.#metrics.received.inc();
+    if (threshold === undefined)
+      throw new StreamError('MESSAGE_MALFORMED', 'threshold of more than 256 bits');
+    if (threshold < this.#minimum) {
+      this.#metrics.tooLow.inc();
+      this.#deps.log.debug({ peer: peer.id, threshold: String(threshold) }, 'threshold too low');
+      await this.#deps.host.disconnect(peer.id, 'threshold too low');
+      return;
+    }
+    this.#deps.accounting.thresholdAnnounced(peer, threshold);
+  }
+}

@@ -90,7 +90,7 @@ describe('staking', () => {
     await stake(4n * MIN_STAKE);
     const { events } = await stake(0n, { nonce: otherNonce, height: 2 });
     const overlay = await view('overlayOfAddress', player.address);
-    expect(events).toEqual([`OverlayChanged(${player.address},${overlay})`]);
+    expect(events).toEqual([`OverlayChanged(${player.address},${String(overlay)})`]);
     expect(await view('stakes', player.address)).toEqual([
       overlay,
       (4n * MIN_STAKE) / PRICE,

@@ -24,16 +24,9 @@ export function referenceFromCid(text: string): Uint8Array | string {
 
 function decodeMultibase(text: string): Uint8Array | undefined {
   const digits = text.slice(1).toLowerCase();
-  switch (text[0]) {
-    case 'b':
-    case 'B':
-      return decodeBase32(digits);
-    case 'f':
-    case 'F':
-      return /^([0-9a-f]{2})+$/.test(digits) ? new Uint8Array(Buffer.from(digits, 'hex')) : undefined;
-    default:
-      return undefined;
-  }
+  if (/^b/i.test(text)) return decodeBase32(digits);
+  if (!/^f([0-9a-f]{2})+$/i.test(text)) return undefined;
+  return new Uint8Array(Buffer.from(digits, 'hex'));
 }
 
 /** RFC 4648, lower case, without padding. */

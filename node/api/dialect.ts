@@ -226,5 +226,6 @@ function canonical(name: string): string {
 function checksumAddress(address: Uint8Array): string {
   const hex = toHex(address);
   const hash = toHex(keccak256(Buffer.from(hex, 'ascii')));
-  return `0x${[...hex].map((digit, i) => (Number.parseInt(hash[i] ?? '0', 16) >= 8 ? digit.toUpperCase() : digit)).join('')}`;
+  const isHigh = (i: number) => Number.parseInt(hash.charAt(i), 16) >= 8;
+  return `0x${hex.replace(/[a-f]/g, (digit, i: number) => (isHigh(i) ? digit.toUpperCase() : digit))}`;
 }

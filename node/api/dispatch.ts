@@ -140,7 +140,7 @@ function hasEmptyVariable(routes: PathRoutes, request: FastifyRequest): boolean 
 }
 
 /** A wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
-function methodAnswer(routes: PathRoutes, request: FastifyRequest, reply: FastifyReply): Answer {
+export function methodAnswer(routes: PathRoutes, request: FastifyRequest, reply: FastifyReply): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
   const crossOrigin = reply.hasHeader('access-control-allow-origin');
   const headers = { [crossOrigin ? 'access-control-allow-methods' : 'allow']: methods };

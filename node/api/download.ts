@@ -106,26 +106,18 @@ function bodylessAnswer(
   headers: Headers & { etag: string },
   size: bigint,
 ): Answer | undefined {
+  if (plan.kind === 'not-modified') return { status: 304, headers };
+  if (plan.kind === 'precondition-failed') return { status: 412, headers };
+  if (plan.kind !== 'unsatisfiable') return undefined;
   const { etag: _etag, ...withoutEtag } = headers;
-  switch (plan.kind) {
-    case 'not-modified':
-      return { status: 304, headers };
-    case 'precondition-failed':
-      return { status: 412, headers };
-    case 'unsatisfiable': {
-      const plain = {
-        ...withoutEtag,
-        'content-type': 'text/plain; charset=utf-8',
-        'x-content-type-options': 'nosniff',
-      };
-      if (!plan.overlap) return { status: 416, headers: plain, text: 'invalid range\n' };
-      const headersOfSize = { ...plain, 'content-range': `bytes */${size}` };
-      return { status: 416, headers: headersOfSize, text: 'invalid range: failed to overlap\n' };
-    }
-    case 'whole':
-    case 'parts':
-      return undefined;
-  }
+  const plain = {
+    ...withoutEtag,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  };
+  if (!plan.overlap) return { status: 416, headers: plain, text: 'invalid range\n' };
+  const headersOfSize = { ...plain, 'content-range': `bytes */${size}` };
+  return { status: 416, headers: headersOfSize, text: 'invalid range: failed to overlap\n' };
 }
 
 async function whole(size: bigint, headers: Headers, read: Reader): Promise<Answer> {

@@ -222,14 +222,12 @@ export function standardText(status: number): string {
 
 function messageText(message: Message, error: ApiError, dialect: Dialect): string {
   if (typeof message === 'string') return message;
-  switch (message.text) {
-    case 'standard':
-      return standardText(ERRORS[error.code][0]);
-    case 'cause':
-      return `${message.before ?? ''}${error.message}`;
-    case 'stampOrBatch':
-      return dialect.messages.stampOrBatch;
-  }
+  const texts = {
+    standard: standardText(statusOf(error)),
+    cause: error.message,
+    stampOrBatch: dialect.messages.stampOrBatch,
+  };
+  return `${message.before ?? ''}${texts[message.text]}`;
 }
 
 function textOf(cause: unknown): string | undefined {

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer';
 
 /** Part of the language since ES2025 proposals that Node.js 24 ships; not in the compiler's library yet. */
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
 
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 

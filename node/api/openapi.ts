@@ -40,11 +40,7 @@ function operation(row: Route, dialect: Dialect): Record<string, unknown> {
   const parameters = [
     ...parametersOf('path', row.params ?? {}, (name) => name),
     ...parametersOf('query', row.query ?? {}, (name) => name),
-    ...parametersOf(
-      'header',
-      (row.headers ?? {}) as ParamTable,
-      (name) => dialect.headers[name as HeaderKey].active,
-    ),
+    ...parametersOf('header', row.headers ?? {}, (name) => dialect.headers[name as HeaderKey].active),
   ];
   return {
     summary: row.summary,

@@ -105,7 +105,7 @@ export function readParams<S extends ParamTable | HeaderTable>(
     }
   }
   if (failures.length > 0) throw refusal(source, failures);
-  const problems = validate(source, table as ParamTable, { values, sent }, dialect);
+  const problems = validate(source, table, { values, sent }, dialect);
   if (problems.length > 0) throw new ApiError(CODE_OF[source], { reasons: problems });
   return values as ValuesOf<S>;
 }

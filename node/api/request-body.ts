@@ -48,7 +48,7 @@ export function drain(raw: IncomingMessage): void {
 
 /** The stream's own iterator would destroy the socket when it is left early. */
 function octets(raw: IncomingMessage): AsyncIterable<Uint8Array> {
-  return raw.iterator({ destroyOnReturn: false }) as unknown as AsyncIterable<Uint8Array>;
+  return raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
 }
 
 function announcesBody(raw: IncomingMessage): boolean {

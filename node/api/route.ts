@@ -106,13 +106,16 @@ export interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends
 /** A row whose parameter types are known to its handler alone. */
 export type Route = RouteSpec<ParamTable, ParamTable, HeaderTable>;
 
+/** A route without parameters of a kind. */
+type NoParams = Readonly<Record<string, never>>;
+
 /** Gives a row the types of its own parameters. */
 export function route<
-  P extends ParamTable = Record<never, never>,
-  Q extends ParamTable = Record<never, never>,
-  H extends HeaderTable = Record<never, never>,
+  P extends ParamTable = NoParams,
+  Q extends ParamTable = NoParams,
+  H extends HeaderTable = NoParams,
 >(row: RouteSpec<P, Q, H>): Route {
-  return row as unknown as Route;
+  return row;
 }
 
 /** `{"code":200,"message":"OK"}` and its like. */

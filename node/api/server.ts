@@ -12,6 +12,7 @@ import {
   type DispatchDeps,
   dispatch,
   errorAnswer,
+  methodAnswer,
   type PathRoutes,
   REST_VARIABLES,
   routerName,
@@ -78,21 +79,22 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
     addresses,
     async start() {
       addresses.main = await listen(listeners.main, options.address);
-      if (options.debugAddress !== undefined)
-        addresses.debug = await listen(listeners.debug, options.debugAddress);
+      if (listeners.debug === undefined || options.debugAddress === undefined) return;
+      addresses.debug = await listen(listeners.debug, options.debugAddress);
     },
     async stop() {
       listeners.abort();
-      await Promise.all([close(listeners.main, services), close(listeners.debug, services)]);
+      const open = [listeners.main, ...(listeners.debug === undefined ? [] : [listeners.debug])];
+      await Promise.all(open.map((listener) => close(listener, services)));
     },
   };
 }
 
-/** Both listeners, not listening yet. Tests inject requests into them. */
+/** The listeners, not listening yet; the debug one when it has an address. Tests inject requests into them. */
 export function createListeners(
-  options: Pick<ApiOptions, 'dialect' | 'corsAllowedOrigins'>,
+  options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
-): { readonly main: FastifyInstance; readonly debug: FastifyInstance; abort(): void } {
+): { readonly main: FastifyInstance; readonly debug: FastifyInstance | undefined; abort(): void } {
   const dialect = dialectOf(options.dialect);
   const stopping = new AbortController();
   const shared = {
@@ -106,7 +108,7 @@ export function createListeners(
   };
   return {
     main: createListener({ ...shared, port: 'main' }),
-    debug: createListener({ ...shared, port: 'debug' }),
+    debug: options.debugAddress === undefined ? undefined : createListener({ ...shared, port: 'debug' }),
     abort: () => stopping.abort(new ServerStoppingError()),
   };
 }
@@ -121,6 +123,9 @@ function createListener(deps: ListenerDeps): FastifyInstance {
     requestTimeout: 0,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
+    // Parameters are read by `params.ts` and bodies written by `json.ts`: the default compilers, which take longer to
+    // load than everything else of the server together, stay out.
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     routerOptions: {
       maxParamLength: PARAM_LENGTH_MAX,
       querystringParser: (query) => new URLSearchParams(query) as never,
@@ -128,12 +133,13 @@ function createListener(deps: ListenerDeps): FastifyInstance {
     clientErrorHandler: refuseMalformed,
     rewriteUrl(raw) {
       const target = targetOf(raw.url ?? '/');
-      targets.set(raw as IncomingMessage, target);
+      targets.set(raw, target);
       return target.kind === 'route' ? target.url : '/';
     },
   });
   // No method has a body as far as fastify is concerned: handlers pull it from the socket themselves.
   for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  const paths = pathsOf(deps.routes, deps.port);
   server.addHook('onRequest', (request, reply, done) => {
     deps.metrics.requestCount.inc();
     prepare(request, reply, targets.get(request.raw), deps);
@@ -144,17 +150,34 @@ function createListener(deps: ListenerDeps): FastifyInstance {
     done();
   });
   server.setErrorHandler((error, _request, reply) => send(errorAnswer(error, deps, reply), reply));
-  server.setNotFoundHandler((_request, reply) =>
-    send(errorAnswer(new ApiError('NOT_FOUND'), deps, reply), reply),
-  );
-  for (const routes of pathsOf(deps.routes, deps.port)) {
+  server.setNotFoundHandler((request, reply) => {
+    const isRouted = ROUTED_METHODS.includes(request.method);
+    const known = isRouted ? undefined : paths.find(({ path }) => patternOf(path).test(request.url));
+    if (known !== undefined) return send(methodAnswer(known, request, reply), reply);
+    return send(errorAnswer(new ApiError('NOT_FOUND'), deps, reply), reply);
+  });
+  for (const routes of paths) {
     server.route({
-      method: METHODS,
+      method: ROUTED_METHODS,
       url: routerPath(routes),
       handler: (request, reply) => dispatch(routes, request, reply, deps),
     });
   }
   return server;
+}
+
+/** Methods that are routed; the rarer ones get their answer, always 405, without a route for each. */
+const ROUTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+function unused(): never {
+  throw new TypeError('no route has a schema for fastify');
+}
+
+function patternOf(path: string): RegExp {
+  const source = path
+    .replace(/[.]/g, String.raw`\.`)
+    .replace(/\{([^}]+)\}/g, (_all, name: string) => (REST_VARIABLES.has(name) ? '.+' : '[^/]+'));
+  return new RegExp(`^${source}(\\?|$)`);
 }
 
 /** What every answer carries, and the two answers that need no route. */

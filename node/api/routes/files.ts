@@ -218,14 +218,8 @@ async function resolve(call: FetchCall, path: string): Promise<Entry | Answer> {
   const found = await orElse('PATH_FAILED', () => resolvePath(manifest, path), {
     CHUNK_NOT_FOUND: 'PATH_FAILED',
   });
-  switch (found.outcome) {
-    case 'serve':
-      return found.entry;
-    case 'redirect':
-      return toSlash(request.target);
-    case 'not-found':
-      throw new ApiError(NOT_FOUND_CODES[found.reason]);
-  }
+  if (found.outcome === 'not-found') throw new ApiError(NOT_FOUND_CODES[found.reason]);
+  return found.outcome === 'serve' ? found.entry : toSlash(request.target);
 }
 
 const NOT_FOUND_CODES = {

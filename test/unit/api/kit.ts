@@ -1,4 +1,5 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
+import type { FastifyInstance } from 'fastify';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices, StatusSnapshot } from '../../../node/api/services.ts';
@@ -80,7 +81,7 @@ export function knobs(): Knobs {
 }
 
 export interface Kit {
-  readonly api: ReturnType<typeof createListeners>;
+  readonly api: { readonly main: FastifyInstance; readonly debug: FastifyInstance };
   readonly services: NodeServices;
   readonly knobs: Knobs;
   readonly dialect: ReturnType<typeof dialectOf>;
@@ -90,11 +91,10 @@ export function startKit(options: { dialect?: DialectName; corsAllowedOrigins?: 
   const turn = knobs();
   const services = simulatedNode(turn);
   const name = options.dialect ?? 'svc';
-  const api = createListeners(
-    { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [] },
-    services,
-  );
-  return { api, services, knobs: turn, dialect: dialectOf(name) };
+  const settings = { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [], debugAddress: '' };
+  const { main, debug } = createListeners(settings, services);
+  if (debug === undefined) throw new Error('there is no debug listener');
+  return { api: { main, debug }, services, knobs: turn, dialect: dialectOf(name) };
 }
 
 export function simulatedNode(turn: Knobs): NodeServices {

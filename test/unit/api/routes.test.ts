@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { dialectOf } from '../../../node/api/dialect.ts';
+import { GATES } from '../../../node/api/gates.ts';
+import type { Route } from '../../../node/api/route.ts';
+import { ROUTES } from '../../../node/api/routes/table.ts';
+import vector from '../../vectors/http-routes.json' with { type: 'json' };
+import { NOT_SERVED } from './not-served.ts';
+
+interface VectorParam {
+  readonly name: string;
+  readonly required?: boolean;
+}
+
+const dialect = dialectOf('svc');
+const listed = vector.filter(
+  ({ method, path }) => !(path in NOT_SERVED) && !(`${path} ${method}` in NOT_SERVED),
+);
+/** Served beyond the list: HEAD of the technical routes, and the document itself. */
+const BEYOND = new Set([
+  'HEAD /health',
+  'HEAD /readiness',
+  'HEAD /metrics',
+  'HEAD /',
+  'HEAD /robots.txt',
+  'GET /openapi.json',
+]);
+
+function rowOf(method: string, path: string, port: string): Route | undefined {
+  return ROUTES.find((row) => row.method === method && row.path === path && row.port === port);
+}
+
+function namesOf(params: readonly VectorParam[]): string[] {
+  return params.map(({ name }) => name).sort();
+}
+
+describe('the route list', () => {
+  test.each(listed)(
+    '$method $path on $port is served with its successes',
+    ({ method, path, port, success }) => {
+      expect(rowOf(method, path, port)?.success).toEqual(success);
+    },
+  );
+
+  test.each(listed)('$method $path on $port reads the listed parameters', (row) => {
+    const served = rowOf(row.method, row.path, row.port);
+    const gas = served?.gates.includes('gas') === true ? ['gas-price', 'gas-limit'] : [];
+    const headers = Object.keys(served?.headers ?? {}).map(
+      (key) => dialect.headers[key as keyof typeof dialect.headers].active,
+    );
+    expect([...headers, ...gas].sort()).toEqual(namesOf(row.headers));
+    expect(Object.keys(served?.query ?? {}).sort()).toEqual(namesOf(row.query));
+    expect(Object.keys(served?.params ?? {}).sort()).toEqual(Object.keys(row.params).sort());
+  });
+
+  test.each(listed)('$method $path on $port requires what the list requires', (row) => {
+    const served = rowOf(row.method, row.path, row.port);
+    const required = Object.entries(served?.headers ?? {})
+      .filter(([, param]) => param.required)
+      .map(([key]) => dialect.headers[key as keyof typeof dialect.headers].active);
+    expect(required.sort()).toEqual(
+      namesOf((row.headers as VectorParam[]).filter((header) => header.required === true)),
+    );
+  });
+
+  test('every row that is not served is in the list and has a reason', () => {
+    for (const [key, reason] of Object.entries(NOT_SERVED)) {
+      const [path, method] = key.split(' ');
+      const rows = vector.filter(
+        (row) => row.path === path && (method === undefined || row.method === method),
+      );
+      expect(rows, key).not.toHaveLength(0);
+      for (const row of rows) expect(rowOf(row.method, row.path, row.port), key).toBeUndefined();
+      expect(reason).not.toBe('');
+    }
+  });
+
+  test('nothing is served that is neither listed nor named here', () => {
+    const known = new Set(vector.map(({ method, path, port }) => `${method} ${path} ${port}`));
+    const extra = ROUTES.filter((row) => !known.has(`${row.method} ${row.path} ${row.port}`));
+    expect(new Set(extra.map(({ method, path }) => `${method} ${path}`))).toEqual(BEYOND);
+  });
+
+  test('no method of a path is served twice on one port', () => {
+    for (const port of ['main', 'debug'] as const) {
+      const keys = ROUTES.filter((row) => row.port === 'both' || row.port === port).map(
+        (row) => `${row.method} ${row.path}`,
+      );
+      expect(new Set(keys).size).toBe(keys.length);
+    }
+  });
+
+  test('the methods of one path stand behind the same gates, named in their order', () => {
+    const byPath = Map.groupBy(ROUTES, ({ path }) => path);
+    for (const [path, rows] of byPath) {
+      for (const { gates } of rows) {
+        expect(gates, path).toEqual(rows[0]?.gates);
+        expect(gates, path).toEqual(GATES.filter((gate) => gates.includes(gate)));
+      }
+    }
+  });
+});

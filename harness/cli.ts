@@ -19,7 +19,10 @@ const interruption = new AbortController();
 
 type Flags = Record<string, unknown>;
 /** Runs a command with its context; commands know nothing of the terminal they run on. */
-type Run<F> = (flags: F, context: CommandContext) => Promise<void>;
+type Run<F> = (flags: F, context: CommandContext) => Promise<number | void>;
+
+/** What a command that finds something out returns; the others succeed or throw. */
+let exitCode: number = EXIT.success;
 
 function contextOf(flags: Flags): CommandContext {
   const json = flags['json'] === true;
@@ -36,8 +39,8 @@ function contextOf(flags: Flags): CommandContext {
 }
 
 async function run<F>(flags: F, command: Run<F>): Promise<void> {
-  const context = contextOf(flags as Flags);
-  await command(flags, context);
+  const code = await command(flags, contextOf(flags as Flags));
+  if (typeof code === 'number') exitCode = code;
 }
 
 function commandLine(): Command {
@@ -138,6 +141,25 @@ function commandLine(): Command {
       run(flags, async (f, c) => (await import('./commands/fund.ts')).fund(who, f, c)),
     );
 
+  program
+    .command('run')
+    .description('run scenarios on a fresh cluster or a running one; succeeds only if all passed')
+    .argument('[scenarios...]', 'names, or paths of files')
+    .option('--list', 'list the scenarios with their parameters')
+    .option('--name <cluster>', 'run on this running cluster instead of a fresh one')
+    .option(
+      '-n, --nodes <count>',
+      'size of the fresh cluster (default: what the scenarios ask for)',
+      whole(1, NODES_MAX),
+    )
+    .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
+    .option('--set <key=value>', 'parameter of the scenarios (repeatable)', collect, [])
+    .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((names: string[], flags) =>
+      run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
+    );
+
   about('down', 'stop a cluster and remove everything it made, nothing else')
     .option('--all', 'every cluster')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/down.ts')).down(f, c)));
@@ -159,6 +181,10 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
   };
+}
+
+function collect(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
 }
 
 function seedFlag(text: string): bigint {
@@ -204,7 +230,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 try {
   await commandLine().parseAsync(process.argv);
-  process.exitCode = interruption.signal.aborted ? EXIT.interrupted : EXIT.success;
+  process.exitCode = interruption.signal.aborted ? EXIT.interrupted : exitCode;
 } catch (error) {
   process.exitCode = fail(error);
 }

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { removeAtExit } from './at-exit.ts';
 import { Chain } from './chain.ts';
+import { claimCluster } from './claim.ts';
 import type { Tag, Uploaded } from './client/types.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import type { ClusterNode } from './cluster-node.ts';
@@ -23,7 +24,6 @@ import { openNode, type StartProgress, startCluster, timeoutFor } from './startu
 import {
   type BatchRecord,
   type ClusterRecord,
-  claimCluster,
   clusterFolder,
   compileCacheDir,
   defaultStateDir,

@@ -2,16 +2,13 @@
  * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
  * of a start that failed is left behind.
  */
-
 import { Chain, type ChainOptions, type StartedChain, startChain } from './chain.ts';
 import type { Uploaded } from './client/types.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { batchAmount, type Definition, PORT_STRIDE, plannedNodes } from './definition.ts';
+import { batchAmount, type Definition, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
-import type { NodePlan, NodePorts } from './flavours/flavour.ts';
-import { FLAVOURS } from './flavours/table.ts';
-import { checkPortsFree, pickFreePorts } from './ports.ts';
+import { createNodes, nodeName } from './node-setup.ts';
 import { endProcess, killProcess, type ProcessId } from './processes.ts';
 import { batchNonce, deriveNode, type NodeIdentity } from './seed.ts';
 import {
@@ -32,8 +29,6 @@ import { plural } from './words.ts';
 /** Native coin and tokens of every node's account, in base units (contracts.md 12). */
 const NODE_NATIVE = 10n ** 19n;
 const NODE_TOKENS = 10n ** 20n;
-/** New nodes ask these first; three are enough for gossip to reach everybody. */
-const BOOTNODES = 3;
 /** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
@@ -75,11 +70,13 @@ export interface StartedCluster {
 interface Launched {
   chain: ProcessId | undefined;
   readonly nodes: ProcessId[];
+  /** Connections. */
+  readonly open: { close(): Promise<void> }[];
 }
 
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const launched: Launched = { chain: undefined, nodes: [] };
+  const launched: Launched = { chain: undefined, nodes: [], open: [] };
   const failed = new AbortController();
   const signal =
     context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
@@ -90,6 +87,7 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     failed.abort();
     // There is nothing to save in nodes that never worked; the chain takes Anvil along only when it is asked.
     await Promise.all([
+      ...launched.open.map((connection) => connection.close()),
       ...launched.nodes.map((id) => killProcess(id)),
       ...(launched.chain === undefined ? [] : [endProcess(launched.chain, CHAIN_GRACE_MS)]),
     ]);
@@ -112,6 +110,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
   }
   const chain = new Chain(started.record);
+  launched.open.push(chain);
   const chainMs = clock.lap();
   context.onProgress({
     step: 'chain',
@@ -238,49 +237,12 @@ async function startNodesOnce(
   context: StartContext,
   { started, identities, batches, launched }: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
-  const { definition, driver, signal, stateDir } = context;
-  const groups = plannedNodes(definition);
-  const ports = await choosePorts(definition, groups.length);
-  const underlays = groups.map((group, index) =>
-    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ports: at(ports, index) }),
-  );
-  const folder = clusterFolder(stateDir, context.record.name);
-  const records = groups.map((group, index): NodeRecord => {
-    const name = nodeName(index);
-    const flavour = FLAVOURS[group.flavour];
-    const identity = at(identities, index);
-    const plan: NodePlan = {
-      name,
-      identity,
-      ports: at(ports, index),
-      profile: definition.profile,
-      options: group.options,
-      dataDir: folder.dataDir(name),
-      network: {
-        networkId: started.record.networkId,
-        rpc: started.record.rpc,
-        contracts: started.record.contracts,
-        startBlock: started.record.startBlock,
-        blockTimeMs: started.record.blockTimeMs,
-        bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
-      },
-    };
-    driver.create(plan, flavour);
-    return {
-      name,
-      flavour: group.flavour,
-      mode: flavour.mode,
-      ports: plan.ports,
-      p2p: at(underlays, index),
-      overlay: identity.overlay,
-      ethereum: identity.ethereum,
-      dataDir: plan.dataDir,
-      log: folder.log(name),
-    };
-  });
+  const { signal, stateDir } = context;
+  const records = await createNodes(context, started.record, identities);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = records.map((record, index) => openNode(context, record, index, batches));
+  launched.open.push(...nodes.map(({ client }) => client));
   await launchAll(nodes, context, launched);
   let ready = 0;
   const timeoutMs = timeoutFor(nodes.length);
@@ -304,25 +266,6 @@ async function launchAll(
   for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.nodes.push(outcome.value);
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
-}
-
-async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
-  if (definition.ports === 'free') {
-    const free = await pickFreePorts(count * 3);
-    return Array.from({ length: count }, (_, i) => ({
-      api: at(free, i * 3),
-      p2p: at(free, i * 3 + 1),
-      debug: at(free, i * 3 + 2),
-    }));
-  }
-  const base = definition.ports;
-  const fixed = Array.from({ length: count }, (_, i) => ({
-    api: base + i * PORT_STRIDE,
-    p2p: base + i * PORT_STRIDE + 1,
-    debug: base + i * PORT_STRIDE + 2,
-  }));
-  await checkPortsFree(fixed.flatMap(({ api, p2p, debug }) => [api, p2p, debug]));
-  return fixed;
 }
 
 export function openNode(
@@ -406,18 +349,8 @@ export function timeoutFor(nodes: number): number {
   return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
 }
 
-export function nodeName(index: number): string {
-  return `node-${index}`;
-}
-
 function plainHex(text: string): string {
   return text.replace(/^0x/, '').toLowerCase();
-}
-
-function at<T>(list: readonly T[], index: number): T {
-  const item = list[index];
-  if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
-  return item;
 }
 
 function stopwatch(): { lap(): number; total(): number } {

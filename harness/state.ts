@@ -7,21 +7,20 @@
  *                          /chain/          options of the chain
  *   <state>/cache/                           compiled code, shared by all clusters
  *
- * Files are replaced as a whole. A name is taken by moving a prepared folder to its place, which only one can do.
+ * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Definition } from './definition.ts';
 import type { DriverName } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
 import type { FlavourName, NodePorts } from './flavours/flavour.ts';
-import { isAlive, ownProcess, type ProcessId } from './processes.ts';
+import { isAlive, type ProcessId } from './processes.ts';
 import type { Profile } from './profiles.ts';
 import { suggestion } from './words.ts';
 
 /** Raised when a record of an older version cannot be read any more. */
-const RECORD_VERSION = 1;
+export const RECORD_VERSION = 1;
 /** Removing a folder while a dying process still writes into it takes a few tries. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
@@ -130,91 +129,6 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   };
 }
 
-/**
- * Takes a name. What an interrupted or crashed cluster of the same name left behind is removed.
- * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs or is being started
- */
-export function claimCluster(
-  stateDir: string,
-  options: { name: string; seed: bigint; ephemeral: boolean; definition: Definition },
-): ClusterRecord {
-  const { name, definition } = options;
-  const record: ClusterRecord = {
-    version: RECORD_VERSION,
-    token: randomUUID(),
-    name,
-    seed: options.seed.toString(),
-    driver: definition.driver,
-    profile: definition.profile,
-    createdAt: Date.now(),
-    phase: 'starting',
-    owner: ownProcess(),
-    ephemeral: options.ephemeral,
-    definition: JSON.parse(
-      JSON.stringify(definition, (_key, value: unknown) =>
-        typeof value === 'bigint' ? value.toString() : value,
-      ),
-    ) as unknown,
-    nodes: [],
-    batches: [],
-  };
-  const { path } = clusterFolder(stateDir, name);
-  const prepared = join(clustersDir(stateDir), `.${record.token}`);
-  writeJson(join(prepared, 'cluster.json'), record);
-  try {
-    if (!moveInto(prepared, path)) {
-      removeAbandoned(stateDir, name);
-      if (!moveInto(prepared, path)) throw takenError(stateDir, name);
-    }
-  } finally {
-    rmSync(prepared, { recursive: true, force: true });
-  }
-  return record;
-}
-
-/** A folder moves onto a name only when nothing, or an empty folder, is there: exactly one of two claims succeeds. */
-function moveInto(prepared: string, path: string): boolean {
-  try {
-    renameSync(prepared, path);
-    return true;
-  } catch (error) {
-    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
-    throw error;
-  }
-}
-
-function removeAbandoned(stateDir: string, name: string): void {
-  const { path } = clusterFolder(stateDir, name);
-  const before = readRecord(stateDir, name);
-  if (before !== undefined && isInUse(stateDir, before)) throw takenError(stateDir, name);
-  const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
-  try {
-    renameSync(path, aside);
-  } catch (error) {
-    // Somebody else removed it between our look and our move.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  const moved = readJson<ClusterRecord>(join(aside, 'cluster.json'));
-  if (moved?.token !== before?.token) {
-    // Somebody else took the name in between: it is theirs.
-    moveInto(aside, path);
-    throw takenError(stateDir, name);
-  }
-  removeFolder(aside);
-}
-
-function takenError(stateDir: string, name: string): HarnessError {
-  const record = readRecord(stateDir, name);
-  const what =
-    record?.phase === 'starting'
-      ? `a cluster named '${name}' is being started by process ${record.owner.pid}`
-      : `a cluster named '${name}' is running already`;
-  return new HarnessError('CLUSTER_EXISTS', what, {
-    hint: `Choose another name with --name, or remove it with: svcnet down --name ${name}`,
-  });
-}
-
 /** Whether a process of the cluster, or the one that starts it, is alive. */
 export function isInUse(stateDir: string, record: ClusterRecord): boolean {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
@@ -312,11 +226,11 @@ export function removeOrphans(stateDir: string): void {
   }
 }
 
-function removeFolder(path: string): void {
+export function removeFolder(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: REMOVE_TRIES, retryDelay: REMOVE_PAUSE_MS });
 }
 
-function clustersDir(stateDir: string): string {
+export function clustersDir(stateDir: string): string {
   return join(stateDir, 'clusters');
 }
 
@@ -324,14 +238,14 @@ function runFile(stateDir: string, cluster: string, part: string): string {
   return join(clusterFolder(stateDir, cluster).path, 'run', `${part}.json`);
 }
 
-function writeJson(path: string, value: unknown): void {
+export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`);
   renameSync(temporary, path);
 }
 
-function readJson<T>(path: string): T | undefined {
+export function readJson<T>(path: string): T | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

@@ -136,6 +136,13 @@ export class HttpClient implements AsyncDisposable {
   }
 }
 
+/** Reads the body of an answer whose status says all: a connection with an unread body is not used again. */
+export async function settled(answer: Promise<Answer>): Promise<Answer> {
+  const received = await answer;
+  await received.bytes();
+  return received;
+}
+
 function poolBody(body: Body): Uint8Array | string | Readable {
   return typeof body === 'string' || body instanceof Uint8Array || body instanceof Readable
     ? body

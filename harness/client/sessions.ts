@@ -1,0 +1,84 @@
+/** What a node keeps for its owner: batches, and upload sessions. */
+import { type HttpClient, settled } from './http.ts';
+import { type AmountJson, amount } from './json.ts';
+import type { Stamp, Tag } from './types.ts';
+
+/** A purchase is answered when its transactions are mined, which takes several blocks. */
+const CHAIN_TIMEOUT_MS = 120_000;
+/** Most that `GET /tags` gives in one answer. */
+const TAGS_PAGE = 1000;
+
+type StampJson = Omit<Stamp, 'amount'> & { amount: AmountJson | null };
+
+function stampOf(row: StampJson): Stamp {
+  return { ...row, amount: amount(row.amount ?? 0) };
+}
+
+/** Batches of the node. */
+export class StampsClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly Stamp[]> {
+    const answer = await this.#http.request({ method: 'GET', path: '/stamps', signal });
+    return (((await answer.json()) as { stamps: StampJson[] | null }).stamps ?? []).map(stampOf);
+  }
+
+  /** @throws ClientError `stamp.not_usable` while it is too young, `http.404` when the node does not own it */
+  async get(batch: string, signal?: AbortSignal): Promise<Stamp> {
+    const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}`, signal });
+    return stampOf((await answer.json()) as StampJson);
+  }
+
+  /** Answers when the batch is mined; it is usable some blocks later. @param request.amount per chunk */
+  async buy(
+    request: { amount: bigint; depth: number; label?: string; immutable?: boolean },
+    signal?: AbortSignal,
+  ): Promise<{ batchID: string; txHash: string }> {
+    const query = request.label === undefined ? '' : `?label=${encodeURIComponent(request.label)}`;
+    const answer = await this.#http.request({
+      method: 'POST',
+      path: `/stamps/${request.amount}/${request.depth}${query}`,
+      headers: request.immutable === undefined ? {} : { immutable: String(request.immutable) },
+      timeoutMs: CHAIN_TIMEOUT_MS,
+      signal,
+    });
+    return (await answer.json()) as { batchID: string; txHash: string };
+  }
+}
+
+/** Upload sessions. */
+export class TagsClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  async create(signal?: AbortSignal): Promise<Tag> {
+    return (await (await this.#http.request({ method: 'POST', path: '/tags', signal })).json()) as Tag;
+  }
+
+  async get(uid: number, signal?: AbortSignal): Promise<Tag> {
+    return (await (await this.#http.request({ method: 'GET', path: `/tags/${uid}`, signal })).json()) as Tag;
+  }
+
+  /** Every tag of the node, by uid. */
+  async list(signal?: AbortSignal): Promise<readonly Tag[]> {
+    const all: Tag[] = [];
+    for (;;) {
+      const path = `/tags?offset=${all.length}&limit=${TAGS_PAGE}`;
+      const answer = await this.#http.request({ method: 'GET', path, signal });
+      const { tags } = (await answer.json()) as { tags: Tag[] | null };
+      all.push(...(tags ?? []));
+      if ((tags ?? []).length < TAGS_PAGE) return all;
+    }
+  }
+
+  async delete(uid: number, signal?: AbortSignal): Promise<void> {
+    await settled(this.#http.request({ method: 'DELETE', path: `/tags/${uid}`, signal }));
+  }
+}

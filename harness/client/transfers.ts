@@ -1,0 +1,204 @@
+/** Data in and out of a node: raw bytes, single chunks, files and collections. */
+import type { Dialect } from './dialect.ts';
+import { ClientError } from './errors.ts';
+import { type Answer, type Body, type HttpClient, type RequestOptions, settled } from './http.ts';
+import type { DownloadOptions, Uploaded, UploadOptions } from './types.ts';
+
+/** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
+const TRANSFER_TIMEOUT_MS = 300_000;
+
+export interface UploadsOptions {
+  /** Batch of uploads that name none, asked for at each upload. */
+  readonly defaultBatch?: () => string | undefined;
+  /** Told of every accepted upload. */
+  readonly onUploaded?: (uploaded: Uploaded) => void;
+}
+
+/** What all uploads share: their headers, their answer, and telling the cluster about it. */
+export class Uploads {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #options: UploadsOptions;
+
+  constructor(http: HttpClient, dialect: Dialect, options: UploadsOptions) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#options = options;
+  }
+
+  async send(
+    path: string,
+    body: Body,
+    options: UploadOptions & { headers?: Readonly<Record<string, string>> },
+  ): Promise<Uploaded> {
+    const prefix = this.#dialect.headerPrefix;
+    const batch = options.batch ?? this.#options.defaultBatch?.();
+    const named: Record<string, string | number | boolean | undefined> = {
+      'postage-batch-id': batch,
+      tag: options.tag,
+      'deferred-upload': options.deferred,
+      pin: options.pin,
+    };
+    const headers: Record<string, string> = { 'content-type': 'application/octet-stream' };
+    for (const [name, value] of Object.entries(named)) {
+      if (value !== undefined) headers[`${prefix}${name}`] = String(value);
+    }
+    Object.assign(headers, options.headers);
+    const request: RequestOptions = {
+      method: 'POST',
+      path,
+      headers,
+      body,
+      timeoutMs: options.timeoutMs ?? TRANSFER_TIMEOUT_MS,
+      signal: options.signal,
+    };
+    const answer = await this.#http.request(request);
+    const { reference } = (await answer.json()) as { reference: string };
+    const tag = answer.headers[`${prefix}tag`];
+    const uploaded: Uploaded = tag === undefined ? { reference } : { reference, tag: Number(tag) };
+    this.#options.onUploaded?.(uploaded);
+    return uploaded;
+  }
+}
+
+function downloadRequest(
+  dialect: Dialect,
+  path: string,
+  options: DownloadOptions & { range?: { from: number; to: number } },
+): RequestOptions {
+  const headers: Record<string, string> = {};
+  if (options.cache !== undefined) headers[`${dialect.headerPrefix}cache`] = String(options.cache);
+  if (options.range !== undefined) headers['range'] = `bytes=${options.range.from}-${options.range.to}`;
+  return {
+    method: 'GET',
+    path,
+    headers,
+    timeoutMs: options.timeoutMs ?? TRANSFER_TIMEOUT_MS,
+    signal: options.signal,
+  };
+}
+
+/** `/bytes`: raw data. */
+export class BytesClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #uploads: Uploads;
+
+  constructor(http: HttpClient, dialect: Dialect, uploads: Uploads) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#uploads = uploads;
+  }
+
+  /** @throws ClientError */
+  upload(data: Body, options: UploadOptions = {}): Promise<Uploaded> {
+    return this.#uploads.send('/bytes', data, options);
+  }
+
+  /** @param options.range first and last byte, both included */
+  async download(
+    reference: string,
+    options: DownloadOptions & { range?: { from: number; to: number } } = {},
+  ): Promise<Uint8Array> {
+    return (await this.#open(reference, options)).bytes();
+  }
+
+  /** The same piece by piece. */
+  async stream(reference: string, options: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+    return (await this.#open(reference, options)).pieces();
+  }
+
+  #open(
+    reference: string,
+    options: DownloadOptions & { range?: { from: number; to: number } },
+  ): Promise<Answer> {
+    return this.#http.request(downloadRequest(this.#dialect, `/bytes/${reference}`, options));
+  }
+}
+
+/** `/chunks`: single chunks, span in front of the payload. */
+export class ChunksClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #uploads: Uploads;
+
+  constructor(http: HttpClient, dialect: Dialect, uploads: Uploads) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#uploads = uploads;
+  }
+
+  /** @param data span (8 bytes, little-endian) and payload */
+  upload(data: Uint8Array, options: Omit<UploadOptions, 'deferred' | 'pin'> = {}): Promise<Uploaded> {
+    return this.#uploads.send('/chunks', data, options);
+  }
+
+  async download(address: string, options: DownloadOptions = {}): Promise<Uint8Array> {
+    return (await this.#http.request(downloadRequest(this.#dialect, `/chunks/${address}`, options))).bytes();
+  }
+
+  /** Whether the node itself holds the chunk: HEAD never asks the network, GET would. */
+  async has(address: string, signal?: AbortSignal): Promise<boolean> {
+    const request = { method: 'HEAD', path: `/chunks/${address}`, signal } as const;
+    const { status } = await settled(this.#http.attempt(request));
+    if (status === 200 || status === 404) return status === 200;
+    throw new ClientError('unexpected answer', { ...request, class: `http.${status}`, node: 'node', status });
+  }
+}
+
+/** Files and collections, under the dialect's own path. */
+export class FilesClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #uploads: Uploads;
+
+  constructor(http: HttpClient, dialect: Dialect, uploads: Uploads) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#uploads = uploads;
+  }
+
+  /** One file. @param options.name its path in the manifest; default: its reference */
+  upload(
+    data: Body,
+    options: UploadOptions & { name?: string; contentType?: string } = {},
+  ): Promise<Uploaded> {
+    const query = options.name === undefined ? '' : `?name=${encodeURIComponent(options.name)}`;
+    const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
+    return this.#uploads.send(`${this.#dialect.files}${query}`, data, { ...options, headers });
+  }
+
+  /** A directory as a tar archive. */
+  uploadTar(
+    tar: Body,
+    options: UploadOptions & { indexDocument?: string; errorDocument?: string } = {},
+  ): Promise<Uploaded> {
+    const prefix = this.#dialect.headerPrefix;
+    const headers: Record<string, string> = {
+      'content-type': 'application/x-tar',
+      [`${prefix}collection`]: 'true',
+    };
+    if (options.indexDocument !== undefined) headers[`${prefix}index-document`] = options.indexDocument;
+    if (options.errorDocument !== undefined) headers[`${prefix}error-document`] = options.errorDocument;
+    return this.#uploads.send(this.#dialect.files, tar, { ...options, headers });
+  }
+
+  async download(reference: string, path = '', options: DownloadOptions = {}): Promise<Uint8Array> {
+    return (await this.#open(reference, path, options)).bytes();
+  }
+
+  async stream(
+    reference: string,
+    path = '',
+    options: DownloadOptions = {},
+  ): Promise<AsyncIterable<Uint8Array>> {
+    return (await this.#open(reference, path, options)).pieces();
+  }
+
+  #open(reference: string, path: string, options: DownloadOptions): Promise<Answer> {
+    const encoded = path.split('/').map(encodeURIComponent).join('/');
+    return this.#http.request(
+      downloadRequest(this.#dialect, `${this.#dialect.files}/${reference}/${encoded}`, options),
+    );
+  }
+}

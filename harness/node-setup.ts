@@ -1,0 +1,95 @@
+/** Before nodes can start: their ports, and what each of them needs on disk. */
+import { type Definition, PORT_STRIDE, plannedNodes } from './definition.ts';
+import type { Driver } from './drivers/driver.ts';
+import type { NodePlan, NodePorts } from './flavours/flavour.ts';
+import { FLAVOURS } from './flavours/table.ts';
+import { checkPortsFree, pickFreePorts } from './ports.ts';
+import type { NodeIdentity } from './seed.ts';
+import { type ChainRecord, type ClusterRecord, clusterFolder, type NodeRecord } from './state.ts';
+
+/** New nodes ask these first; three are enough for gossip to reach everybody. */
+const BOOTNODES = 3;
+
+export interface NodeSetup {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly definition: Definition;
+  readonly driver: Driver;
+}
+
+/** Chooses ports, writes key files and configuration of every node. @throws HarnessError `PORT_IN_USE` */
+export async function createNodes(
+  setup: NodeSetup,
+  chain: ChainRecord,
+  identities: readonly NodeIdentity[],
+): Promise<readonly NodeRecord[]> {
+  const { definition, driver, stateDir } = setup;
+  const groups = plannedNodes(definition);
+  const ports = await choosePorts(definition, groups.length);
+  const underlays = groups.map((group, index) =>
+    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ports: at(ports, index) }),
+  );
+  const folder = clusterFolder(stateDir, setup.record.name);
+  return groups.map((group, index): NodeRecord => {
+    const name = nodeName(index);
+    const flavour = FLAVOURS[group.flavour];
+    const identity = at(identities, index);
+    const plan: NodePlan = {
+      name,
+      identity,
+      ports: at(ports, index),
+      profile: definition.profile,
+      options: group.options,
+      dataDir: folder.dataDir(name),
+      network: {
+        networkId: chain.networkId,
+        rpc: chain.rpc,
+        contracts: chain.contracts,
+        startBlock: chain.startBlock,
+        blockTimeMs: chain.blockTimeMs,
+        bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
+      },
+    };
+    driver.create(plan, flavour);
+    return {
+      name,
+      flavour: group.flavour,
+      mode: flavour.mode,
+      ports: plan.ports,
+      p2p: at(underlays, index),
+      overlay: identity.overlay,
+      ethereum: identity.ethereum,
+      dataDir: plan.dataDir,
+      log: folder.log(name),
+    };
+  });
+}
+
+async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
+  if (definition.ports === 'free') {
+    const free = await pickFreePorts(count * 3);
+    return Array.from({ length: count }, (_, i) => ({
+      api: at(free, i * 3),
+      p2p: at(free, i * 3 + 1),
+      debug: at(free, i * 3 + 2),
+    }));
+  }
+  const base = definition.ports;
+  const fixed = Array.from({ length: count }, (_, i) => ({
+    api: base + i * PORT_STRIDE,
+    p2p: base + i * PORT_STRIDE + 1,
+    debug: base + i * PORT_STRIDE + 2,
+  }));
+  await checkPortsFree(fixed.flatMap(({ api, p2p, debug }) => [api, p2p, debug]));
+  return fixed;
+}
+
+export function nodeName(index: number): string {
+  return `node-${index}`;
+}
+
+export function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
+  return item;
+}

@@ -1,0 +1,79 @@
+/**
+ * What the logical stores need from a disk, so that their rules exist once: ordered binary tables with transactions, and
+ * slots for chunk bytes. Two implementations, in `lmdb-store.ts` and `memory-store.ts`.
+ *
+ * Bytes lie beside the tables instead of in them because B-tree pages would double their size, and because the tables
+ * are mapped into memory: a node that stores a gigabyte should not look like one that holds a gigabyte.
+ */
+
+/** Every table, with its key → value. Numbers in keys are big-endian, so that they sort. */
+export const TABLES = [
+  /** name → counter or record of one store */
+  'meta',
+  /** subsystem ‖ 0 ‖ key → value */
+  'state',
+  /** address → slot, length, references, kind */
+  'chunks',
+  /** slot → transaction that freed it */
+  'freeSlots',
+  /** uid → counters, root, start */
+  'tags',
+  /** session → empty, while it is open */
+  'openSessions',
+  /** block of sequences → session */
+  'blocks',
+  /** sequence → address, tag, stamp */
+  'pushes',
+  /** address ‖ batch → sequence */
+  'uploads',
+  /** batch ‖ bin ‖ address ‖ stamp hash → bin id, stamp */
+  'reserve',
+  /** bin ‖ bin id → address, batch, stamp hash */
+  'bins',
+  /** batch ‖ stamp index → timestamp, address, stamp hash */
+  'stampIndex',
+  /** address → place in cacheOrder */
+  'cache',
+  /** place → address */
+  'cacheOrder',
+] as const;
+
+export type Table = (typeof TABLES)[number];
+
+export type Entry = readonly [key: Uint8Array, value: Uint8Array];
+
+export interface TableReader {
+  /** The caller's to keep. */
+  get(table: Table, key: Uint8Array): Uint8Array | undefined;
+  has(table: Table, key: Uint8Array): boolean;
+  /** Entries with `from <= key < to`, ascending, at most `limit`. */
+  scan(table: Table, from: Uint8Array, to: Uint8Array, limit: number): Entry[];
+  /** The highest key with `from <= key < to`. */
+  last(table: Table, from: Uint8Array, to: Uint8Array): Uint8Array | undefined;
+}
+
+/** Reads see what the transaction has written. Keys and values are copied. */
+export interface Transaction extends TableReader {
+  /** Differs from that of every other transaction since the start. */
+  readonly id: number;
+  put(table: Table, key: Uint8Array, value: Uint8Array): void;
+  remove(table: Table, key: Uint8Array): void;
+}
+
+/** Chunk bytes by slot number. What a slot holds means something only while a table refers to it. */
+export interface Slots {
+  write(slot: number, bytes: Uint8Array): void;
+  /** The caller's to keep. */
+  read(slot: number, length: number): Uint8Array;
+}
+
+export interface Backend extends TableReader {
+  readonly slots: Slots;
+  /**
+   * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of the
+   * calls. A change may run a second time when its first transaction could not be committed, so it leaves nothing in
+   * memory; it throws what it has to throw before it writes.
+   */
+  change<T>(change: (tx: Transaction) => T): Promise<T>;
+  close(): Promise<void>;
+}

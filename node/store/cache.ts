@@ -1,0 +1,95 @@
+/** Chunks kept for repeated reads (`node-behaviour.md` 2.4), the one that was read longest ago out first. */
+import { toHex } from '../crypto/hex.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Backend, TableReader, Transaction } from './backend.ts';
+import type { ChunkTable } from './chunk-table.ts';
+import type { Cache } from './ports.ts';
+import { decodeNumber, END, encodeNumber, START } from './records.ts';
+
+/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and a chunk is not cached. */
+const OPEN_WRITES_MAX = 256;
+/** Reads noted before their order is written down; that many are forgotten in a crash. */
+const TOUCHED_MAX = 256;
+const SIZE = Buffer.from('cacheSize');
+
+export interface ReadCache extends Cache {
+  /** A chunk has been read; if it is in the cache, it stays longer. */
+  touch(address: Uint8Array): void;
+}
+
+export function createCache(
+  capacity: number,
+  deps: { backend: Backend; chunks: ChunkTable; log: Logger },
+): ReadCache {
+  const { backend, chunks, log } = deps;
+  const newest = backend.last('cacheOrder', START, END);
+  let nextPlace = newest === undefined ? 0 : decodeNumber(newest) + 1;
+  let openWrites = 0;
+  let touched = new Map<string, Uint8Array>();
+
+  const sizeOf = (reader: TableReader): number => {
+    const size = reader.get('meta', SIZE);
+    return size === undefined ? 0 : decodeNumber(size);
+  };
+  const place = (tx: Transaction, address: Uint8Array): void => {
+    const at = encodeNumber(nextPlace);
+    nextPlace += 1;
+    tx.put('cache', address, at);
+    tx.put('cacheOrder', at, address);
+  };
+  const reorder = (tx: Transaction, addresses: Iterable<Uint8Array>): void => {
+    for (const address of addresses) {
+      const old = tx.get('cache', address);
+      if (old === undefined) continue;
+      tx.remove('cacheOrder', old);
+      place(tx, address);
+    }
+  };
+  const evict = (tx: Transaction, count: number): void => {
+    for (const [at, address] of tx.scan('cacheOrder', START, END, count)) {
+      tx.remove('cacheOrder', at);
+      tx.remove('cache', address);
+      chunks.release(tx, address);
+    }
+  };
+  const takeTouched = (): Uint8Array[] => {
+    const addresses = [...touched.values()];
+    touched = new Map();
+    return addresses;
+  };
+
+  return {
+    capacity: () => capacity,
+    size: () => sizeOf(backend),
+    put(chunk) {
+      if (capacity === 0 || openWrites >= OPEN_WRITES_MAX) return;
+      openWrites += 1;
+      const read = takeTouched();
+      backend
+        .change((tx) => {
+          reorder(tx, read);
+          if (tx.has('cache', chunk.address)) return;
+          const size = sizeOf(tx);
+          // A cache that was larger before the restart shrinks by more than one.
+          const excess = Math.max(0, size + 1 - capacity);
+          evict(tx, excess);
+          place(tx, chunk.address);
+          chunks.retain(tx, chunk);
+          tx.put('meta', SIZE, encodeNumber(size + 1 - excess));
+        })
+        .catch((error: unknown) => log.warn({ error, chunk: toHex(chunk.address) }, 'chunk is not cached'))
+        .finally(() => {
+          openWrites -= 1;
+        });
+    },
+    touch(address) {
+      if (capacity === 0) return;
+      touched.set(toHex(address), address);
+      if (touched.size < TOUCHED_MAX) return;
+      const read = takeTouched();
+      backend
+        .change((tx) => reorder(tx, read))
+        .catch((error: unknown) => log.warn({ error }, 'order of the cache is not kept'));
+    },
+  };
+}

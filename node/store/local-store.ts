@@ -1,0 +1,55 @@
+/** The logical stores of a node over one backend. */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Backend } from './backend.ts';
+import { createCache } from './cache.ts';
+import { ChunkTable } from './chunk-table.ts';
+import type { ChunkReader, LocalStore } from './ports.ts';
+import { openReserve } from './reserve.ts';
+import { createState } from './state.ts';
+import { createTags } from './tags.ts';
+import { openUploads } from './uploads.ts';
+
+export interface LocalStoreOptions {
+  /** Chunks; 0 caches nothing. */
+  readonly cacheCapacity: number;
+  /** Chunks. */
+  readonly reserveCapacity: number;
+  /** Storage radius: depth from which this node stores chunks. */
+  readonly radius: number;
+}
+
+export interface LocalStoreDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of this node; the bins of the reserve depend on it. */
+  readonly overlay: Uint8Array;
+}
+
+export async function openLocalStore(
+  options: LocalStoreOptions,
+  deps: LocalStoreDeps & { readonly backend: Backend },
+): Promise<LocalStore> {
+  const { backend, clock, overlay } = deps;
+  const log = deps.log.child({ module: 'store' });
+  const table = new ChunkTable(backend);
+  const cache = createCache(options.cacheCapacity, { backend, chunks: table, log });
+  const chunks: ChunkReader = {
+    has: (address) => table.has(address),
+    get(address) {
+      const chunk = table.get(address);
+      if (chunk !== undefined) cache.touch(chunk.address);
+      return chunk;
+    },
+  };
+  const tags = createTags(backend, clock);
+  return {
+    chunks,
+    cache,
+    tags,
+    uploads: await openUploads({ backend, chunks: table, tags, log }),
+    reserve: await openReserve(options, { backend, chunks: table, overlay, clock }),
+    state: (subsystem) => createState(backend, subsystem),
+    close: () => backend.close(),
+  };
+}

@@ -1,0 +1,38 @@
+/** Fixed-width records of the tables. */
+
+/** Unsigned integers up to 2^48 in big-endian bytes, so that they sort as keys. */
+export const NUMBER_SIZE = 6;
+
+/** Sorts behind every key that starts with a byte below 255. */
+export const END = new Uint8Array(65).fill(0xff);
+export const START = new Uint8Array(1);
+
+export function encodeNumber(value: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(NUMBER_SIZE);
+  bytes.writeUIntBE(value, 0, NUMBER_SIZE);
+  return bytes;
+}
+
+export function decodeNumber(bytes: Uint8Array, offset = 0): number {
+  return view(bytes).readUIntBE(offset, NUMBER_SIZE);
+}
+
+export function encodeNumbers(values: readonly number[]): Uint8Array {
+  const bytes = Buffer.allocUnsafe(values.length * NUMBER_SIZE);
+  for (const [i, value] of values.entries()) bytes.writeUIntBE(value, i * NUMBER_SIZE, NUMBER_SIZE);
+  return bytes;
+}
+
+export function join(...parts: Uint8Array[]): Uint8Array {
+  return Buffer.concat(parts);
+}
+
+/** The first key behind all that start with `prefix`. */
+export function behind(prefix: Uint8Array): Uint8Array {
+  return Buffer.concat([prefix, END]);
+}
+
+/** The same bytes with the methods of a buffer. */
+export function view(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,41 @@
+import type { Backend } from './backend.ts';
+import type { KeyValueStore } from './ports.ts';
+import { behind, join } from './records.ts';
+
+/** Entries read at once while iterating. */
+const PAGE = 256;
+const TERMINATOR = new Uint8Array(1);
+
+/** The records of one subsystem. Its name ends with a zero byte, so that no name is a prefix of another. */
+export function createState(backend: Backend, subsystem: string): KeyValueStore {
+  const name = join(Buffer.from(subsystem), TERMINATOR);
+  const keyOf = (key: string) => join(name, Buffer.from(key));
+  return {
+    get: (key) => backend.get('state', keyOf(key)),
+    put: (key, value) => backend.change((tx) => tx.put('state', keyOf(key), value)),
+    remove: (key) => backend.change((tx) => tx.remove('state', keyOf(key))),
+    batch: (changes) =>
+      backend.change((tx) => {
+        for (const change of changes) {
+          if ('put' in change) tx.put('state', keyOf(change.put), change.value);
+          else tx.remove('state', keyOf(change.remove));
+        }
+      }),
+    *entries(prefix) {
+      let from = keyOf(prefix);
+      const to = behind(from);
+      for (;;) {
+        const page = backend.scan('state', from, to, PAGE);
+        for (const [key, value] of page) {
+          yield [text(key, name.length), value] as const;
+          from = join(key, TERMINATOR);
+        }
+        if (page.length < PAGE) return;
+      }
+    },
+  };
+}
+
+function text(key: Uint8Array, offset: number): string {
+  return Buffer.from(key.subarray(offset)).toString();
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import type { Chunk } from '../chunk/chunk.ts';
+import type { Stamp } from '../chunk/stamp.ts';
+import type { Backend, Transaction } from './backend.ts';
+import type { UploadSession } from './ports.ts';
+import { BLOCK_SIZE, type PushPlace, type PushQueue } from './push-queue.ts';
+import type { Tags } from './tags.ts';
+
+/** Half a megabyte of chunks between two commits: more does not make them cheaper. */
+const OPEN_WRITES_MAX = 128;
+
+interface Deps {
+  readonly backend: Backend;
+  readonly queue: PushQueue;
+  readonly tags: Tags;
+  /** Called when the session's chunks may be pushed. */
+  readonly onClosed: () => void;
+}
+
+/** The upload of one caller under a tag; see `UploadSession` for the contract. */
+export class StoredUploadSession implements UploadSession {
+  readonly tagUid: number;
+  readonly #deps: Deps;
+  #session: number | undefined;
+  #nextSequence = 0;
+  #split = 0;
+  #seen = 0;
+  #openWrites = 0;
+  /** Settles with the newest write; writes are committed in order, so it is the last to settle. */
+  #newestWrite: Promise<void> = Promise.resolve();
+  /** First write that failed; nothing is written behind it. */
+  #failure: { readonly error: unknown } | undefined;
+  #ended = false;
+
+  constructor(tagUid: number, deps: Deps) {
+    this.tagUid = tagUid;
+    this.#deps = deps;
+  }
+
+  async put(chunk: Chunk, stamp: Stamp): Promise<void> {
+    assert(!this.#ended, 'put after the end of an upload session');
+    this.#throwFailure();
+    const place = this.#nextPlace();
+    this.#openWrites += 1;
+    this.#newestWrite = this.#write(place, chunk, stamp);
+    if (this.#openWrites < OPEN_WRITES_MAX) return;
+    await this.#newestWrite;
+    this.#throwFailure();
+  }
+
+  async done(reference?: Uint8Array): Promise<void> {
+    assert(!this.#ended, 'upload session ends twice');
+    await this.#newestWrite;
+    this.#throwFailure();
+    this.#ended = true;
+    const session = this.#session;
+    const counts = { split: this.#split, seen: this.#seen };
+    const { backend, queue, tags, onClosed } = this.#deps;
+    await backend.change((tx) => {
+      if (session !== undefined) queue.close(tx, session, counts.split - counts.seen);
+      tags.count(tx, this.tagUid, counts, reference);
+    });
+    if (session !== undefined) onClosed();
+  }
+
+  async cleanup(): Promise<void> {
+    this.#ended = true;
+    await this.#newestWrite;
+    if (this.#session !== undefined) await this.#deps.queue.rollback(this.#session);
+  }
+
+  /** Given out at once, so that a change that runs twice writes the same twice. */
+  #nextPlace(): PushPlace {
+    if (this.#nextSequence % BLOCK_SIZE === 0) {
+      const block = this.#deps.queue.nextBlock();
+      this.#session ??= block;
+      this.#nextSequence = block * BLOCK_SIZE;
+    }
+    const place = { session: this.#session!, sequence: this.#nextSequence };
+    this.#nextSequence += 1;
+    return place;
+  }
+
+  async #write(place: PushPlace, chunk: Chunk, stamp: Stamp): Promise<void> {
+    const { backend, queue } = this.#deps;
+    const change = (tx: Transaction): boolean => {
+      this.#throwFailure();
+      queue.open(tx, place);
+      return queue.add(tx, place, { chunk, stamp, tagUid: this.tagUid });
+    };
+    try {
+      const added = await backend.change(change);
+      this.#split += 1;
+      if (!added) this.#seen += 1;
+    } catch (error) {
+      this.#failure ??= { error };
+    } finally {
+      this.#openWrites -= 1;
+    }
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}

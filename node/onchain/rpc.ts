@@ -44,9 +44,10 @@ export interface Rpc extends SendingChain {
 }
 
 /** @throws TypeError for an endpoint that is no http or https URL */
-export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: RpcDeps): Rpc {
+export function createRpc({ endpoint }: RpcOptions, { clock, log: parentLog, metrics }: RpcDeps): Rpc {
   const url = endpointUrl(endpoint);
   const counters = metrics?.register(ONCHAIN_METRICS);
+  const log = parentLog.child({ module: 'onchain' });
   const secure = url.protocol === 'https:';
   const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   const target = { url, agent, request: secure ? httpsRequest : httpRequest, shown: shownUrl(url) };

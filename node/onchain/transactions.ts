@@ -40,8 +40,9 @@ export interface TransactionsDeps {
   readonly log: Logger;
 }
 
-export function createTransactions(options: TransactionsOptions, deps: TransactionsDeps): Transactions {
-  const { log } = deps;
+export function createTransactions(options: TransactionsOptions, given: TransactionsDeps): Transactions {
+  const log = given.log.child({ module: 'onchain' });
+  const deps = { ...given, log };
   const lock = new Lock();
   let chainId: bigint | undefined;
 

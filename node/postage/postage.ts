@@ -71,7 +71,7 @@ export interface PostageService extends Postage {
 }
 
 export function createPostage(options: PostageOptions, deps: PostageDeps): PostageService {
-  return new ContractPostage(options, deps);
+  return new ContractPostage(options, { ...deps, log: deps.log.child({ module: 'postage' }) });
 }
 
 class ContractPostage implements PostageService {

@@ -1,0 +1,162 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics, type Metrics } from '../../../node/env/metrics.ts';
+import { createRpc, type Rpc } from '../../../node/onchain/rpc.ts';
+
+type Answer = (answer: ServerResponse, request: IncomingMessage) => void;
+
+const open: { server?: Server; rpc?: Rpc } = {};
+
+afterEach(async () => {
+  open.rpc?.close();
+  open.server?.closeAllConnections();
+  await new Promise((resolve) =>
+    open.server === undefined ? resolve(undefined) : open.server.close(resolve),
+  );
+  delete open.server;
+  delete open.rpc;
+});
+
+interface Endpoint {
+  readonly rpc: Rpc;
+  readonly url: string;
+  readonly bodies: string[];
+  readonly sockets: Set<Socket>;
+  readonly metrics: Metrics;
+}
+
+/** An endpoint that answers each request with the next of `answers`, the last one for all later ones. */
+async function endpoint(...answers: Answer[]): Promise<Endpoint> {
+  const bodies: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((request, answer) => {
+    sockets.add(request.socket);
+    let body = '';
+    request.setEncoding('utf8').on('data', (part: string) => (body += part));
+    request.on('end', () => {
+      bodies.push(body);
+      const next = answers.length > 1 ? answers.shift() : answers[0];
+      next?.(answer, request);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const metrics = createMetrics({ prefix: 'svc' });
+  const rpc = createRpc({ endpoint: url }, { clock: systemClock(), log: silentLogger(), metrics });
+  Object.assign(open, { server, rpc });
+  return { rpc, url, bodies, sockets, metrics };
+}
+
+const json =
+  (body: unknown, status = 200): Answer =>
+  (answer) =>
+    answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+const block = json({ jsonrpc: '2.0', id: 1, result: '0x10' });
+
+describe('an endpoint', () => {
+  test('is asked by POST, over one connection, and counted', async () => {
+    const { rpc, bodies, sockets, metrics } = await endpoint(block);
+    expect([await rpc.blockNumber(), await rpc.blockNumber()]).toEqual([16, 16]);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
+      { jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] },
+      { jsonrpc: '2.0', id: 2, method: 'eth_blockNumber', params: [] },
+    ]);
+    expect(sockets.size).toBe(1);
+    expect(await metrics.expose()).toContain('svc_eth_backend_total_rpc_calls 2');
+  });
+
+  test('that closed an idle connection is asked again', async () => {
+    const { rpc, bodies } = await endpoint(block, (_, request) => request.socket.destroy(), block);
+    expect(await rpc.blockNumber()).toBe(16);
+    expect(await rpc.blockNumber()).toBe(16);
+    expect(bodies.length).toBe(3);
+  });
+
+  test('that refuses with an error status and a JSON error is understood', async () => {
+    const { rpc } = await endpoint(json({ error: { code: -32_000, message: 'too many requests' } }, 429));
+    await expect(rpc.blockNumber()).rejects.toMatchObject({
+      code: 'RPC_ERROR',
+      message: 'eth_blockNumber: too many requests',
+    });
+  });
+
+  test('that is a broken proxy is unreachable', async () => {
+    const { rpc, url } = await endpoint((answer) => answer.writeHead(502).end('<html>bad gateway</html>'));
+    await expect(rpc.blockNumber()).rejects.toMatchObject({
+      code: 'RPC_UNREACHABLE',
+      message: `chain endpoint ${url} answered HTTP 502`,
+    });
+  });
+
+  test('that talks no JSON gives a malformed answer', async () => {
+    const { rpc, metrics } = await endpoint((answer) => answer.end('hello'));
+    await expect(rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_ERROR' });
+    expect(await metrics.expose()).toContain('svc_eth_backend_total_rpc_errors 1');
+  });
+
+  test('that hangs up in the middle is unreachable, by name', async () => {
+    const { rpc, url } = await endpoint((answer) => {
+      answer.writeHead(200, { 'content-length': 1000 }).write('{"result":');
+      answer.socket?.destroySoon();
+    });
+    await expect(rpc.blockNumber()).rejects.toMatchObject({
+      code: 'RPC_UNREACHABLE',
+      message: expect.stringContaining(url) as string,
+    });
+  });
+
+  test('that is not there is unreachable, by name', async () => {
+    const { rpc, url } = await endpoint(block);
+    await new Promise((resolve) => open.server?.close(resolve));
+    await expect(rpc.blockNumber()).rejects.toMatchObject({
+      code: 'RPC_UNREACHABLE',
+      message: expect.stringContaining(url) as string,
+    });
+  });
+
+  test('that does not answer is given up with the caller', async () => {
+    const { rpc } = await endpoint(() => undefined);
+    const leaving = new AbortController();
+    const asking = rpc.blockNumber(leaving.signal);
+    leaving.abort(new Error('client left'));
+    await expect(asking).rejects.toThrow('client left');
+  });
+
+  test('that does not answer in time is unreachable', async () => {
+    const { url } = await endpoint(() => undefined);
+    const real = systemClock();
+    const clock = { ...real, deadline: (_: number, parent?: AbortSignal) => real.deadline(20, parent) };
+    const rpc = createRpc({ endpoint: url }, { clock, log: silentLogger() });
+    await expect(rpc.blockNumber()).rejects.toMatchObject({
+      code: 'RPC_UNREACHABLE',
+      message: `chain endpoint ${url}: no result within 20 ms`,
+    });
+    rpc.close();
+  });
+});
+
+test.each(['', 'localhost:8545', 'ftp://127.0.0.1', 'ws://127.0.0.1:8546', 'http://'])(
+  '%j is no endpoint',
+  (url) => {
+    const deps = { clock: systemClock(), log: silentLogger() };
+    expect(() => createRpc({ endpoint: url }, deps)).toThrow(TypeError);
+  },
+);
+
+test('user and password are sent, never shown', async () => {
+  const seen: (string | undefined)[] = [];
+  const { url } = await endpoint((answer, request) => {
+    seen.push(request.headers.authorization);
+    answer.writeHead(401).end('no');
+  });
+  const endpointUrl = url.replace('//', '//me:secret@');
+  const rpc = createRpc({ endpoint: endpointUrl }, { clock: systemClock(), log: silentLogger() });
+  await expect(rpc.blockNumber()).rejects.toMatchObject({
+    message: `chain endpoint ${url} answered HTTP 401`,
+  });
+  expect(seen).toEqual([`Basic ${Buffer.from('me:secret').toString('base64')}`]);
+  rpc.close();
+});

@@ -45,12 +45,16 @@ const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
   error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
 });
 
+const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
 const seed = z
-  .union([z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/)], {
-    error: 'a whole number from 0 to 2^64 - 1',
-  })
+  .union(
+    [z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/, { error: SEED_EXPECTED })],
+    {
+      error: SEED_EXPECTED,
+    },
+  )
   .transform(BigInt)
-  .refine((value) => value >= 0n && value >> 64n === 0n, { error: 'a whole number from 0 to 2^64 - 1' });
+  .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
 
 const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())], {
   error: 'text, a number, true, false or a list of texts',

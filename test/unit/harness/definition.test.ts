@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { batchAmount, parseDefinition, plannedNodes } from '../../../harness/definition.ts';
+import { HarnessError } from '../../../harness/errors.ts';
+
+function mistake(input: unknown): string {
+  try {
+    parseDefinition(input, 'cluster.yaml');
+  } catch (error) {
+    expect(error).toBeInstanceOf(HarnessError);
+    expect((error as HarnessError).code).toBe('DEFINITION_INVALID');
+    return (error as HarnessError).message;
+  }
+  throw new Error('the definition was accepted');
+}
+
+test('an empty definition is five nodes of our own flavour in the fast profile', () => {
+  expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
+    nodes: [{ flavour: 'svc', count: 5, options: {} }],
+    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0 },
+    driver: 'process',
+    profile: 'fast',
+    ports: 'free',
+    batches: { depth: 20, ttl: 86_400_000, immutable: true },
+  });
+});
+
+test('a number of nodes and a list of groups describe the same cluster', () => {
+  const short = parseDefinition({ nodes: 3 }, 'options');
+  const long = parseDefinition({ nodes: [{ flavour: 'svc', count: 3 }] }, 'options');
+  expect(short).toEqual(long);
+});
+
+test('groups become a flat list of nodes in their order', () => {
+  const definition = parseDefinition(
+    { nodes: [{ count: 2, options: { verbosity: 'debug' } }, { count: 1 }] },
+    'options',
+  );
+  expect(plannedNodes(definition).map(({ options }) => options)).toEqual([
+    { verbosity: 'debug' },
+    { verbosity: 'debug' },
+    {},
+  ]);
+});
+
+test.each([
+  [42, 42n],
+  ['18446744073709551615', 18_446_744_073_709_551_615n],
+  ['0x10', 16n],
+  [7n, 7n],
+])('the seed %s is read exactly', (given, seed) => {
+  expect(parseDefinition({ seed: given }, 'options').seed).toBe(seed);
+});
+
+test.each([-1, 1.5, '18446744073709551616', 'abc'])('%s is no seed', (seed) => {
+  expect(mistake({ seed })).toContain('expected a whole number from 0 to 2^64 - 1');
+});
+
+test.each([
+  ['an unknown key with its nearest match', { sead: 1 }, "unknown key 'sead', did you mean 'seed'?"],
+  [
+    'an unknown key inside a map',
+    { chain: { blokTime: '1s' } },
+    "unknown key 'chain.blokTime', did you mean 'blockTime'?",
+  ],
+  [
+    'an unknown key inside a group',
+    { nodes: [{ flavor: 'svc' }] },
+    "unknown key 'nodes[0].flavor', did you mean 'flavour'?",
+  ],
+  [
+    'an unknown word',
+    { driver: 'proces' },
+    "driver: got 'proces', expected one of process, did you mean 'process'?",
+  ],
+  [
+    'a value of the wrong type',
+    { nodes: [{ count: 'x' }] },
+    "nodes[0].count: got 'x', expected a whole number from 1 to 200",
+  ],
+  ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 200'],
+  [
+    'a duration without a unit',
+    { chain: { blockTime: 1 } },
+    'chain.blockTime: got 1, expected a duration such as 500ms',
+  ],
+  [
+    'the id of a public chain',
+    { chain: { chainId: 100 } },
+    'chain.chainId: got 100, expected an id that no public chain has',
+  ],
+  [
+    'a port of the system',
+    { ports: 80 },
+    "ports: got 80, expected 'free' or the first port of a fixed range",
+  ],
+  [
+    'a batch that is too small',
+    { batches: { depth: 3 } },
+    'batches.depth: got 3, expected a whole number from 17 to 40',
+  ],
+  ['a list instead of a map', [], 'document: got [], expected a map'],
+  [
+    'an option that the testbed sets',
+    { nodes: [{ options: { 'api-addr': '0.0.0.0:1633' } }] },
+    "nodes[0].options: 'api-addr' is set by the testbed",
+  ],
+])('%s is refused by name', (_what, input, words) => {
+  const message = mistake(input);
+  expect(message).toContain(`cluster.yaml: ${words}`);
+});
+
+test('every mistake of a document is told at once', () => {
+  expect(mistake({ sead: 1, driver: 'x', nodes: 'many' }).split('\n')).toHaveLength(3);
+});
+
+test('a batch of a day costs the price of all blocks of a day', () => {
+  expect(batchAmount(86_400_000, 1000)).toBe(24_000n * 86_400n);
+});

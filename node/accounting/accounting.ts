@@ -45,6 +45,8 @@ import {
  * the rest allows for 2 % of difference.
  */
 const REFRESH_INTERVAL_MS = 1_020;
+/** From the first broken stream to the end of the connection, milliseconds. */
+const LEAVING_MS = 250;
 /** Accounts of peers that are gone are kept for display up to this number, the oldest are forgotten first. */
 const ACCOUNTS_MAX = 10_000;
 
@@ -216,8 +218,9 @@ class Ledger implements AccountingService {
 
   async #refresh(account: Account, peer: Peer, attempted: bigint): Promise<void> {
     const { clock, log, refresh } = this.#deps;
-    const answer = await refresh(peer, attempted).catch((err: unknown) => {
+    const answer = await refresh(peer, attempted).catch(async (err: unknown) => {
       log.debug({ err, peer: peer.id }, 'refresh failed');
+      await this.#mayLeave(peer);
       return undefined;
     });
     account.refreshing = false;
@@ -244,6 +247,13 @@ class Ledger implements AccountingService {
     account.balance += answer.accepted;
     account.originated = boundedOriginated(account.originated, account.balance);
     this.#balances.changed(account);
+  }
+
+  /** A broken stream often is the first sign of a peer that leaves: waits a moment for the rest of the news. */
+  async #mayLeave({ closed }: Peer): Promise<void> {
+    await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
+      if (!closed.aborted) throw error;
+    });
   }
 
   #enforceRefresh(account: Account, peer: Peer, reason: string): void {
@@ -286,9 +296,7 @@ class Ledger implements AccountingService {
   }
 
   connected(peer: Peer): void {
-    const account = this.#account(peer.id);
-    startSession(account, peer, this.#options);
-    this.#balances.changed(account);
+    this.#session(peer);
   }
 
   disconnected(peer: Peer): void {
@@ -311,10 +319,14 @@ class Ledger implements AccountingService {
     return row(account, { creditLimit: this.#creditLimit(account), debitLimit: this.#debitLimit(account) });
   }
 
+  /** The account of a connected peer. Its first use starts the session: a peer may ask before our connect hooks have run. */
   #session(peer: Peer): Account {
-    const account = this.#accounts.get(peer.id);
-    if (account?.peer !== peer)
-      throw new AccountingError('PEER_NOT_CONNECTED', 'connection not initialized yet');
+    const known = this.#accounts.get(peer.id);
+    if (known?.peer === peer) return known;
+    if (peer.closed.aborted) throw new AccountingError('PEER_NOT_CONNECTED', 'peer is not connected');
+    const account = this.#account(peer.id);
+    startSession(account, peer, this.#options);
+    this.#balances.changed(account);
     return account;
   }
 

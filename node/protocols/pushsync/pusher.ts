@@ -15,7 +15,7 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { abortable } from '../../p2p/abortable.ts';
 import { type BatchStore, PostageError } from '../../postage/ports.ts';
-import type { LocalStore, PendingPush } from '../../store/ports.ts';
+import type { PendingPush, Reserve, UploadStore } from '../../store/ports.ts';
 import { PUSHER_METRICS } from './metrics.ts';
 import type { Pushsync } from './pushsync.ts';
 import { PushsyncError } from './rules.ts';
@@ -27,6 +27,8 @@ const IN_FLIGHT_MAX = 128;
 const PAGE = IN_FLIGHT_MAX;
 /** Shallow receipts of one push after which the chunk counts as synced: deeper storers are out of reach. */
 const SHALLOW_MAX = 6;
+/** Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to leave them out. */
+const PASS_PAUSE_MS = 10;
 /** Pause when there is no peer, milliseconds. */
 const NO_PEER_PAUSE_MS = 5_000;
 /** Pause before failed chunks are tried again, milliseconds; doubles while nothing succeeds. */
@@ -35,7 +37,7 @@ const RETRY_PAUSE_MAX_MS = 60_000;
 
 export interface PusherDeps {
   readonly pushsync: Pushsync;
-  readonly store: Pick<LocalStore, 'uploads' | 'reserve'>;
+  readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put'> };
   readonly postage: { readonly batches: Pick<BatchStore, 'get'> };
   readonly clock: Clock;
   readonly log: Logger;
@@ -151,6 +153,7 @@ class ChunkPusher implements Pusher {
         this.#retryLater(this.#retryPauseMs);
       }
       if (!this.#news) await this.#newsOrStop();
+      else if (this.#running.size > 0) await this.#pause(PASS_PAUSE_MS);
     }
   }
 
@@ -285,13 +288,18 @@ class ChunkPusher implements Pusher {
   }
 
   async #retryAfter(pauseMs: number): Promise<void> {
-    const { signal } = this.#stopping;
-    await this.#deps.clock.sleep(pauseMs, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
+    await this.#pause(pauseMs);
     this.#retryPlanned = false;
     this.#retryPauseMs = Math.min(this.#retryPauseMs * 2, RETRY_PAUSE_MAX_MS);
     this.#look();
+  }
+
+  /** Ends early when the pusher stops. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#stopping;
+    await this.#deps.clock.sleep(ms, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
   }
 }
 

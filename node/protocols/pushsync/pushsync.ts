@@ -31,7 +31,7 @@ import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { MessageOf } from '../../p2p/message.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
-import { type LocalStore, ReserveOverwriteError } from '../../store/ports.ts';
+import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converse } from '../conversation.ts';
@@ -63,7 +63,7 @@ export interface PushsyncDeps {
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
-  readonly store: Pick<LocalStore, 'reserve'>;
+  readonly store: { readonly reserve: Pick<Reserve, 'put'> };
   /** Key of this node's overlay. */
   readonly signer: Signer;
   readonly clock: Clock;

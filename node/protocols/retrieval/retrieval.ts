@@ -24,7 +24,7 @@ import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
-import type { LocalStore } from '../../store/ports.ts';
+import type { Cache, ChunkReader } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converse } from '../conversation.ts';
@@ -47,7 +47,7 @@ export interface RetrievalDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
-  readonly store: Pick<LocalStore, 'chunks' | 'cache'>;
+  readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -1,0 +1,109 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Clock, type Deadline, TimeoutError } from '../../../node/env/clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly fire: () => void;
+}
+
+const EPOCH_MS = 1_700_000_000_000;
+/** Turns of the event loop in which everything a timer woke comes to rest; hosts in memory need one. */
+const TURNS = 3;
+
+/** Time moves only by `advance`, from timer to timer, and everything that a timer wakes comes to rest before the next. */
+export class ManualClock implements Clock {
+  readonly #time: { ms: number; timers: Timer[] };
+  readonly #offsetMs: number;
+  #lastNs = 0n;
+
+  constructor(time: { ms: number; timers: Timer[] } = { ms: 0, timers: [] }, offsetMs = 0) {
+    this.#time = time;
+    this.#offsetMs = offsetMs;
+  }
+
+  /** The same time on another machine, whose wall clock is ahead by `offsetMs`. */
+  shifted(offsetMs: number): ManualClock {
+    return new ManualClock(this.#time, this.#offsetMs + offsetMs);
+  }
+
+  now(): number {
+    return EPOCH_MS + this.#time.ms + this.#offsetMs;
+  }
+
+  nowNs(): bigint {
+    const wallNs = BigInt(this.now()) * 1_000_000n;
+    this.#lastNs = wallNs > this.#lastNs ? wallNs : this.#lastNs + 1n;
+    return this.#lastNs;
+  }
+
+  monotonic(): number {
+    return this.#time.ms;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const cancel = this.#timer(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    const onAbort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    return promise;
+  }
+
+  deadline(ms: number, parent?: AbortSignal): Deadline {
+    const controller = new AbortController();
+    const cancel = this.#timer(ms, () => controller.abort(new TimeoutError(ms)));
+    const onParent = () => controller.abort(parent?.reason);
+    if (parent?.aborted === true) onParent();
+    parent?.addEventListener('abort', onParent, { once: true });
+    return {
+      signal: controller.signal,
+      [Symbol.dispose]() {
+        cancel();
+        parent?.removeEventListener('abort', onParent);
+      },
+    };
+  }
+
+  async advance(ms: number): Promise<void> {
+    const until = this.#time.ms + ms;
+    await this.settle();
+    for (;;) {
+      const next = this.#earliest();
+      if (next === undefined || next.at > until) break;
+      this.#drop(next);
+      this.#time.ms = next.at;
+      next.fire();
+      await this.settle();
+    }
+    this.#time.ms = until;
+  }
+
+  /** Lets everything that needs no time come to rest. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < TURNS; turn++) await setImmediate();
+  }
+
+  #timer(ms: number, fire: () => void): () => void {
+    const timer = { at: this.#time.ms + ms, fire };
+    this.#time.timers.push(timer);
+    return () => this.#drop(timer);
+  }
+
+  /** The oldest of those that are due first. */
+  #earliest(): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#time.timers) if (first === undefined || timer.at < first.at) first = timer;
+    return first;
+  }
+
+  #drop(timer: Timer): void {
+    const at = this.#time.timers.indexOf(timer);
+    if (at >= 0) this.#time.timers.splice(at, 1);
+  }
+}

@@ -1,0 +1,331 @@
+import { expect, test } from 'vitest';
+import type { Chunk } from '../../../../node/chunk/chunk.ts';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import type { MessageStream, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
+import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
+import {
+  byDistance,
+  chunkNear,
+  chunkWhere,
+  connect,
+  exchangeNodes,
+  FAR_RADIUS,
+  line,
+  mesh,
+  never,
+  type Stranger,
+  stranger,
+} from '../exchange-nodes.ts';
+import { ManualClock } from '../manual-clock.ts';
+
+const someChunk = chunkWhere(() => true);
+
+/** One node and `count` strangers that serve retrieval by `handler`, all connected to it. */
+async function amongStrangers(
+  count: number,
+  handler: (stream: MessageStream, served: number) => Promise<void>,
+  radius = FAR_RADIUS,
+) {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const [node] = await exchangeNodes(1, { clock, network, radius });
+  const asked: Peer[] = [];
+  const serve: ProtocolHandler = async (stream) => {
+    await stream.read(Request);
+    asked.push(stream.peer);
+    await handler(stream, asked.length);
+  };
+  const strangers: Stranger[] = [];
+  for (let i = 0; i < count; i++) {
+    const one = await stranger(10 + i, { clock, network, protocol: RETRIEVAL, handler: serve });
+    await connect(node!, one, clock);
+    strangers.push(one);
+  }
+  return { clock, network, node: node!, strangers, asked };
+}
+
+async function deliver(stream: MessageStream, chunk: Chunk): Promise<void> {
+  await stream.write(Delivery, { data: chunk.data });
+}
+
+/** Asks `peer` as a client that is no node of ours. */
+async function answerTo(from: Stranger, peer: Peer, address: Uint8Array) {
+  const stream = await from.host.open(peer, RETRIEVAL.id, { signal: never });
+  await stream.write(Request, { addr: address });
+  return await stream.read(Delivery);
+}
+
+test('a chunk that a peer holds is delivered, and both sides count its price', async () => {
+  const clock = new ManualClock();
+  const [a, b] = await line(2, { clock });
+  b!.store.hold(someChunk);
+  expect(await a!.retrieval.retrieve(someChunk.address, { signal: never })).toEqual(someChunk);
+  await clock.settle();
+  const price = a!.accounting.price(b!.overlay, someChunk.address);
+  expect(a!.accounting.balance(b!.id)?.consumedBalance).toBe(-price);
+  expect(b!.accounting.balance(a!.id)?.consumedBalance).toBe(price);
+});
+
+test('a request travels along nodes that are closer and closer, and every hop caches the chunk and is paid', async () => {
+  const clock = new ManualClock();
+  const nodes = await exchangeNodes(4, { clock, radius: FAR_RADIUS });
+  const [a, b, c, d] = byDistance(nodes, someChunk);
+  const hops = [
+    [a!, b!],
+    [b!, c!],
+    [c!, d!],
+  ] as const;
+  for (const [asker, server] of hops) await connect(asker, server, clock);
+  d!.store.hold(someChunk);
+  expect((await a!.retrieval.retrieve(someChunk.address, { signal: never })).data).toEqual(someChunk.data);
+  await clock.settle();
+  expect([a, b, c, d].map((node) => node!.store.cached.size)).toEqual([0, 1, 1, 0]);
+  for (const [asker, server] of hops) {
+    const price = asker.accounting.price(server.overlay, someChunk.address);
+    expect(asker.accounting.balance(server.id)?.consumedBalance).toBe(-price);
+    expect(server.accounting.balance(asker.id)?.consumedBalance).toBe(price);
+  }
+});
+
+test('a forwarder asks no peer that is farther from the chunk than itself', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const nodes = await exchangeNodes(2, { clock, network, radius: FAR_RADIUS });
+  const [far, near] = byDistance(nodes, someChunk);
+  far!.store.hold(someChunk);
+  const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
+  await connect(near!, far!, clock);
+  const peer = await connect(asker, near!, clock);
+  expect((await answerTo(asker, peer, someChunk.address)).err).toBe('retrieve chunk: no peer found');
+});
+
+test('an origin asks peers that are farther than itself, and fails when nobody is connected', async () => {
+  const clock = new ManualClock();
+  const [far, near] = byDistance(await exchangeNodes(2, { clock, radius: FAR_RADIUS }), someChunk);
+  await expect(near!.retrieval.retrieve(someChunk.address, { signal: never })).rejects.toMatchObject({
+    code: 'NO_PEER',
+  });
+  await connect(near!, far!, clock);
+  far!.store.hold(someChunk);
+  expect((await near!.retrieval.retrieve(someChunk.address, { signal: never })).address).toEqual(
+    someChunk.address,
+  );
+});
+
+test('an origin tolerates 32 failures', async () => {
+  const refuse = (stream: MessageStream) => stream.write(Delivery, { err: 'no' });
+  const { node, asked } = await amongStrangers(34, refuse);
+  await expect(node.retrieval.retrieve(someChunk.address, { signal: never })).rejects.toMatchObject({
+    code: 'CHUNK_NOT_FOUND',
+  });
+  expect(asked).toHaveLength(32);
+});
+
+test('an origin in the neighbourhood of the chunk asks three peers at once and tolerates 34 failures', async () => {
+  const { clock, node, asked } = await amongStrangers(4, () => new Promise(() => undefined), 0);
+  const leaving = new AbortController();
+  const found = node.retrieval.retrieve(someChunk.address, { signal: leaving.signal });
+  await clock.settle();
+  expect(asked).toHaveLength(3);
+  leaving.abort(new Error('enough'));
+  await expect(found).rejects.toThrow('enough');
+});
+
+test('a forwarder tolerates one failure and says that the chunk is not found', async () => {
+  const { clock, network, node, asked } = await amongStrangers(0, async () => undefined);
+  const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
+  const closer: Stranger[] = [];
+  const handler: ProtocolHandler = async (stream) => {
+    await stream.read(Request);
+    asked.push(stream.peer);
+    await stream.write(Delivery, { err: 'no' });
+  };
+  for (const n of [20, 21, 22])
+    closer.push(await stranger(n, { clock, network, protocol: RETRIEVAL, handler }));
+  for (const one of closer) await connect(node, one, clock);
+  const peer = await connect(asker, node, clock);
+  const chunk = chunkNear(closer[0]!, [node, ...closer]);
+  expect((await answerTo(asker, peer, chunk.address)).err).toBe('retrieve chunk: storage: not found');
+  expect(asked).toHaveLength(1);
+});
+
+test('a forwarder whose peer disconnects midway asks the next one', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const [node] = await exchangeNodes(1, { clock, network, radius: FAR_RADIUS });
+  const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
+  const servers: Stranger[] = [];
+  let chunk = someChunk;
+  let asked = 0;
+  const handler: ProtocolHandler = async (stream) => {
+    await stream.read(Request);
+    asked++;
+    if (asked > 1) return await deliver(stream, chunk);
+    const [left] = servers.filter(({ host }) =>
+      host.peers().some(({ closed }) => closed === stream.peer.closed),
+    );
+    await left!.host.stop();
+  };
+  for (const n of [20, 21]) servers.push(await stranger(n, { clock, network, protocol: RETRIEVAL, handler }));
+  for (const one of servers) await connect(node!, one, clock);
+  const peer = await connect(asker, node!, clock);
+  chunk = chunkWhere((address) =>
+    servers.every((one) => byDistance([one, node!], { ...someChunk, address })[1] === one),
+  );
+  expect(toHex((await answerTo(asker, peer, chunk.address)).data)).toBe(toHex(chunk.data));
+  expect(asked).toBe(2);
+});
+
+test('data that does not belong to the address is not paid for, and the next peer is asked', async () => {
+  const wrong = chunkWhere(() => true, 1);
+  const { clock, node, strangers } = await amongStrangers(2, (stream, served) =>
+    deliver(stream, served === 1 ? wrong : someChunk),
+  );
+  expect(await node.retrieval.retrieve(someChunk.address, { signal: never })).toEqual(someChunk);
+  await clock.settle();
+  const paid = strangers.map(({ id }) => node.accounting.balance(id)?.consumedBalance);
+  expect(paid.filter((balance) => balance !== 0n)).toHaveLength(1);
+  expect(strangers.map(({ id }) => node.accounting.balance(id)?.reservedBalance)).toEqual([0n, 0n]);
+});
+
+test('a peer that resets the stream midway is not paid, and the next peer is asked', async () => {
+  const { node, strangers } = await amongStrangers(2, async (stream, served) => {
+    if (served === 1) throw new Error('reset');
+    await deliver(stream, someChunk);
+  });
+  expect(await node.retrieval.retrieve(someChunk.address, { signal: never })).toEqual(someChunk);
+  const balances = strangers.map(({ id }) => node.accounting.balance(id));
+  expect(balances.filter((balance) => balance?.consumedBalance === 0n)).toHaveLength(1);
+  expect(balances.map((balance) => balance?.reservedBalance)).toEqual([0n, 0n]);
+});
+
+test('a peer that failed for a chunk is not asked for it again within a minute', async () => {
+  const { clock, node, asked } = await amongStrangers(1, (stream, served) =>
+    served === 1 ? stream.write(Delivery, { err: 'later' }) : deliver(stream, someChunk),
+  );
+  const again = () => node.retrieval.retrieve(someChunk.address, { signal: never });
+  await expect(again()).rejects.toMatchObject({ code: 'NO_PEER' });
+  await clock.advance(59_000);
+  await expect(again()).rejects.toMatchObject({ code: 'NO_PEER' });
+  expect(asked).toHaveLength(1);
+  await clock.advance(1_000);
+  expect(await again()).toEqual(someChunk);
+});
+
+test('a second peer is asked after a second of silence, and the silent one is given up after 30', async () => {
+  const { clock, node, strangers, asked } = await amongStrangers(2, (stream, served) =>
+    served === 1 ? new Promise(() => undefined) : deliver(stream, someChunk),
+  );
+  const found = node.retrieval.retrieve(someChunk.address, { signal: never });
+  await clock.advance(999);
+  expect(asked).toHaveLength(1);
+  await clock.advance(1);
+  expect(await found).toEqual(someChunk);
+  const reserved = () => strangers.map(({ id }) => node.accounting.balance(id)?.reservedBalance ?? 0n);
+  expect(reserved().filter((amount) => amount > 0n)).toHaveLength(1);
+  await clock.advance(29_000);
+  expect(reserved()).toEqual([0n, 0n]);
+});
+
+test('two callers for one chunk share one request, and one that leaves does not end it for the other', async () => {
+  const { clock, node, asked } = await amongStrangers(1, async (stream) => {
+    await clock.sleep(500);
+    await deliver(stream, someChunk);
+  });
+  const leaving = new AbortController();
+  const first = node.retrieval.retrieve(someChunk.address, { signal: leaving.signal });
+  const second = node.retrieval.retrieve(someChunk.address, { signal: never });
+  await clock.advance(100);
+  leaving.abort(new Error('gone'));
+  await expect(first).rejects.toThrow('gone');
+  await clock.advance(400);
+  expect(await second).toEqual(someChunk);
+  expect(asked).toHaveLength(1);
+});
+
+test('a chunk that arrives after its caller has left is paid', async () => {
+  const { clock, node, strangers } = await amongStrangers(1, async (stream) => {
+    await clock.sleep(500);
+    await deliver(stream, someChunk);
+  });
+  const leaving = new AbortController();
+  const found = node.retrieval.retrieve(someChunk.address, { signal: leaving.signal });
+  await clock.advance(100);
+  leaving.abort(new Error('gone'));
+  await expect(found).rejects.toThrow('gone');
+  await clock.advance(400);
+  const { id, overlay } = strangers[0]!;
+  expect(node.accounting.balance(id)?.consumedBalance).toBe(
+    -node.accounting.price(overlay, someChunk.address),
+  );
+});
+
+test('own and forwarded requests for one chunk are separate flights', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const [node] = await exchangeNodes(1, { clock, network, radius: FAR_RADIUS });
+  let asked = 0;
+  const handler: ProtocolHandler = async (stream) => {
+    await stream.read(Request);
+    asked++;
+    await clock.sleep(500);
+    await deliver(stream, chunk);
+  };
+  const [near, ...askers] = await Promise.all(
+    [20, 8, 9].map((n) => stranger(n, { clock, network, protocol: RETRIEVAL, handler })),
+  );
+  const chunk = chunkNear(near!, [node!, near!, ...askers]);
+  await connect(node!, near!, clock);
+  const served = [];
+  for (const asker of askers) served.push(answerTo(asker, await connect(asker, node!, clock), chunk.address));
+  const own = node!.retrieval.retrieve(chunk.address, { signal: never });
+  await clock.advance(500);
+  expect((await Promise.all(served)).map(({ err }) => err)).toEqual(['', '']);
+  expect((await own).address).toEqual(chunk.address);
+  expect(asked).toBe(2);
+});
+
+test('a node that may owe nobody any more waits for the next refresh instead of failing', async () => {
+  const clock = new ManualClock();
+  const [a, b] = await line(2, { clock, radius: FAR_RADIUS });
+  const chunks = Array.from({ length: 150 }, (_, n) => chunkWhere(() => true, n));
+  for (const chunk of chunks) b!.store.hold(chunk);
+  const found = Promise.all(chunks.map((chunk) => a!.retrieval.retrieve(chunk.address, { signal: never })));
+  await clock.advance(10_000);
+  expect((await found).map(({ address }) => address)).toEqual(chunks.map(({ address }) => address));
+  expect(a!.pseudosettle.settlement(b!.id)?.sent).toBeGreaterThan(0n);
+  expect([...a!.host.blocklisted(), ...b!.host.blocklisted()]).toEqual([]);
+});
+
+test('an address that is all zero is refused by name', async () => {
+  const { clock, network, node } = await amongStrangers(0, async () => undefined);
+  const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
+  const peer = await connect(asker, node, clock);
+  const { err } = await answerTo(asker, peer, new Uint8Array(32));
+  expect(err).toBe(`invalid address queried by peer ${asker.id}`);
+});
+
+test('five nodes serve each other at random while all of them pay, and nobody is blocklisted', async () => {
+  const clock = new ManualClock();
+  const nodes = await mesh(5, { clock });
+  const chunks = Array.from({ length: 200 }, (_, n) => chunkWhere(() => true, n));
+  for (const [i, chunk] of chunks.entries()) nodes[i % 5]!.store.hold(chunk);
+  const found = Promise.all(
+    nodes.flatMap((node) =>
+      chunks
+        .filter((_, i) => nodes[i % 5] !== node)
+        .map((chunk) => node.retrieval.retrieve(chunk.address, { signal: never })),
+    ),
+  );
+  await clock.advance(60_000);
+  expect(await found).toHaveLength(800);
+  for (const a of nodes) {
+    expect(a.host.blocklisted()).toEqual([]);
+    for (const b of nodes) {
+      if (a === b) continue;
+      const owed = a.accounting.balance(b.id)?.consumedBalance ?? 0n;
+      expect(b.accounting.balance(a.id)?.consumedBalance ?? 0n).toBe(-owed);
+    }
+  }
+});

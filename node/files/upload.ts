@@ -111,6 +111,7 @@ function directUpload(
   const pushes = new InFlight(DIRECT_IN_FLIGHT, (reason) => controller.abort(reason));
   const push = async (chunk: Chunk, stamp: Stamp) => {
     try {
+      signal.throwIfAborted();
       await pusher.direct(chunk, stamp, signal);
     } finally {
       slots.release();

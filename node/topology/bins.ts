@@ -1,0 +1,93 @@
+import { BINS, proximityOrder } from '../chunk/address.ts';
+import { fromHex } from '../crypto/hex.ts';
+import type { Peer } from '../p2p/host.ts';
+
+/** A full peer that we have heard of. */
+export interface KnownPeer {
+  readonly id: string;
+  readonly overlay: Uint8Array;
+}
+
+/** The table: full peers by proximity order to us, known and connected, in order of arrival. A connected peer is known. */
+export class Bins {
+  readonly #own: Uint8Array;
+  readonly #known: readonly Map<string, KnownPeer>[] = emptyBins();
+  readonly #connected: readonly Map<string, Peer>[] = emptyBins();
+  /** All connected peers, shallow to deep; rebuilt when they change, because every chunk walks over it. */
+  #flat: readonly Peer[] = [];
+  #knownCount = 0;
+
+  constructor(own: Uint8Array) {
+    this.#own = own;
+  }
+
+  binOf(overlay: Uint8Array): number {
+    return proximityOrder(this.#own, overlay);
+  }
+
+  /** @returns false when the peer was known */
+  addKnown(id: string): boolean {
+    const overlay = fromHex(id);
+    const bin = this.#known[this.binOf(overlay)] as Map<string, KnownPeer>;
+    if (bin.has(id)) return false;
+    bin.set(id, { id, overlay });
+    this.#knownCount++;
+    return true;
+  }
+
+  forget(id: string): void {
+    const bin = this.#known[this.binOf(fromHex(id))] as Map<string, KnownPeer>;
+    if (bin.delete(id)) this.#knownCount--;
+  }
+
+  connect(peer: Peer): void {
+    this.addKnown(peer.id);
+    (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.id, peer);
+    this.#rebuild();
+  }
+
+  /** @returns false when it was not connected */
+  disconnect(peer: Peer): boolean {
+    const bin = this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>;
+    if (bin.get(peer.id) !== peer) return false;
+    bin.delete(peer.id);
+    this.#rebuild();
+    return true;
+  }
+
+  isConnected(id: string): boolean {
+    return (this.#connected[this.binOf(fromHex(id))] as Map<string, Peer>).has(id);
+  }
+
+  known(bin: number): Iterable<KnownPeer> {
+    return (this.#known[bin] as Map<string, KnownPeer>).values();
+  }
+
+  knownIn(bin: number): number {
+    return (this.#known[bin] as Map<string, KnownPeer>).size;
+  }
+
+  connected(bin: number): Peer[] {
+    return [...(this.#connected[bin] as Map<string, Peer>).values()];
+  }
+
+  connectedIn(bin: number): number {
+    return (this.#connected[bin] as Map<string, Peer>).size;
+  }
+
+  get all(): readonly Peer[] {
+    return this.#flat;
+  }
+
+  get knownCount(): number {
+    return this.#knownCount;
+  }
+
+  #rebuild(): void {
+    this.#flat = this.#connected.flatMap((bin) => [...bin.values()]);
+  }
+}
+
+function emptyBins<T>(): Map<string, T>[] {
+  return Array.from({ length: BINS }, () => new Map<string, T>());
+}

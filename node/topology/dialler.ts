@@ -1,0 +1,240 @@
+/**
+ * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
+ * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
+ * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
+ * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures.
+ */
+import { BINS } from '../chunk/address.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { MetricsOf } from '../env/metrics.ts';
+import { type AddressBook, type Host, HostError } from '../p2p/host.ts';
+import { decodeUnderlays, isPrivate } from '../p2p/underlay.ts';
+import type { Bins, KnownPeer } from './bins.ts';
+import type { KADEMLIA_METRICS } from './metrics.ts';
+import type { PeerCounters } from './peer-counters.ts';
+import {
+  balancedCandidates,
+  isGivenUp,
+  NEIGHBOUR_DIALS_PER_BIN,
+  REDIAL_MS,
+  RETRY_MS,
+  SLOTS,
+} from './rules.ts';
+
+/** Dials at once: the two pools of 32 of the algorithm. */
+const DIALS_MAX = 64;
+/** One peer, all its addresses, the handshake and the connect hooks. */
+const DIAL_TIMEOUT_MS = 45_000;
+/** Bootnodes that are dialled per pass, and connected before it stops. */
+const BOOTNODE_ATTEMPTS_MAX = 6;
+const BOOTNODES_CONNECTED_MAX = 3;
+
+export interface DiallerOptions {
+  readonly bootnodes: readonly string[];
+  readonly storageRadius: () => number;
+  readonly allowPrivateCidrs: boolean;
+}
+
+export interface DiallerDeps {
+  readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
+  readonly addressBook: AddressBook;
+  readonly bins: Bins;
+  readonly counters: PeerCounters;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsOf<typeof KADEMLIA_METRICS>;
+}
+
+export type NetworkAvailability = 'Unknown' | 'Available' | 'Unavailable';
+
+interface Wait {
+  /** Monotonic time from which the peer may be dialled again. */
+  readonly tryAfter: number;
+  readonly attempts: number;
+}
+
+export class Dialler {
+  readonly #options: DiallerOptions;
+  readonly #deps: DiallerDeps;
+  readonly #waiting = new Map<string, Wait>();
+  readonly #running = new Map<string, Promise<void>>();
+  availability: NetworkAvailability = 'Unknown';
+
+  constructor(options: DiallerOptions, deps: DiallerDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Peers that are being dialled now. */
+  get dialling(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * Starts to dial everybody who is due. A dial that takes long does not hold up others: `settled` is called after
+   * each, and the next round finds who is due then.
+   */
+  round(signal: AbortSignal, settled: () => void): void {
+    for (const peer of this.#due()) {
+      if (this.#running.size >= DIALS_MAX) return;
+      const dial = this.#dial(peer, signal).finally(() => {
+        this.#running.delete(peer.id);
+        settled();
+      });
+      this.#running.set(peer.id, dial);
+    }
+  }
+
+  /** Resolves when no dial is running any more. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
+
+  /** @returns true when at least one bootnode is connected now */
+  async bootnodes(signal: AbortSignal): Promise<boolean> {
+    const { clock, host, log, metrics } = this.#deps;
+    let connected = 0;
+    for (const bootnode of this.#options.bootnodes.slice(0, BOOTNODE_ATTEMPTS_MAX)) {
+      if (connected >= BOOTNODES_CONNECTED_MAX || signal.aborted) break;
+      using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+      metrics.bootnodeAttempts.inc();
+      try {
+        await host.connect([bootnode], deadline.signal);
+        connected++;
+      } catch (error) {
+        if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
+        log.debug({ error, bootnode }, 'bootnode not connected');
+      }
+    }
+    return connected > 0;
+  }
+
+  /** An inbound peer: it is there, so nothing has to wait for it. */
+  accepted(id: string): void {
+    this.#waiting.delete(id);
+    this.availability = 'Available';
+  }
+
+  disconnected(id: string): void {
+    this.#wait(id, RETRY_MS, this.#waiting.get(id)?.attempts ?? 0);
+  }
+
+  /** Milliseconds until the next waiting peer is due, at most `maxMs`. */
+  pauseMs(maxMs: number): number {
+    const now = this.#deps.clock.monotonic();
+    let pause = maxMs;
+    for (const [id, { tryAfter }] of this.#waiting) {
+      if (!this.#deps.bins.isConnected(id) && tryAfter > now) pause = Math.min(pause, tryAfter - now);
+    }
+    return pause;
+  }
+
+  #due(): KnownPeer[] {
+    const { bins, host } = this.#deps;
+    const radius = this.#options.storageRadius();
+    const refused = new Set(host.blocklisted().map(({ overlay }) => overlay));
+    const free = ({ id }: KnownPeer) =>
+      !this.#isWaiting(id) && !this.#running.has(id) && !bins.isConnected(id) && !refused.has(id);
+    const due = new Map<string, KnownPeer>();
+    for (let index = 0; index < BINS; index++) {
+      if (index >= radius && bins.knownIn(index) < SLOTS) continue;
+      const bin = { own: host.overlay, index, connected: bins.connected(index) };
+      for (const peer of balancedCandidates(bin, [...bins.known(index)].filter(free))) due.set(peer.id, peer);
+    }
+    for (let index = radius; index < BINS; index++) {
+      const neighbours = [...bins.known(index)].filter(free).slice(0, NEIGHBOUR_DIALS_PER_BIN);
+      for (const peer of neighbours) due.set(peer.id, peer);
+    }
+    return [...due.values()];
+  }
+
+  async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {
+    const { clock, host, metrics } = this.#deps;
+    const underlays = this.#underlays(peer);
+    if (underlays === undefined) return;
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+    metrics.attempts.inc();
+    try {
+      const connected = await host.connect(underlays, deadline.signal);
+      this.availability = 'Available';
+      metrics.outbound.inc();
+      if (connected.id === peer.id) this.#wait(peer.id, REDIAL_MS, 0);
+      else {
+        await this.#forget(peer.id);
+        await host.disconnect(connected.id, 'overlay mismatch');
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      metrics.failures.inc();
+      await this.#failed(peer, error);
+    }
+  }
+
+  /** Undefined when there is nothing to dial; a peer without a record is forgotten. */
+  #underlays(peer: KnownPeer): string[] | undefined {
+    const record = this.#deps.addressBook.get(peer.id);
+    if (record === undefined) {
+      this.#deps.bins.forget(peer.id);
+      return undefined;
+    }
+    const usable = decodeUnderlays(record.underlay).filter(
+      (underlay) => this.#options.allowPrivateCidrs || !isPrivate(underlay),
+    );
+    return usable.length === 0 ? undefined : usable;
+  }
+
+  async #failed(peer: KnownPeer, error: unknown): Promise<void> {
+    this.#deps.log.debug({ error, peer: peer.id }, 'dial failed');
+    switch (error instanceof HostError ? error.code : undefined) {
+      case 'PEER_BLOCKLISTED':
+      case 'UNDERLAY_INVALID':
+      case 'HOST_CLOSED':
+        return;
+      case 'ALREADY_CONNECTED':
+        this.#wait(peer.id, REDIAL_MS, 0);
+        return;
+      case 'PEER_IS_LIGHT':
+      case 'SELF_DIAL':
+        await this.#forget(peer.id);
+        return;
+      default:
+    }
+    if (isUnreachable(error)) {
+      this.availability = 'Unavailable';
+      return;
+    }
+    // It may have dialled us meanwhile.
+    if (this.#deps.bins.isConnected(peer.id)) return;
+    const attempts = (this.#waiting.get(peer.id)?.attempts ?? 0) + 1;
+    this.#deps.counters.retried(peer.id);
+    const { overlay: own } = this.#deps.host;
+    if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
+      await this.#forget(peer.id);
+    } else this.#wait(peer.id, RETRY_MS, attempts);
+  }
+
+  async #forget(id: string): Promise<void> {
+    this.#waiting.delete(id);
+    this.#deps.bins.forget(id);
+    this.#deps.counters.forget(id);
+    await this.#deps.addressBook.remove(id);
+  }
+
+  #wait(id: string, ms: number, attempts: number): void {
+    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts });
+  }
+
+  #isWaiting(id: string): boolean {
+    const wait = this.#waiting.get(id);
+    return wait !== undefined && wait.tryAfter > this.#deps.clock.monotonic();
+  }
+}
+
+/** The machine has no network at all: nothing is said about the peer. */
+function isUnreachable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;
+  }
+  return false;
+}

@@ -1,0 +1,40 @@
+import type { MetricTable } from '../env/metrics.ts';
+
+export const KADEMLIA_METRICS = {
+  connected: { kind: 'gauge', name: 'kademlia_currently_connected_peers', help: 'Connected full peers.' },
+  known: {
+    kind: 'gauge',
+    name: 'kademlia_currently_known_peers',
+    help: 'Known full peers, connected or not.',
+  },
+  depth: { kind: 'gauge', name: 'kademlia_current_storage_depth', help: 'Storage radius.' },
+  inbound: { kind: 'counter', name: 'kademlia_total_inbound_connections', help: 'Peers accepted.' },
+  disconnections: {
+    kind: 'counter',
+    name: 'kademlia_total_inbound_disconnections',
+    help: 'Full peers lost, dialled by either side.',
+  },
+  outbound: {
+    kind: 'counter',
+    name: 'kademlia_total_outbound_connections',
+    help: 'Peers dialled with success.',
+  },
+  attempts: { kind: 'counter', name: 'kademlia_total_outbound_connection_attempts', help: 'Dials.' },
+  failures: {
+    kind: 'counter',
+    name: 'kademlia_total_outbound_connection_failed_attempts',
+    help: 'Dials that failed.',
+  },
+  bootnodeAttempts: {
+    kind: 'counter',
+    name: 'kademlia_total_bootnodes_connection_attempts',
+    help: 'Dials of configured bootnodes.',
+  },
+  picks: { kind: 'counter', name: 'kademlia_pick_calls', help: 'Inbound peers that were considered.' },
+  refusals: {
+    kind: 'counter',
+    name: 'kademlia_pick_calls_false',
+    help: 'Inbound peers refused because of a full bin.',
+  },
+  light: { kind: 'gauge', name: 'lightnode_currently_connected_peers', help: 'Connected light peers.' },
+} as const satisfies MetricTable;

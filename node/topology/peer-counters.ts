@@ -1,0 +1,136 @@
+import type { Clock } from '../env/clock.ts';
+import { decodeMessage, encodeMessage } from '../p2p/codec.ts';
+import type { Peer } from '../p2p/host.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import type { PeerSnapshot } from './topology.ts';
+
+const PREFIX = 'peer-';
+/** Weight of a new latency; the first one counts in full. */
+const LATENCY_WEIGHT = 0.1;
+
+const Stored = {
+  lastSeenMs: [1, 'uint64'],
+  totalMs: [2, 'uint64'],
+} as const;
+
+interface Counters {
+  lastSeenMs: number;
+  /** Of ended sessions. */
+  totalMs: number;
+  /** Failed dials before the running session. */
+  retries: number;
+  /** Monotonic start of the running session. */
+  since: number | undefined;
+  direction: Peer['direction'] | '';
+  latencyMs: number;
+  /** Differs from what is stored. */
+  changed: boolean;
+}
+
+/** What we remember of every peer; total time and last sight survive restarts. */
+export class PeerCounters {
+  readonly #clock: Clock;
+  readonly #state: KeyValueStore;
+  readonly #peers = new Map<string, Counters>();
+
+  constructor(deps: { clock: Clock; state: KeyValueStore }) {
+    this.#clock = deps.clock;
+    this.#state = deps.state;
+    for (const [key, value] of deps.state.entries(PREFIX)) {
+      const { lastSeenMs, totalMs } = decodeMessage(Stored, value);
+      const counters = { ...fresh(), lastSeenMs: Number(lastSeenMs), totalMs: Number(totalMs) };
+      this.#peers.set(key.slice(PREFIX.length), counters);
+    }
+  }
+
+  connected(peer: Peer): void {
+    const counters = this.#of(peer.id);
+    counters.since = this.#clock.monotonic();
+    counters.direction = peer.direction;
+    counters.lastSeenMs = this.#clock.now();
+    counters.changed = true;
+  }
+
+  disconnected(id: string): void {
+    const counters = this.#of(id);
+    counters.totalMs += this.#session(counters);
+    counters.since = undefined;
+    counters.lastSeenMs = this.#clock.now();
+    counters.retries = 0;
+    counters.changed = true;
+  }
+
+  retried(id: string): void {
+    this.#of(id).retries++;
+  }
+
+  measured(id: string, latencyMs: number): void {
+    const counters = this.#of(id);
+    const { latencyMs: before } = counters;
+    counters.latencyMs = before === 0 ? latencyMs : before + (latencyMs - before) * LATENCY_WEIGHT;
+  }
+
+  forget(id: string): void {
+    this.#peers.delete(id);
+  }
+
+  /** Peers that we were connected to in earlier runs. */
+  proven(): string[] {
+    return [...this.#peers].filter(([, { totalMs }]) => totalMs > 0).map(([id]) => id);
+  }
+
+  snapshot(id: string): NonNullable<PeerSnapshot['metrics']> | undefined {
+    const counters = this.#peers.get(id);
+    if (counters === undefined) return undefined;
+    const sessionMs = this.#session(counters);
+    return {
+      lastSeenTimestamp: Math.floor(counters.lastSeenMs / 1000),
+      sessionConnectionRetry: counters.retries,
+      connectionTotalDuration: (counters.totalMs + sessionMs) / 1000,
+      sessionConnectionDuration: sessionMs / 1000,
+      sessionConnectionDirection: counters.direction,
+      latencyEWMA: counters.latencyMs,
+      // Connected peers count as reachable and healthy: nothing probes or rates them.
+      reachability: counters.since === undefined ? 'Unknown' : 'Public',
+      healthy: counters.since !== undefined,
+    };
+  }
+
+  /** Writes what has changed, as one transaction. */
+  async flush(): Promise<void> {
+    const changes: KeyValueChange[] = [];
+    for (const [id, counters] of this.#peers) {
+      if (!counters.changed && counters.since === undefined) continue;
+      counters.changed = false;
+      const totalMs = BigInt(Math.round(counters.totalMs + this.#session(counters)));
+      const value = encodeMessage(Stored, { lastSeenMs: BigInt(Math.floor(counters.lastSeenMs)), totalMs });
+      changes.push({ put: PREFIX + id, value });
+    }
+    if (changes.length > 0) await this.#state.batch(changes);
+  }
+
+  #session({ since }: Counters): number {
+    return since === undefined ? 0 : this.#clock.monotonic() - since;
+  }
+
+  #of(id: string): Counters {
+    let counters = this.#peers.get(id);
+    if (counters === undefined) {
+      counters = fresh();
+      this.#peers.set(id, counters);
+    }
+    return counters;
+  }
+}
+
+function fresh(): Counters {
+  return {
+    lastSeenMs: 0,
+    totalMs: 0,
+    retries: 0,
+    since: undefined,
+    direction: '',
+    latencyMs: 0,
+    changed: false,
+  };
+}

@@ -1,0 +1,46 @@
+import { BINS } from '../chunk/address.ts';
+import type { Peer } from '../p2p/host.ts';
+import type { Bins } from './bins.ts';
+import type { PeerCounters } from './peer-counters.ts';
+import type { BinSnapshot, PeerSnapshot, TopologySnapshot } from './topology.ts';
+
+/** What `/topology` reports as the least number of nearest neighbours. */
+const NEIGHBOURS_LOW_WATERMARK = 3;
+
+export function snapshotOf(
+  head: Pick<TopologySnapshot, 'baseAddr' | 'depth' | 'networkAvailability'>,
+  table: { bins: Bins; light: readonly Peer[]; counters: PeerCounters },
+): TopologySnapshot {
+  const { bins, light, counters } = table;
+  return {
+    ...head,
+    population: bins.knownCount,
+    connected: bins.all.length,
+    nnLowWatermark: NEIGHBOURS_LOW_WATERMARK,
+    reachability: 'Public',
+    bins: Array.from({ length: BINS }, (_, bin) => binSnapshot(bins, bin, counters)),
+    lightNodes: {
+      population: light.length,
+      connected: light.length,
+      disconnectedPeers: [],
+      connectedPeers: light.map(({ id }) => peerSnapshot(id, counters)),
+    },
+  };
+}
+
+function binSnapshot(bins: Bins, bin: number, counters: PeerCounters): BinSnapshot {
+  const connected = bins.connected(bin);
+  const ids = new Set(connected.map(({ id }) => id));
+  const disconnected = [...bins.known(bin)].filter(({ id }) => !ids.has(id));
+  return {
+    population: bins.knownIn(bin),
+    connected: connected.length,
+    disconnectedPeers: disconnected.map(({ id }) => peerSnapshot(id, counters)),
+    connectedPeers: connected.map(({ id }) => peerSnapshot(id, counters)),
+  };
+}
+
+function peerSnapshot(id: string, counters: PeerCounters): PeerSnapshot {
+  const metrics = counters.snapshot(id);
+  return metrics === undefined ? { address: id } : { address: id, metrics };
+}

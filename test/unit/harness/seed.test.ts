@@ -1,6 +1,6 @@
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys';
 import { peerIdFromPrivateKey } from '@libp2p/peer-id';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/errors.ts';
 import { batchNonce, derive, deriveNode, parseSeed, seedToJson } from '../../../harness/seed.ts';

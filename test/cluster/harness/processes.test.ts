@@ -1,0 +1,201 @@
+/** Processes that outlive, or must not outlive, who started them; ports for them. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DIALECTS } from '../../../harness/client/dialect.ts';
+import { createProcessDriver } from '../../../harness/drivers/process.ts';
+import type { Flavour } from '../../../harness/flavours/flavour.ts';
+import { follow, tail } from '../../../harness/logs.ts';
+import { checkPortsFree, pickFreePorts } from '../../../harness/ports.ts';
+import {
+  endProcess,
+  isAlive,
+  killProcess,
+  type ProcessId,
+  processOf,
+  signalGroup,
+  spawnProgram,
+} from '../../../harness/processes.ts';
+import { until } from '../../../harness/wait.ts';
+
+const TIMEOUT = { timeoutMs: 20_000 };
+let folder: string;
+const started: ProcessId[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-processes-'));
+});
+afterEach(async () => {
+  for (const id of started.splice(0)) await killProcess(id);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Says `up` and waits; `stubborn` does not mind being asked to stop. */
+const PROGRAM = {
+  patient: `console.log('up ' + process.pid); setInterval(() => {}, 1000);
+    if (process.env.SVC_STOP_WITH_PARENT === '1') process.stdin.on('end', () => process.exit(0)).resume();`,
+  stubborn: `process.on('SIGTERM', () => console.log('asked')); console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
+};
+
+async function start(program: string, stopWithParent = false): Promise<ProcessId> {
+  const { id } = await spawnProgram({
+    command: { file: process.execPath, args: ['-e', program], env: {} },
+    logFile: join(folder, 'program.log'),
+    stopWithParent,
+    compileCache: join(folder, 'cache'),
+  });
+  started.push(id);
+  await said('up');
+  return id;
+}
+
+async function said(word: string): Promise<string> {
+  return until(
+    `the program has not said ${word}`,
+    () => {
+      const line = tail(join(folder, 'program.log'), 100).find((text) => text.startsWith(word));
+      return Promise.resolve(line === undefined ? { missing: 'its log has no such line' } : { done: line });
+    },
+    TIMEOUT,
+  );
+}
+
+async function ended(id: ProcessId): Promise<void> {
+  await until(
+    `process ${id.pid} has not ended`,
+    () => Promise.resolve(isAlive(id) ? { missing: 'it is alive' } : { done: true }),
+    TIMEOUT,
+  );
+}
+
+test('a program that is asked to stop stops', async () => {
+  const id = await start(PROGRAM.patient);
+  expect(isAlive(id)).toBe(true);
+  expect(await endProcess(id, 5000)).toEqual({ forced: false });
+  expect(isAlive(id)).toBe(false);
+});
+
+test('a program that does not stop when asked is ended by force', async () => {
+  const id = await start(PROGRAM.stubborn);
+  expect(await endProcess(id, 100)).toEqual({ forced: true });
+  expect(tail(join(folder, 'program.log'), 1)).toEqual(['asked']);
+  expect(isAlive(id)).toBe(false);
+});
+
+test('a paused program can be asked to stop', async () => {
+  const id = await start(PROGRAM.patient);
+  signalGroup(id, 'SIGSTOP');
+  expect(await endProcess(id, 5000)).toEqual({ forced: false });
+});
+
+test('ending a program ends what it has started', async () => {
+  const id = await start(
+    `const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+     console.log('child ' + child.pid); console.log('up'); setInterval(() => {}, 1000);`,
+  );
+  const child = processOf(Number((await said('child')).split(' ')[1])) as ProcessId;
+  expect(isAlive(child)).toBe(true);
+  await killProcess(id);
+  await ended(child);
+});
+
+test('a process that only has the pid of another is left alone', async () => {
+  const id = await start(PROGRAM.patient);
+  const recycled = { pid: id.pid, startedAt: 'another boot/1' };
+  expect(isAlive(recycled)).toBe(false);
+  expect(signalGroup(recycled, 'SIGKILL')).toBe(false);
+  await killProcess(recycled);
+  expect(isAlive(id)).toBe(true);
+});
+
+/** Starts a node as a library does, says its pid, and waits to be killed itself. */
+function parentProgram(pause: boolean): string {
+  return `
+    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
+    import { existsSync, readFileSync } from 'node:fs';
+    import { setTimeout } from 'node:timers/promises';
+    const log = ${JSON.stringify(join(folder, 'program.log'))};
+    const driver = createProcessDriver({ stopWithParent: true, compileCache: ${JSON.stringify(join(folder, 'cache'))} });
+    const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(PROGRAM.patient)}], env: {} });
+    const { id } = await driver.start({ flavour: { command }, dataDir: '', log });
+    while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);
+    ${pause ? 'await driver.pause(id);' : ''}
+    console.log(JSON.stringify(id));
+    setInterval(() => {}, 1000);`;
+}
+
+test.each([
+  ['running', false],
+  ['paused', true],
+])('a %s node of a library ends with its parent, even when that is killed', async (_state, pause) => {
+  const file = join(folder, 'parent.mts');
+  writeFileSync(file, parentProgram(pause));
+  const parent = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const id = JSON.parse(line.toString()) as ProcessId;
+  started.push(id);
+  expect(isAlive(id)).toBe(true);
+  parent.kill('SIGKILL');
+  await ended(id);
+});
+
+test('options of the caller’s own node do not leak into nodes of a cluster', async () => {
+  process.env['SVC_API_ADDR'] = '127.0.0.1:1';
+  try {
+    await start(
+      `console.log('up'); console.log('leaked ' + process.env.SVC_API_ADDR); setInterval(() => {}, 1000);`,
+    );
+    expect(await said('leaked')).toBe('leaked undefined');
+  } finally {
+    delete process.env['SVC_API_ADDR'];
+  }
+});
+
+test('a program that cannot be started is an error with its name', async () => {
+  const flavour = { dialect: DIALECTS.svc, command: () => ({ file: '/no/such/program', args: [], env: {} }) };
+  const driver = createProcessDriver({ stopWithParent: false, compileCache: folder });
+  const place = { flavour: flavour as unknown as Flavour, dataDir: folder, log: join(folder, 'x.log') };
+  await expect(driver.start(place)).rejects.toThrow('/no/such/program');
+});
+
+test('a log that has grown large is moved aside at the next start, and the older one is dropped', async () => {
+  const log = join(folder, 'program.log');
+  writeFileSync(log, Buffer.alloc(33 * 1024 * 1024, 'x'));
+  await start(PROGRAM.patient);
+  expect(readFileSync(log, 'utf8')).toMatch(/^up /);
+  expect(readFileSync(`${log}.1`).length).toBe(33 * 1024 * 1024);
+});
+
+test('a log is followed line by line as it grows', async () => {
+  const log = join(folder, 'followed.log');
+  writeFileSync(log, 'before\n');
+  const stop = new AbortController();
+  const lines = follow(log, stop.signal);
+  const first = lines.next();
+  writeFileSync(log, 'one\ntw', { flag: 'a' });
+  expect((await first).value).toBe('one');
+  const second = lines.next();
+  writeFileSync(log, 'o\n', { flag: 'a' });
+  expect((await second).value).toBe('two');
+  stop.abort();
+  expect((await lines.next()).done).toBe(true);
+});
+
+test('picked ports are different and free', async () => {
+  const ports = await pickFreePorts(30);
+  expect(new Set(ports).size).toBe(30);
+  await checkPortsFree(ports);
+});
+
+test('a fixed port that is taken is named before anything starts', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await expect(checkPortsFree([port])).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`);
+  server.close();
+});

@@ -2,15 +2,18 @@
  * What the API needs of a node: the ports of the layers below, and a few small readers that `compose.ts` fills in.
  * A route takes what it needs from here and nothing from anywhere else.
  */
-import type { Accounting, TimeSettlement } from '../accounting/ports.ts';
+import type { Accounting } from '../accounting/ports.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Chain } from '../onchain/ports.ts';
-import type { Host, Peer } from '../p2p/host.ts';
+import type { Host } from '../p2p/host.ts';
 import type { Postage } from '../postage/ports.ts';
+import type { Pingpong } from '../protocols/pingpong/pingpong.ts';
+import type { Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
+import type { Status, StatusSnapshot } from '../protocols/status/status.ts';
 import type { LocalStore } from '../store/ports.ts';
 import type { Topology } from '../topology/topology.ts';
 
@@ -35,9 +38,9 @@ export interface NodeServices {
   >;
   readonly topology: Pick<Topology, 'storageRadius' | 'snapshot'>;
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
-  readonly timeSettlements: TimeSettlements;
+  readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
-  readonly status: Status;
+  readonly status: StatusReader;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly wallet: Wallet;
   readonly metrics: Metrics;
@@ -64,33 +67,9 @@ export interface Readiness {
   state(): 'starting' | 'ready' | 'failed';
 }
 
-export interface TimeSettlements {
-  settlements(): readonly TimeSettlement[];
-}
-
-export interface Pingpong {
-  /** Round-trip time in milliseconds. */
-  ping(peer: Peer, signal: AbortSignal): Promise<number>;
-}
-
-/** One record of the status protocol, numbers as on the wire. */
-export interface StatusSnapshot {
-  readonly mode: string;
-  readonly reserveSize: bigint;
-  readonly reserveSizeWithinRadius: bigint;
-  readonly pullsyncRate: number;
-  readonly storageRadius: number;
-  readonly connectedPeers: bigint;
-  readonly neighborhoodSize: bigint;
-  readonly batchCommitment: bigint;
-  readonly isReachable: boolean;
-  readonly lastSyncedBlock: bigint;
-  readonly committedDepth: number;
-}
-
-export interface Status {
+/** The status protocol, and what this node says in it about itself. */
+export interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
-  request(peer: Peer, signal: AbortSignal): Promise<StatusSnapshot>;
   isWarmingUp(): boolean;
 }
 

@@ -2,9 +2,10 @@
 import { proximityOrder } from '../../chunk/address.ts';
 import { toHex } from '../../crypto/hex.ts';
 import type { Peer } from '../../p2p/host.ts';
+import type { StatusSnapshot } from '../../protocols/status/status.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { route } from '../route.ts';
-import type { NodeServices, StatusSnapshot } from '../services.ts';
+import type { NodeServices } from '../services.ts';
 
 /** Time that one peer has for its answer. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -13,7 +14,7 @@ const OWN_PROXIMITY = 256;
 
 /** Record of a peer that did not answer. */
 const SILENT: StatusSnapshot = {
-  mode: '',
+  beeMode: '',
   reserveSize: 0n,
   reserveSizeWithinRadius: 0n,
   pullsyncRate: 0,
@@ -24,6 +25,7 @@ const SILENT: StatusSnapshot = {
   isReachable: false,
   lastSyncedBlock: 0n,
   committedDepth: 0,
+  metrics: new Map(),
 };
 
 export const STATUS_ROUTES = [
@@ -95,7 +97,7 @@ function recordBody(
   return {
     ...emit(fields.statusOverlay, overlay),
     proximity,
-    ...emit(fields.mode, snapshot.mode),
+    ...emit(fields.mode, snapshot.beeMode),
     reserveSize: snapshot.reserveSize,
     reserveSizeWithinRadius: snapshot.reserveSizeWithinRadius,
     pullsyncRate: snapshot.pullsyncRate,

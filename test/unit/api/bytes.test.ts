@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { BATCH, startKit } from './kit.ts';
 
 test('bytes uploaded are the bytes downloaded', async () => {
-  const { api } = startKit();
+  const { api } = await startKit();
   const payload = Buffer.alloc(100_000, 'abcdefg');
   const up = await api.main.inject({
     method: 'POST',

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { dialectOf } from '../../../node/api/dialect.ts';
+import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import { BATCH, startKit } from './kit.ts';
 
 const OWN_NAMES = [
@@ -29,6 +29,10 @@ const OWN_NAMES = [
   'feed-index-next',
 ];
 
+async function get(dialect: DialectName, url: string) {
+  return (await startKit({ dialect })).api.main.inject({ url });
+}
+
 describe('names', () => {
   test.each(['svc', 'swarm'] as const)('the %s dialect names every header of the family', (name) => {
     const active = Object.values(dialectOf(name).headers).map((header) => header.active);
@@ -52,7 +56,7 @@ describe('names', () => {
     ['swarm', 'svc'],
     ['swarm', 'swarm'],
   ] as const)('the %s dialect accepts headers and segment of %s', async (active, sent) => {
-    const { api } = startKit({ dialect: active });
+    const { api } = await startKit({ dialect: active });
     const segment = sent === 'svc' ? 'svc' : 'bzz';
     const up = await api.main.inject({
       method: 'POST',
@@ -68,7 +72,7 @@ describe('names', () => {
   });
 
   test('the header of the active dialect wins over the other one', async () => {
-    const { api } = startKit();
+    const { api } = await startKit();
     const headers = { 'svc-postage-batch-id': BATCH, 'swarm-postage-batch-id': 'zz' };
     expect((await api.main.inject({ method: 'POST', url: '/bytes', headers })).statusCode).toBe(201);
     const swapped = { 'svc-postage-batch-id': 'zz', 'swarm-postage-batch-id': BATCH };
@@ -79,7 +83,7 @@ describe('names', () => {
 describe('shapes', () => {
   test('reasons are strings in svc and objects in swarm, named in the active dialect', async () => {
     const reasonsOf = async (dialect: 'svc' | 'swarm') =>
-      (await startKit({ dialect }).api.main.inject({ method: 'POST', url: '/bytes' })).json().reasons;
+      (await (await startKit({ dialect })).api.main.inject({ method: 'POST', url: '/bytes' })).json().reasons;
     expect(await reasonsOf('svc')).toEqual(['svc-postage-batch-id: want required:']);
     expect(await reasonsOf('swarm')).toEqual([{ field: 'swarm-postage-batch-id', error: 'want required:' }]);
   });
@@ -88,21 +92,21 @@ describe('shapes', () => {
     ['svc', '/node', { svcMode: 'full', chequebookEnabled: false, swapEnabled: false }],
     ['swarm', '/node', { beeMode: 'full', chequebookEnabled: false, swapEnabled: false }],
   ] as const)('%s: %s', async (dialect, url, body) => {
-    expect((await startKit({ dialect }).api.main.inject({ url })).json()).toEqual(body);
+    expect((await get(dialect, url)).json()).toEqual(body);
   });
 
   test.each([
     ['svc', 'svc node\n'],
     ['swarm', 'Ethereum Swarm Bee\n'],
   ] as const)('%s: GET / says %j', async (dialect, body) => {
-    expect((await startKit({ dialect }).api.main.inject({ url: '/' })).body).toBe(body);
+    expect((await get(dialect, '/')).body).toBe(body);
   });
 
   test.each([
     ['svc', "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request"],
     ['swarm', "Either 'Swarm-Postage-Stamp' or 'Swarm-Postage-Batch-Id' header must be set in the request"],
   ] as const)('%s: a chunk without stamp and batch', async (dialect, message) => {
-    const { api } = startKit({ dialect });
+    const { api } = await startKit({ dialect });
     const answer = await api.main.inject({ method: 'POST', url: '/chunks', payload: Buffer.alloc(9) });
     expect(answer.json()).toEqual({ code: 400, message });
   });
@@ -111,7 +115,7 @@ describe('shapes', () => {
     ['svc', 'ab'.repeat(20)],
     ['swarm', `0x${'ab'.repeat(20)}`],
   ] as const)('%s: chain addresses are written as %s', async (dialect, written) => {
-    const { api } = startKit({ dialect });
+    const { api } = await startKit({ dialect });
     const { ethereum, chain_address } = (await api.main.inject({ url: '/addresses' })).json();
     expect([ethereum, chain_address]).toEqual([written, written]);
     expect((await api.main.inject({ url: '/wallet' })).json().walletAddress).toBe(written);
@@ -124,7 +128,7 @@ describe('shapes', () => {
 
   test('settlement sums are integers with all digits in svc and text in swarm', async () => {
     const bodyOf = async (dialect: 'svc' | 'swarm') => {
-      const { api, knobs } = startKit({ dialect });
+      const { api, knobs } = await startKit({ dialect });
       knobs.timeSettlements = [{ peer: '07'.repeat(32), received: 9_007_199_254_740_993n, sent: 5n }];
       return (await api.main.inject({ url: '/timesettlements' })).body;
     };
@@ -136,7 +140,7 @@ describe('shapes', () => {
     ['svc', ['peerData', 'balances']],
     ['swarm', ['balances']],
   ] as const)('%s: members of /balances and /consumed are %j', async (dialect, members) => {
-    const { api } = startKit({ dialect });
+    const { api } = await startKit({ dialect });
     for (const url of ['/balances', '/consumed']) {
       expect(Object.keys((await api.main.inject({ url })).json())).toEqual(members);
     }
@@ -146,7 +150,7 @@ describe('shapes', () => {
     ['svc', ['stamps', 'snapshots']],
     ['swarm', ['snapshots']],
   ] as const)('%s: status records are listed under %j', async (dialect, members) => {
-    const { api } = startKit({ dialect });
+    const { api } = await startKit({ dialect });
     expect(Object.keys((await api.main.inject({ url: '/status/peers' })).json())).toEqual(members);
   });
 
@@ -174,7 +178,7 @@ describe('shapes', () => {
       },
     ],
   ] as const)('%s: a status record has %j', async (dialect, members) => {
-    const record = (await startKit({ dialect }).api.main.inject({ url: '/status' })).json();
+    const record = (await get(dialect, '/status')).json();
     for (const [name, present] of Object.entries(members)) expect(name in record, name).toBe(present);
   });
 
@@ -182,7 +186,7 @@ describe('shapes', () => {
     ['svc', { immutableFlag: true, storageRadius: true }],
     ['swarm', { immutableFlag: false, storageRadius: false }],
   ] as const)('%s: a network batch has %j beside immutable', async (dialect, members) => {
-    const [batch] = (await startKit({ dialect }).api.main.inject({ url: '/batches' })).json().batches;
+    const [batch] = (await get(dialect, '/batches')).json().batches;
     expect(batch.immutable).toBe(true);
     for (const [name, present] of Object.entries(members)) expect(name in batch, name).toBe(present);
   });
@@ -191,7 +195,7 @@ describe('shapes', () => {
     ['svc', ['status', 'version', 'apiVersion', 'debugApiVersion', 'code', 'message']],
     ['swarm', ['code', 'message']],
   ] as const)('%s: setting the welcome message answers %j', async (dialect, members) => {
-    const { api } = startKit({ dialect });
+    const { api } = await startKit({ dialect });
     const answer = await api.main.inject({
       method: 'POST',
       url: '/welcome-message',
@@ -204,7 +208,7 @@ describe('shapes', () => {
     ['svc', 'svc'],
     ['swarm', 'bzz'],
   ] as const)('%s: the wallet names the token balance %sBalance', async (dialect, name) => {
-    const wallet = (await startKit({ dialect }).api.main.inject({ url: '/wallet' })).json();
+    const wallet = (await get(dialect, '/wallet')).json();
     expect(wallet[`${name}Balance`]).toBe('1000000000000000000');
   });
 });

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import { createListeners } from '../../../node/api/server.ts';
-import type { NodeServices, StatusSnapshot } from '../../../node/api/services.ts';
+import type { NodeServices } from '../../../node/api/services.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
@@ -11,8 +11,10 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { createUploader } from '../../../node/files/upload.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
 import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
+import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import { createMemoryStore } from '../../../node/store/memory-store.ts';
+import type { LocalStore, UploadSession } from '../../../node/store/ports.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
-import { createFakeStore } from './fake-store.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
 export const BATCH = toHex(BATCH_ID);
@@ -48,8 +50,13 @@ export interface Knobs {
   failing: Set<string>;
   pingMs: number;
   pingError: Error | undefined;
-  statusError: Error | undefined;
+  silentPeers: Set<string>;
   nowMs: number;
+  /** Every upload session ever opened. */
+  sessions: { tagUid: number; state: 'open' | 'done' | 'cleaned' }[];
+  /** Fails writes of chunks, the close of a session. */
+  putError: Error | undefined;
+  doneError: Error | undefined;
 }
 
 export function knobs(): Knobs {
@@ -75,8 +82,11 @@ export function knobs(): Knobs {
     failing: new Set(),
     pingMs: 5.0018,
     pingError: undefined,
-    statusError: undefined,
+    silentPeers: new Set(),
     nowMs: NOW_MS,
+    sessions: [],
+    putError: undefined,
+    doneError: undefined,
   };
 }
 
@@ -87,9 +97,11 @@ export interface Kit {
   readonly dialect: ReturnType<typeof dialectOf>;
 }
 
-export function startKit(options: { dialect?: DialectName; corsAllowedOrigins?: string[] } = {}): Kit {
+export async function startKit(
+  options: { dialect?: DialectName; corsAllowedOrigins?: string[] } = {},
+): Promise<Kit> {
   const turn = knobs();
-  const services = simulatedNode(turn);
+  const services = await simulatedNode(turn);
   const name = options.dialect ?? 'svc';
   const settings = { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [], debugAddress: '' };
   const { main, debug } = createListeners(settings, services);
@@ -97,8 +109,16 @@ export function startKit(options: { dialect?: DialectName; corsAllowedOrigins?: 
   return { api: { main, debug }, services, knobs: turn, dialect: dialectOf(name) };
 }
 
-export function simulatedNode(turn: Knobs): NodeServices {
-  const store = createFakeStore();
+export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
+  const clock = { ...systemClock(), now: () => turn.nowMs };
+  const log = silentLogger();
+  const store = observed(
+    await createMemoryStore(
+      { cacheCapacity: 1000, reserveCapacity: 1000, radius: 0 },
+      { clock, log, overlay: OVERLAY },
+    ),
+    turn,
+  );
   const postage = fakePostage(turn);
   const pusher = {
     async direct(chunk: Chunk, stamp: { batchId: Uint8Array }) {
@@ -191,8 +211,8 @@ export function simulatedNode(turn: Knobs): NodeServices {
         failIf(turn, 'status');
         return STATUS;
       },
-      async request() {
-        if (turn.statusError !== undefined) throw turn.statusError;
+      async request(asked) {
+        if (turn.silentPeers.has(asked.id)) throw new Error('no answer');
         return STATUS;
       },
       isWarmingUp: () => false,
@@ -216,9 +236,50 @@ export function simulatedNode(turn: Knobs): NodeServices {
       chequebook: () => new Uint8Array(20),
     },
     metrics: createMetrics({ prefix: 'svc' }),
-    clock: { ...systemClock(), now: () => turn.nowMs },
-    log: silentLogger(),
+    clock,
+    log,
   };
+}
+
+/** The store in memory, with its sessions in view and its failures in hand. */
+function observed(store: LocalStore, turn: Knobs): LocalStore {
+  const openSession = (tagUid: number): UploadSession => {
+    const session = store.uploads.openSession(tagUid);
+    const seen: Knobs['sessions'][number] = { tagUid, state: 'open' };
+    turn.sessions.push(seen);
+    return {
+      tagUid,
+      async put(chunk, stamp) {
+        if (turn.putError !== undefined) throw turn.putError;
+        await session.put(chunk, stamp);
+      },
+      async done(reference) {
+        if (turn.doneError !== undefined) throw turn.doneError;
+        await session.done(reference);
+        seen.state = 'done';
+      },
+      async cleanup() {
+        await session.cleanup();
+        seen.state = 'cleaned';
+      },
+    };
+  };
+  const tags: LocalStore['tags'] = {
+    ...store.tags,
+    create() {
+      failIf(turn, 'tag create');
+      return store.tags.create();
+    },
+    get(uid) {
+      failIf(turn, 'tag get');
+      return store.tags.get(uid);
+    },
+    list(offset, limit) {
+      failIf(turn, 'tag list');
+      return store.tags.list(offset, limit);
+    },
+  };
+  return { ...store, tags, uploads: { ...store.uploads, openSession } };
 }
 
 function failIf(turn: Knobs, what: string): void {
@@ -241,7 +302,8 @@ export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound
 }
 
 const STATUS: StatusSnapshot = {
-  mode: 'full',
+  beeMode: 'full',
+  metrics: new Map(),
   reserveSize: 100n,
   reserveSizeWithinRadius: 60n,
   pullsyncRate: 0.5,

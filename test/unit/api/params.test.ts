@@ -30,6 +30,8 @@ function failure(kind: Kind<unknown>, text: string, dialect = svc): string {
   return 'accepted';
 }
 
+const { api } = await startKit();
+
 describe('kinds', () => {
   test.each(['1', 't', 'T', 'TRUE', 'true', 'True'])('boolean %s is true', (text) => {
     expect(bool.parse(text, svc)).toBe(true);
@@ -212,7 +214,6 @@ const HEADER_NAMES = [
 const headers = fc.dictionary(fc.constantFrom(...HEADER_NAMES), headerValue, { maxKeys: 8 });
 
 describe('any header values', () => {
-  const { api } = startKit();
   const target = fc.constantFrom(
     ['POST', '/bytes'],
     ['POST', '/chunks'],

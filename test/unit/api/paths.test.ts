@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { targetOf } from '../../../node/api/paths.ts';
 import { startKit } from './kit.ts';
 
-describe('a request target', () => {
-  const { api } = startKit();
+const { api } = await startKit();
 
+describe('a request target', () => {
   test.each([
     ['/bytes', '/bytes'],
     ['/v1/bytes?x=1', '/bytes?x=1'],

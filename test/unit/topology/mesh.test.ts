@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { systemRandom } from '../../../node/env/random.ts';
+import { createHive } from '../../../node/protocols/hive/hive.ts';
+import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.ts';
+import { type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
+
+function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
+  const env = { clock: systemClock(), random: systemRandom(), log: silentLogger() };
+  const metrics = createMetrics({ prefix: 'svc' });
+  const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...node, ...env, metrics });
+  const options = { bootnodes, storageRadius: () => 0, allowPrivateCidrs: true };
+  return createKademlia(options, { ...node, ...env, metrics, hive, state: memoryRecords() });
+}
+
+/** Resolves when every table has `count` connected peers. */
+async function connected(tables: readonly Kademlia[], count: number): Promise<void> {
+  await Promise.all(
+    tables.map(
+      (table) =>
+        new Promise<void>((resolve) => {
+          const look = () => {
+            if (table.snapshot().connected === count) resolve();
+          };
+          table.onChange(look);
+          look();
+        }),
+    ),
+  );
+}
+
+test.each([2, 5, 12])('%i nodes that know one bootnode form a full mesh', async (count) => {
+  const nodes = await startedNodes(count);
+  const bootnode = (nodes[0] as MemoryNode).underlay();
+  const tables = nodes.map((node) => tableOf(node, [bootnode]));
+  for (const table of tables) await table.start();
+  await connected(tables, count - 1);
+  for (const table of tables) await table.stop();
+  const overlays = nodes.map(({ host }) => toHex(host.overlay)).sort();
+  for (const { host } of nodes) {
+    const peers = host.peers().map(({ id }) => id);
+    expect([...peers, toHex(host.overlay)].sort()).toEqual(overlays);
+  }
+});
+
+test('every node names the same peer as closest to an address', async () => {
+  const nodes = await startedNodes(5);
+  const tables = nodes.map((node) => tableOf(node, [(nodes[0] as MemoryNode).underlay()]));
+  for (const table of tables) await table.start();
+  await connected(tables, 4);
+  const address = fromHex('80'.repeat(32));
+  const answers = tables.map((table, i) => {
+    const closest = table.closestPeer(address, { skip: new Set(), includeSelf: true });
+    return closest === 'self' ? toHex((nodes[i] as MemoryNode).host.overlay) : closest?.id;
+  });
+  expect(new Set(answers).size).toBe(1);
+  for (const table of tables) await table.stop();
+});

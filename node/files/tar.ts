@@ -19,6 +19,7 @@ const TYPE = 156;
 const MAGIC = [257, 6] as const;
 const PREFIX = [345, 155] as const;
 const POSIX_MAGIC = 'ustar\0';
+const SPACE = 0x20;
 
 /** Types of entries: regular files, and what describes the entry behind it. */
 const REGULAR = ['0', '\0', '7'];
@@ -90,7 +91,7 @@ async function readHeader(reader: ByteReader): Promise<Header | undefined> {
 /** Sum of all bytes, its own field counted as spaces. */
 function hasChecksum(block: Uint8Array): boolean {
   const [at, length] = CHECKSUM;
-  let sum = ' '.charCodeAt(0) * length;
+  let sum = SPACE * length;
   for (const [i, byte] of block.entries()) if (i < at || i >= at + length) sum += byte;
   return sum === numberAt(block, CHECKSUM);
 }
@@ -134,27 +135,25 @@ async function readAttributes(reader: ByteReader, { type, size }: Header): Promi
 
 /** Records `LENGTH KEY=VALUE\n`, the length counting the whole record. */
 function paxAttributes(content: Uint8Array): Attributes {
-  let attributes: Attributes = {};
+  const attributes: { path?: string; size?: number } = {};
   for (let at = 0; at < content.length; ) {
-    const space = content.indexOf(0x20, at);
-    const length = Number(utf8(content.subarray(at, Math.max(space, at))));
-    const end = at + length;
-    if (!Number.isSafeInteger(length) || end <= space + 1 || end > content.length)
-      throw badHeader('a broken record');
+    const space = content.indexOf(SPACE, at);
+    if (space === -1) throw badHeader('a broken record');
+    const end = at + decimal(utf8(content.subarray(at, space)));
+    if (end <= space + 1 || end > content.length) throw badHeader('a broken record');
     const record = utf8(content.subarray(space + 1, end - 1));
-    const equals = record.indexOf('=');
-    const [key, value] = [record.slice(0, equals), record.slice(equals + 1)];
-    if (key === 'path') attributes = { ...attributes, path: value };
-    if (key === 'size') attributes = { ...attributes, size: paxSize(value) };
+    const value = record.slice(record.indexOf('=') + 1);
+    if (record.startsWith('path=')) attributes.path = value;
+    if (record.startsWith('size=')) attributes.size = decimal(value);
     at = end;
   }
   return attributes;
 }
 
-function paxSize(value: string): number {
-  const size = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
-  if (!Number.isSafeInteger(size)) throw badHeader('a size out of range');
-  return size;
+function decimal(digits: string): number {
+  const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+  if (!Number.isSafeInteger(value)) throw badHeader('a number out of range');
+  return value;
 }
 
 /**

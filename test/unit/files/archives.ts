@@ -13,7 +13,12 @@ export async function tarOf(files: readonly TarFile[]): Promise<Uint8Array> {
   const archive = pack();
   for (const { name, content = '', type = 'file', pax } of files) {
     const isLink = type === 'symlink' || type === 'link';
-    const header = { name, type, ...(isLink ? { linkname: 'target' } : {}), ...(pax === undefined ? {} : { pax }) };
+    const header = {
+      name,
+      type,
+      ...(isLink ? { linkname: 'target' } : {}),
+      ...(pax === undefined ? {} : { pax }),
+    };
     archive.entry(header, Buffer.from(content));
   }
   archive.finalize();

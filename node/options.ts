@@ -64,7 +64,7 @@ const address = (help: string, fallback: string): OptionSpec<string> => ({
   default: fallback,
   expected: 'host:port, such as 127.0.0.1:1633',
   parse(value) {
-    const port = /^(?:\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})$/.exec(value)?.[1];
+    const port = /^(?:\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value)?.[1];
     return port !== undefined && Number(port) <= 65_535 ? value : undefined;
   },
 });

@@ -1,0 +1,362 @@
+/**
+ * Composition root: builds the parts of a node bottom-up, in the order in which they need each other, and stops them
+ * top-down. The only file that knows them all; it decides nothing else.
+ */
+import { join } from 'node:path';
+import { createAccounting } from './accounting/accounting.ts';
+import { PRICE_PER_PROXIMITY } from './accounting/rules.ts';
+import { dialectOf } from './api/dialect.ts';
+import { type Api, createApi } from './api/server.ts';
+import type { NodeServices } from './api/services.ts';
+import { toHex } from './crypto/hex.ts';
+import { overlayAddress } from './crypto/overlay.ts';
+import { createSigner } from './crypto/signer.ts';
+import { systemClock } from './env/clock.ts';
+import { createLogger, type Logger } from './env/logger.ts';
+import { createMetrics } from './env/metrics.ts';
+import { type Random, systemRandom } from './env/random.ts';
+import { createNetstore } from './files/netstore.ts';
+import { createUploader } from './files/upload.ts';
+import { toAddress, tokenBalance } from './onchain/contracts.ts';
+import { createRpc } from './onchain/rpc.ts';
+import { createTransactions } from './onchain/transactions.ts';
+import type { NodeOptions } from './options.ts';
+import { createAddressBook } from './p2p/address-book.ts';
+import type { Host } from './p2p/host.ts';
+import { createLibp2pHost } from './p2p/libp2p-host.ts';
+import type { Postage } from './postage/ports.ts';
+import { createPostage } from './postage/postage.ts';
+import { createHive } from './protocols/hive/hive.ts';
+import { createPingpong } from './protocols/pingpong/pingpong.ts';
+import { createPricing } from './protocols/pricing/pricing.ts';
+import { createPseudosettle } from './protocols/pseudosettle/pseudosettle.ts';
+import { createPusher } from './protocols/pushsync/pusher.ts';
+import { createPushsync } from './protocols/pushsync/pushsync.ts';
+import { createRetrieval } from './protocols/retrieval/retrieval.ts';
+import { createStatus, type StatusSnapshot } from './protocols/status/status.ts';
+import { loadOrCreateKey } from './store/key-store.ts';
+import { openLmdbStore } from './store/lmdb-store.ts';
+import type { LocalStore } from './store/ports.ts';
+import { createKademlia } from './topology/kademlia.ts';
+import type { Topology } from './topology/topology.ts';
+import { VERSION } from './version.ts';
+
+/** A running node. */
+export interface RunningNode {
+  /** Resolves when `signal` aborts, or with the reason when the node can not go on by itself. */
+  stopped(signal: AbortSignal): Promise<Error | undefined>;
+  /** Everything, top-down; what was acknowledged stays. */
+  stop(): Promise<void>;
+}
+
+/** Default overlay nonce: none is mined. */
+const OVERLAY_NONCE = new Uint8Array(32);
+/** Chequebook of a node that has none. */
+const NO_CHEQUEBOOK = new Uint8Array(20);
+const MS_PER_SECOND = 1000;
+
+/**
+ * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what could not be had; nothing runs then
+ */
+export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
+  const log = createLogger({
+    verbosity: options.verbosity,
+    ...(options['node-name'] === '' ? {} : { name: options['node-name'] }),
+  });
+  const fatal = Promise.withResolvers<Error>();
+  await using parts = new AsyncDisposableStack();
+  const node = await build(options, {
+    log,
+    parts,
+    onFatal: (error) => fatal.resolve(asError(error)),
+    signal,
+  });
+  log.info({ overlay: node.overlay, api: node.api.addresses.main }, 'node is ready');
+  const running = parts.move();
+  return {
+    stopped: (stopping) => Promise.race([fatal.promise, aborted(stopping)]),
+    async stop() {
+      await running.disposeAsync();
+      log.info('node has stopped');
+    },
+  };
+}
+
+interface BuildContext {
+  readonly log: Logger;
+  /** What was started, in order; disposing it stops the last one first. */
+  readonly parts: AsyncDisposableStack;
+  readonly onFatal: (error: unknown) => void;
+  readonly signal: AbortSignal;
+}
+
+async function build(
+  options: NodeOptions,
+  { log, parts, onFatal, signal }: BuildContext,
+): Promise<{ api: Api; overlay: string }> {
+  const clock = systemClock();
+  const random = systemRandom();
+  const metrics = createMetrics({ prefix: dialectOf(options['api-dialect']).metricPrefix, process: true });
+  const module = (name: string) => log.child({ module: name });
+  const keys = await loadKeys(options, random);
+  const signer = createSigner(keys.swarm);
+  const networkId = BigInt(options['network-id']);
+  const overlay = overlayAddress(signer.address, networkId, OVERLAY_NONCE);
+
+  const store = await openLmdbStore(
+    {
+      path: join(options['data-dir'], 'store'),
+      cacheCapacity: options['cache-capacity'],
+      reserveCapacity: options['reserve-capacity'],
+      radius: options['minimum-storage-radius'],
+    },
+    { clock, log, overlay },
+  );
+  parts.defer(() => store.close());
+
+  const rpc = createRpc({ endpoint: options['swap-endpoint'] }, { clock, log: module('onchain'), metrics });
+  parts.defer(() => rpc.close());
+  const transactions = createTransactions(
+    { pollIntervalMs: Math.min(options['chain-poll-interval'], options['block-time'] * MS_PER_SECOND) },
+    { rpc, signer, clock, state: store.state('transactions'), log: module('onchain') },
+  );
+  const postage = createPostage(
+    {
+      contract: options['postage-stamp-address'],
+      token: options['token-address'],
+      startBlock: options['postage-stamp-start-block'],
+      usableBlocks: options['usable-blocks'],
+      tailBlocks: options['chain-tail-blocks'],
+      batchFactor: options['chain-batch-factor'],
+      pollIntervalMs: options['chain-poll-interval'],
+      blockTimeMs: options['block-time'] * MS_PER_SECOND,
+      reserveCapacity: options['reserve-capacity'],
+    },
+    { chain: rpc, transactions, state: store.state, signer, clock, log: module('postage'), metrics, onFatal },
+  );
+
+  const addressBook = createAddressBook(store.state('addressbook'));
+  const host = await createLibp2pHost(
+    {
+      listen: options['p2p-addr'],
+      networkId,
+      nonce: OVERLAY_NONCE,
+      fullNode: true,
+      welcomeMessage: options['welcome-message'],
+      ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
+    },
+    {
+      signer,
+      identity: keys.libp2p,
+      addressBook,
+      state: store.state('p2p'),
+      clock,
+      log: module('p2p'),
+      metrics,
+    },
+  );
+
+  const allowPrivateCidrs = options['allow-private-cidrs'];
+  const refreshRate = BigInt(options['refresh-rate']);
+  // Accounting asks for a refresh and announces a threshold; both protocols are built on accounting in turn.
+  const accounting = createAccounting(
+    {
+      paymentThreshold: BigInt(options['payment-threshold']),
+      tolerancePercent: options['payment-tolerance-percent'],
+      earlyPercent: options['payment-early-percent'],
+      refreshRate,
+      pricePerProximity: PRICE_PER_PROXIMITY,
+    },
+    {
+      host,
+      clock,
+      state: store.state('accounting'),
+      log: module('accounting'),
+      metrics,
+      refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+      announce: (peer) => {
+        pricing
+          .announce(peer, peer.closed)
+          .catch((error: unknown) => log.debug({ err: error, peer: peer.id }, 'threshold not announced'));
+      },
+    },
+  );
+  parts.defer(() => accounting.stop());
+  // The order of the connect hooks: an account first, then what we grant.
+  const pseudosettle = createPseudosettle(
+    { refreshRate },
+    { host, accounting, state: store.state('pseudosettle'), clock, log: module('pseudosettle'), metrics },
+  );
+  const pricing = createPricing(
+    { refreshRate, fullNode: true },
+    { host, accounting, clock, log: module('pricing'), metrics },
+  );
+  const hive = createHive(
+    { networkId, allowPrivateCidrs },
+    { host, addressBook, clock, log: module('hive'), metrics },
+  );
+  const pingpong = createPingpong({ host, clock, log: module('pingpong'), metrics });
+  const topology = createKademlia(
+    { bootnodes: options.bootnode, storageRadius: () => store.reserve.radius(), allowPrivateCidrs },
+    {
+      host,
+      hive,
+      addressBook,
+      clock,
+      random,
+      log: module('kademlia'),
+      metrics,
+      state: store.state('kademlia'),
+    },
+  );
+
+  const shared = { host, topology, accounting, store, clock, metrics };
+  const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  const pushsync = createPushsync(
+    { networkId, nonce: OVERLAY_NONCE, fullNode: true },
+    { ...shared, postage, signer, log: module('pushsync') },
+  );
+  const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
+  const snapshot = () => localStatus({ store, host, topology, postage });
+  const status = createStatus({ host, clock, snapshot, log: module('status') });
+
+  let readiness: 'starting' | 'ready' = 'starting';
+  const services: NodeServices = {
+    node: {
+      version: VERSION,
+      mode: 'full',
+      chequebookEnabled: false,
+      swapEnabled: false,
+      ethereum: signer.address,
+      publicKey: signer.publicKey,
+      pssPublicKey: createSigner(keys.pss).publicKey,
+    },
+    readiness: { state: () => readiness },
+    store,
+    postage,
+    uploader: createUploader({ postage, store, pusher }),
+    netstore: createNetstore({ store, retrieval }),
+    host,
+    topology,
+    accounting,
+    timeSettlements: pseudosettle,
+    pingpong,
+    status: {
+      local: snapshot,
+      request: (peer, ending) => status.request(peer, ending),
+      isWarmingUp: () => readiness !== 'ready',
+    },
+    chain: rpc,
+    wallet: {
+      tokenBalance: (ending) => tokenBalance(rpc, options['token-address'], signer.address, ending),
+      nativeBalance: (ending) => rpc.nativeBalance(toAddress(signer.address), ending),
+      chequebook: () => NO_CHEQUEBOOK,
+    },
+    metrics,
+    clock,
+    log: module('api'),
+  };
+  const api = createApi(
+    {
+      address: options['api-addr'],
+      ...(options['debug-api-enable'] ? { debugAddress: options['debug-api-addr'] } : {}),
+      dialect: options['api-dialect'],
+      corsAllowedOrigins: options['cors-allowed-origins'],
+    },
+    services,
+  );
+
+  // The API answers first, with little at the beginning, and stops first, so that nothing new arrives at the end.
+  const stopApi = once(() => api.stop());
+  parts.defer(stopApi);
+  await api.start();
+  parts.defer(() => host.stop());
+  await host.start();
+  parts.defer(() => postage.stop());
+  await raceAbort(postage.start(), signal);
+  parts.defer(() => topology.stop());
+  await topology.start();
+  parts.defer(() => pusher.stop());
+  pusher.start();
+  parts.defer(stopApi);
+  readiness = 'ready';
+  return { api, overlay: toHex(overlay) };
+}
+
+interface Keys {
+  readonly swarm: Uint8Array;
+  readonly libp2p: Uint8Array;
+  readonly pss: Uint8Array;
+}
+
+async function loadKeys(options: NodeOptions, random: Random): Promise<Keys> {
+  const load = async (name: keyof Keys, kind: 'secp256k1' | 'ed25519') => {
+    const directory = join(options['data-dir'], 'keys');
+    const { secret } = await loadOrCreateKey(
+      { directory, name, password: options.password, kind },
+      { random },
+    );
+    return secret;
+  };
+  return {
+    swarm: await load('swarm', 'secp256k1'),
+    libp2p: await load('libp2p', 'ed25519'),
+    pss: await load('pss', 'secp256k1'),
+  };
+}
+
+interface StatusSources {
+  readonly store: LocalStore;
+  readonly host: Host;
+  readonly topology: Topology;
+  readonly postage: Postage;
+}
+
+/** What this node says of itself in the status protocol and at `GET /status`. */
+function localStatus({ store, host, topology, postage }: StatusSources): StatusSnapshot {
+  const radius = topology.storageRadius();
+  return {
+    reserveSize: BigInt(store.reserve.size()),
+    pullsyncRate: 0,
+    storageRadius: radius,
+    connectedPeers: BigInt(host.peers().length),
+    // The node itself counts as one of its neighbourhood.
+    neighborhoodSize: BigInt(topology.neighbours().length + 1),
+    beeMode: 'full',
+    batchCommitment: postage.batches.commitment(),
+    isReachable: true,
+    reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
+    lastSyncedBlock: BigInt(postage.batches.chainState().block),
+    committedDepth: radius,
+    metrics: new Map(),
+  };
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= work());
+}
+
+/** Rejects with the signal's reason; the work itself is ended by whoever disposes of its part. */
+async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const ended = Promise.withResolvers<never>();
+  const onAbort = () => ended.reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, ended.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,23 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
+
+test('bytes come back from their hex, in any case, with and without prefix', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      expect(fromHex(toHex(bytes))).toEqual(bytes);
+      expect(fromHex(`0x${toHex(bytes).toUpperCase()}`)).toEqual(bytes);
+    }),
+  );
+});
+
+test('what is not hex is refused with the first bad character', () => {
+  expect(() => fromHex('0g')).toThrow(/'g'/);
+  expect(() => fromHex('abc')).toThrow(/odd length 3/);
+});
+
+test('bytes are equal when length and content are', () => {
+  expect(equalBytes(fromHex('00ff'), fromHex('00ff'))).toBe(true);
+  expect(equalBytes(fromHex('00ff'), fromHex('00fe'))).toBe(false);
+  expect(equalBytes(fromHex('00'), fromHex('0000'))).toBe(false);
+});

@@ -46,7 +46,7 @@ export function encodeWord(value: AbiValue): Uint8Array {
 }
 
 /** Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks it. */
-export interface WordReader {
+interface WordReader {
   uint(index: number): bigint;
   /** A number that must fit `Number` exactly. */
   small(index: number): number;

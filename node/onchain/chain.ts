@@ -106,7 +106,7 @@ function logEntry(entry: unknown): LogEntry {
   };
 }
 
-export function toQuantity(value: bigint | number): string {
+function toQuantity(value: bigint | number): string {
   return `0x${value.toString(16)}`;
 }
 

@@ -58,7 +58,7 @@ export function encodeApprove(spender: Uint8Array, amount: bigint): string {
   return encodeCall(selector.approve, spender, amount);
 }
 
-export interface CreateBatch {
+interface CreateBatch {
   /** 20 bytes. */
   readonly owner: Uint8Array;
   readonly amountPerChunk: bigint;

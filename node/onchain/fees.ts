@@ -13,7 +13,7 @@ const GAS_LIMIT_FALLBACK = 500_000n;
 const ESTIMATE_PERCENT = 133n;
 
 /** Base units per gas. */
-export interface Fees {
+interface Fees {
   readonly tipCap: bigint;
   readonly feeCap: bigint;
 }

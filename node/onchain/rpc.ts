@@ -25,12 +25,12 @@ const CONNECTIONS_MAX = 8;
 /** Longest answer read. A page of logs with 10,000 events has about 8 MB. */
 const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
 
-export interface RpcOptions {
+interface RpcOptions {
   /** http:// or https:// URL; user and password become basic authorisation. */
   readonly endpoint: string;
 }
 
-export interface RpcDeps {
+interface RpcDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Metrics;
@@ -44,10 +44,9 @@ export interface Rpc extends SendingChain {
 }
 
 /** @throws TypeError for an endpoint that is no http or https URL */
-export function createRpc({ endpoint }: RpcOptions, { clock, log: parentLog, metrics }: RpcDeps): Rpc {
+export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: RpcDeps): Rpc {
   const url = endpointUrl(endpoint);
   const counters = metrics?.register(ONCHAIN_METRICS);
-  const log = parentLog.child({ module: 'onchain' });
   const secure = url.protocol === 'https:';
   const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   const target = { url, agent, request: secure ? httpsRequest : httpRequest, shown: shownUrl(url) };

@@ -26,12 +26,12 @@ const PENDING = 'pending/';
 
 type Request = Parameters<Transactions['execute']>[0];
 
-export interface TransactionsOptions {
+interface TransactionsOptions {
   /** Pause between two looks for a receipt, ms. */
   readonly pollIntervalMs: number;
 }
 
-export interface TransactionsDeps {
+interface TransactionsDeps {
   readonly rpc: SendingChain;
   readonly signer: Signer;
   readonly clock: Clock;
@@ -40,9 +40,8 @@ export interface TransactionsDeps {
   readonly log: Logger;
 }
 
-export function createTransactions(options: TransactionsOptions, given: TransactionsDeps): Transactions {
-  const log = given.log.child({ module: 'onchain' });
-  const deps = { ...given, log };
+export function createTransactions(options: TransactionsOptions, deps: TransactionsDeps): Transactions {
+  const { log } = deps;
   const lock = new Lock();
   let chainId: bigint | undefined;
 

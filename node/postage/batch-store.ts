@@ -19,7 +19,7 @@ const RECORD_SIZE = 95;
 const CHAIN_STATE_SIZE = 96;
 const WORD_SIZE = 32;
 
-export interface BatchMirrorOptions {
+interface BatchMirrorOptions {
   /** Events are read from the block after it. */
   readonly startBlock: number;
   /** Chunks; the radius is relative to it. */

@@ -81,7 +81,7 @@ export async function followPostage(
   }
 }
 
-export type NextPage =
+type NextPage =
   /** `full`: more is waiting behind it. */
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
   /** Everything old enough has been read before. */

@@ -49,7 +49,7 @@ export interface PostageOptions {
   readonly reserveCapacity: number;
 }
 
-export interface PostageDeps {
+interface PostageDeps {
   readonly chain: Chain;
   readonly transactions: Transactions;
   readonly state: (subsystem: string) => KeyValueStore;
@@ -71,7 +71,7 @@ export interface PostageService extends Postage {
 }
 
 export function createPostage(options: PostageOptions, deps: PostageDeps): PostageService {
-  return new ContractPostage(options, { ...deps, log: deps.log.child({ module: 'postage' }) });
+  return new ContractPostage(options, deps);
 }
 
 class ContractPostage implements PostageService {

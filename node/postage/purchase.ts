@@ -30,13 +30,13 @@ const EXPIRE_ROUNDS = 100;
 /** Makes the nonce of a batch: the same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
-export interface PurchaseOptions {
+interface PurchaseOptions {
   /** PostageStamp and the token, `0x` and 40 lower-case hex. */
   readonly contract: string;
   readonly token: string;
 }
 
-export interface PurchaseDeps {
+interface PurchaseDeps {
   readonly chain: Pick<Chain, 'call' | 'transactionCount'>;
   readonly transactions: Transactions;
   readonly signer: Pick<Signer, 'address'>;

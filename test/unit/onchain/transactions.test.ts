@@ -7,7 +7,7 @@ import { ChainError, type ChainErrorCode } from '../../../node/onchain/ports.ts'
 import { decodeRevert } from '../../../node/onchain/revert.ts';
 import { createTransactions } from '../../../node/onchain/transactions.ts';
 import { FakeEndpoint } from './fake-endpoint.ts';
-import { MemoryState } from './memory-state.ts';
+import { CrashError, MemoryState } from './memory-state.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'));
@@ -121,6 +121,13 @@ describe('records', () => {
       value: '0',
       raw: expect.stringMatching(/^0x02f8/) as string,
     });
+  });
+
+  test('a transaction that can not be written down is not sent', async () => {
+    const { endpoint, execute, state } = setUp();
+    state.writesLeft = 0;
+    await expect(execute()).rejects.toThrow(CrashError);
+    expect(endpoint.taken).toEqual([]);
   });
 
   test('a mined transaction stays listed but is no longer pending', async () => {

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 /** `svcnet`: commands and flags. Each command is a file of `commands/`, loaded when it is asked for. */
+import { existsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { CommandContext } from './commands/context.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
@@ -7,7 +9,7 @@ import { DRIVER_NAMES } from './drivers/driver.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
 import { PROFILES } from './profiles.ts';
 import { consoleStyle, paint } from './report/console.ts';
-import { defaultStateDir } from './state.ts';
+import { compileCacheDir, defaultStateDir } from './state.ts';
 import { parseDurationMs, suggestion } from './words.ts';
 
 /** After an interruption everything is ended by force, which takes a moment; more than this is a defect. */
@@ -39,6 +41,8 @@ function contextOf(flags: Flags): CommandContext {
 }
 
 async function run<F>(flags: F, command: Run<F>): Promise<void> {
+  // Halves the time that a command takes to load. Only where there is state already: looking must leave no trace.
+  if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir()));
   const code = await command(flags, contextOf(flags as Flags));
   if (typeof code === 'number') exitCode = code;
 }

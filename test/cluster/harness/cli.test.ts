@@ -1,0 +1,230 @@
+/** The command line as scripts and people use it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ClusterDocument } from '../../../harness/cluster-document.ts';
+import { until } from '../../../harness/wait.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-cli-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(args: readonly string[]): { child: ChildProcess; finished: Promise<Finished> } {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { ...process.env, SVCNET_STATE: join(folder, 'state') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (piece) => (stdout += String(piece)));
+  child.stderr?.on('data', (piece) => (stderr += String(piece)));
+  const finished = new Promise<Finished>((resolve) => {
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { child, finished };
+}
+
+function svcnet(...args: string[]): Promise<Finished> {
+  return start(args).finished;
+}
+
+function clusters(): string[] {
+  const path = join(folder, 'state', 'clusters');
+  return existsSync(path) ? readdirSync(path) : [];
+}
+
+test.each([
+  'up',
+  'ps',
+  'status',
+  'logs',
+  'env',
+  'stop',
+  'start',
+  'kill',
+  'pause',
+  'resume',
+  'stamp',
+  'fund',
+  'down',
+])('%s explains itself', async (command) => {
+  const { code, stdout, stderr } = await svcnet(command, '--help');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain(`Usage: svcnet ${command}`);
+  expect(stdout).toContain('--json');
+});
+
+test.each([
+  ['an unknown command', ['stauts'], "unknown command 'stauts'"],
+  ['an unknown flag', ['up', '--drivr', 'process'], 'Did you mean --driver?'],
+  [
+    'a word that is not allowed',
+    ['up', '--profile', 'fats'],
+    "Expected one of fast, production, did you mean 'fast'?",
+  ],
+  ['a number out of range', ['up', '-n', '0'], 'Expected a whole number from 1 to 200.'],
+  [
+    'a name that cannot be one',
+    ['up', '--name', 'A b'],
+    "name: got 'A b', expected at most 40 lower-case letters",
+  ],
+  ['a missing file', ['up', '-f', 'nowhere.yaml'], 'nowhere.yaml'],
+  ['a cluster that is not there', ['ps', '--name', 'none', '--json'], 'no cluster in'],
+])('%s ends with code 2 and says what is wrong', async (_what, args, words) => {
+  const { code, stdout, stderr } = await svcnet(...args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(words);
+});
+
+test('a mistake in a cluster file is told by file and key, before anything starts', async () => {
+  const file = join(folder, 'cluster.yaml');
+  writeFileSync(file, 'nodes: 2\nsead: 4\n');
+  const { code, stderr } = await svcnet('up', '-f', file);
+  expect(code).toBe(2);
+  expect(stderr).toContain(`${file}: unknown key 'sead', did you mean 'seed'?`);
+  expect(clusters()).toEqual([]);
+});
+
+describe('a cluster that is up', () => {
+  let document: ClusterDocument;
+
+  beforeAll(async () => {
+    const { code, stdout, stderr } = await svcnet('up', '-n', '2', '--seed', '42', '--json');
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    document = JSON.parse(stdout) as ClusterDocument;
+  });
+  afterAll(async () => {
+    const { code, stdout } = await svcnet('down', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      clusters: [{ name: 'local', stopped: ['node-0', 'node-1'] }],
+    });
+    expect(clusters()).toEqual([]);
+  });
+
+  test('is described by one document of the promised shape', () => {
+    const address = expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) as string;
+    const url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string;
+    const ms = expect.any(Number) as number;
+    expect(document).toEqual({
+      name: 'local',
+      seed: 42,
+      driver: 'process',
+      chain: {
+        rpc: url,
+        chainId: 31_337,
+        contracts: {
+          token: address,
+          postageStamp: address,
+          postagePriceOracle: address,
+          stakeRegistry: address,
+          redistribution: address,
+          chequebookFactory: address,
+          swapPriceOracle: address,
+        },
+      },
+      nodes: [0, 1].map((i) => ({
+        name: `node-${i}`,
+        flavour: 'svc',
+        mode: 'full',
+        api: url,
+        debug: url,
+        p2p: expect.stringMatching(/^\/ip4\/127\.0\.0\.1\/tcp\/\d+\/p2p\/12D3Koo/) as string,
+        overlay: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+        ethereum: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
+        pid: expect.any(Number) as number,
+        dataDir: expect.stringContaining(`node-${i}`) as string,
+        log: expect.stringContaining(`node-${i}.log`) as string,
+      })),
+      batches: [0, 1].map((i) => ({
+        id: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+        node: `node-${i}`,
+        depth: 20,
+      })),
+      timings: { chainMs: ms, nodesMs: ms, meshedMs: ms, batchUsableMs: ms, totalMs: ms },
+    });
+  });
+
+  test('is described the same by ps', async () => {
+    const { stdout } = await svcnet('ps', '--json');
+    expect(JSON.parse(stdout)).toEqual(document);
+  });
+
+  test('cannot be started twice', async () => {
+    const { code, stderr } = await svcnet('up');
+    expect(code).toBe(2);
+    expect(stderr).toContain("a cluster named 'local' is running already");
+  });
+
+  test('is well', async () => {
+    const { code, stdout } = await svcnet('status', '--json');
+    expect(code).toBe(0);
+    const { problems, nodes } = JSON.parse(stdout) as { problems: string[]; nodes: { peers: number }[] };
+    expect(problems).toEqual([]);
+    expect(nodes.map(({ peers }) => peers)).toEqual([1, 1]);
+  });
+
+  test('gives a shell its names', async () => {
+    const { stdout } = await svcnet('env');
+    expect(stdout).toContain(`export SVCNET_API_1=${document.nodes[1]?.api}`);
+    expect(stdout).toContain(`export SVCNET_BATCH=${document.batches[0]?.id}`);
+    for (const line of stdout.trim().split('\n')) expect(line).toMatch(/^export SVCNET_[A-Z0-9_]+=\S+$/);
+  });
+
+  test('shows what its nodes have written', async () => {
+    const { code, stdout } = await svcnet('logs', 'node-0', '--json');
+    expect(code).toBe(0);
+    expect((JSON.parse(stdout) as { lines: unknown[] }).lines.length).toBeGreaterThan(0);
+  });
+
+  test('loses a node and gets it back', async () => {
+    const killed = JSON.parse((await svcnet('kill', 'node-1', '--json')).stdout) as object;
+    expect(killed).toMatchObject({ node: 'node-1', state: 'killed', pid: null });
+    const problems = JSON.parse((await svcnet('status', '--json')).stdout) as { problems: string[] };
+    expect(problems.problems).toContain('node-1 is killed');
+    const again = await svcnet('start', 'node-1', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ node: 'node-1', state: 'running' });
+  });
+
+  test('sells a batch and funds an account', async () => {
+    const { code, stdout, stderr } = await svcnet('stamp', 'node-0', '--depth', '18', '--json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ node: 'node-0', depth: 18, usable: true });
+    const funded = await svcnet('fund', `0x${'22'.repeat(20)}`, '--native', '1.5', '--tokens', '2', '--json');
+    expect(JSON.parse(funded.stdout)).toMatchObject({
+      native: '1500000000000000000',
+      tokens: '20000000000000000',
+    });
+  });
+});
+
+test('an interrupted up leaves nothing and ends with code 130', async () => {
+  const { child, finished } = start(['up', '-n', '2', '--name', 'cut']);
+  await until(
+    'no node has been started',
+    () => {
+      const run = join(folder, 'state', 'clusters', 'cut', 'run', 'node-0.json');
+      return Promise.resolve(existsSync(run) ? { done: true } : { missing: 'it has no record' });
+    },
+    { timeoutMs: 30_000 },
+  );
+  child.kill('SIGINT');
+  const { code, stderr } = await finished;
+  expect(code).toBe(130);
+  expect(stderr).toContain('interrupted');
+  expect(clusters()).not.toContain('cut');
+});

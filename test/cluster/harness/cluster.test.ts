@@ -1,0 +1,190 @@
+/** Whole clusters of real nodes, through the library. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientError } from '../../../harness/client/errors.ts';
+import { Cluster } from '../../../harness/cluster.ts';
+import { HarnessError } from '../../../harness/errors.ts';
+import { runRecords } from '../../../harness/state.ts';
+
+let stateDir: string;
+beforeAll(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-cluster-'));
+});
+afterAll(() => {
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+function clusters(): string[] {
+  const folder = join(stateDir, 'clusters');
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+async function failure(work: Promise<unknown>): Promise<HarnessError> {
+  const error = await work.then(
+    () => new Error('it succeeded'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(HarnessError);
+  return error as HarnessError;
+}
+
+describe('a cluster of three nodes', () => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await Cluster.start({ nodes: 3, seed: 7, stateDir });
+  });
+  afterAll(async () => {
+    await net.stop();
+  });
+
+  test('nodes are who the seed says they are', async () => {
+    for (const node of net.nodes) {
+      const { overlay, ethereum } = await node.client.addresses();
+      expect(overlay).toBe(node.overlay);
+      expect(ethereum.replace(/^0x/, '').toLowerCase()).toBe(node.ethereum);
+    }
+  });
+
+  test('everybody is connected to everybody', async () => {
+    expect(await net.meshed()).toEqual({ links: 6, expected: 6 });
+  });
+
+  test('every node has a usable batch of its own', async () => {
+    await net.usable();
+    for (const node of net.nodes) {
+      const stamps = await node.stamps.list();
+      expect(stamps.map(({ batchID, usable }) => [batchID, usable])).toEqual([[node.batch, true]]);
+    }
+  });
+
+  test('an upload is synced and read by another node', async () => {
+    const data = randomBytes(100_000);
+    const { reference } = await net.node(0).bytes.upload(data);
+    const tag = await net.synced(reference);
+    expect(tag?.split).toBeGreaterThan(0);
+    expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
+  });
+
+  test('an upload is synced for a cluster that another process attaches to', async () => {
+    const { reference } = await net.node(1).bytes.upload(randomBytes(10_000));
+    const attached = Cluster.attach(net.name, { stateDir });
+    expect((await attached.synced(reference))?.address).toBe(reference);
+    await attached.detach();
+  });
+
+  test('a batch that is bought later is usable everywhere', async () => {
+    const { batchID } = await net.node(0).stamps.buy({ amount: 24_000n * 3600n, depth: 18, label: 'later' });
+    await net.usable(batchID);
+    const { reference } = await net.node(0).bytes.upload('stamped by another batch', { batch: batchID });
+    await net.synced(reference);
+  });
+
+  test('a killed node is missed, and comes back as the node that it was', async () => {
+    const node = net.node('node-2');
+    const before = node.pid;
+    await node.kill();
+    expect(node.state).toBe('killed');
+    expect((await failure(node.kill())).code).toBe('NODE_STATE');
+    await net.meshed();
+    await node.start();
+    expect(node.pid).not.toBe(before);
+    expect((await node.client.addresses()).overlay).toBe(node.overlay);
+    expect(await net.meshed()).toEqual({ links: 6, expected: 6 });
+  });
+
+  test('a paused node accepts and does not answer, until it is resumed', async () => {
+    const node = net.node(1);
+    await node.pause();
+    const silent = await node.client.health(AbortSignal.timeout(200)).catch((error: unknown) => error);
+    expect((silent as ClientError).class).toBe('client.timeout');
+    await node.resume();
+    expect((await node.client.health()).status).toBe('ok');
+  });
+
+  test('a wait that cannot end says what was missing', async () => {
+    await net.node(1).pause();
+    const error = await failure(net.meshed({ timeoutMs: 500 }));
+    expect(error.code).toBe('WAIT_TIMEOUT');
+    await net.node(1).resume();
+    const unknown = await failure(net.synced('ab'.repeat(32), { timeoutMs: 200 }));
+    expect(unknown.message).toContain('no node has a tag for abababab');
+  });
+
+  test('a node that is not there is answered with those that are', () => {
+    expect(() => net.node('node-7')).toThrow("no node 'node-7', did you mean 'node-0'?");
+  });
+
+  test('the chain can be asked, hurried and stalled', async () => {
+    const before = await net.chain.height();
+    await net.chain.mine(3);
+    expect(await net.chain.height()).toBeGreaterThanOrEqual(before + 3);
+    await net.chain.pause();
+    const stalled = await net.chain.height();
+    await net.chain.resume();
+    await net.chain.mine();
+    expect(await net.chain.height()).toBeGreaterThan(stalled);
+  });
+
+  test('an account can be funded', async () => {
+    const account = '11'.repeat(20);
+    await net.chain.fund(account, { native: 5n, tokens: 7n });
+    expect(await net.chain.nativeBalance(account)).toBe(5n);
+    expect(await net.chain.tokenBalance(account)).toBe(7n);
+  });
+});
+
+test('the same seed gives the same keys, overlays, contracts and batches, side by side', async () => {
+  await using first = await Cluster.start({ nodes: 2, seed: 11, stateDir });
+  await using second = await Cluster.start({ nodes: 2, seed: 11, stateDir });
+  const facts = (net: Cluster) => {
+    const { chain, nodes, batches } = net.toJSON();
+    return { contracts: chain.contracts, batches, overlays: nodes.map(({ overlay }) => overlay) };
+  };
+  expect(facts(first)).toEqual(facts(second));
+  const ports = [first, second].flatMap((net) => net.nodes.map(({ api }) => api));
+  expect(new Set(ports).size).toBe(4);
+});
+
+test('stopping leaves no process and no folder', async () => {
+  const net = await Cluster.start({ nodes: 1, batches: false, stateDir });
+  const pids = runRecords(stateDir, net.name).map((run) => run.process.pid);
+  expect(pids.length).toBe(3);
+  await net.stop();
+  await net.stop();
+  expect(pids.filter(exists)).toEqual([]);
+  expect(clusters()).not.toContain(net.name);
+});
+
+test('a node that cannot start fails the cluster with its own words, and nothing is left', async () => {
+  const options = { 'reserve-capcity': 10 };
+  const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], stateDir }));
+  expect(error.code).toBe('PROCESS_FAILED');
+  expect(error.hint).toContain('reserve-capacity');
+  expect(clusters()).toEqual([]);
+});
+
+test('an interrupted start leaves nothing', async () => {
+  const interruption = new AbortController();
+  const start = Cluster.start({
+    nodes: 2,
+    stateDir,
+    signal: interruption.signal,
+    onProgress: ({ step }) => {
+      if (step === 'nodes') interruption.abort();
+    },
+  });
+  expect((await failure(start)).code).toBe('INTERRUPTED');
+  expect(clusters()).toEqual([]);
+});

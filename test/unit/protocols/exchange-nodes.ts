@@ -48,6 +48,8 @@ export interface ExchangeNode {
   readonly pushsync: Pushsync;
   readonly store: FakeStore;
   readonly underlay: () => string;
+  /** Why peers were lost, in order. */
+  readonly losses: readonly string[];
   /** Bits; changes count at once. */
   radius: number;
   /** Called for every stored chunk; throws to refuse. */
@@ -106,8 +108,11 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
   const pseudosettle = createPseudosettle(terms, { ...shared, accounting, state: state('pseudosettle') });
   const topology = topologyOf(wire, () => node.radius);
   const parts = { ...shared, topology, accounting, store };
+  const losses: string[] = [];
+  wire.onDisconnected((_peer, reason) => void losses.push(reason));
   const node: ExchangeNode = {
     host: wire,
+    losses,
     signer,
     overlay: host.overlay,
     id: toHex(host.overlay),

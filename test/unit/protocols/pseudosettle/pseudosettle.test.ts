@@ -62,10 +62,10 @@ describe('an honest pair', () => {
         fc.record({
           phaseMs: fc.integer({ min: 0, max: 999 }),
           offsetMs: fc.integer({ min: -1_900, max: 1_900 }),
-          latencyMs: fc.integer({ min: 0, max: 700 }),
-          uses: fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 30, maxLength: 60 }),
+          latencyMs: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 700 })),
+          pausesMs: fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 100, maxLength: 150 }),
         }),
-        async ({ phaseMs, offsetMs, latencyMs, uses }) => {
+        async ({ phaseMs, offsetMs, latencyMs, pausesMs }) => {
           const clock = new ManualClock();
           await clock.advance(phaseMs);
           const network = new MemoryNetwork();
@@ -73,18 +73,18 @@ describe('an honest pair', () => {
           const b = exchangeNode(2, { clock: clock.shifted(offsetMs), network, latencyMs });
           for (const { host } of [a, b]) await host.start();
           await connect(a, b, clock);
-          for (const pauseMs of uses) {
+          for (const pauseMs of pausesMs) {
             await clock.advance(pauseMs);
             // A debtor that uses its limit to the full, every time.
             for (let n = 0; n < 5 && mayOwe(a, b); n++) owe(a, b, 300_000n);
           }
           await clock.advance(10_000);
-          expect([...a.host.blocklisted(), ...b.host.blocklisted()]).toEqual([]);
+          expect([...a.losses, ...b.losses]).toEqual([]);
           expect(a.pseudosettle.settlement(b.id)?.sent).toBe(b.pseudosettle.settlement(a.id)?.received);
           expect(balanceOf(a, b)).toBe(-(balanceOf(b, a) ?? 1n));
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 50 },
     );
   });
 
@@ -105,7 +105,7 @@ describe('an honest pair', () => {
       owe(debtor, creditor, RATE);
       await clock.advance(run === 1 ? 0 : 1_100);
       expect(debtor.pseudosettle.settlement(creditor.id)?.sent).toBe(RATE * BigInt(run));
-      expect(debtor.host.blocklisted()).toEqual([]);
+      expect(debtor.losses).toEqual([]);
       await debtor.host.stop();
       await clock.settle();
     }
@@ -272,7 +272,7 @@ describe('a creditor that breaks a rule is blocklisted:', () => {
     const peer = await connect(debtor!, creditor, clock);
     for (let n = 0; n < 21; n++) debtor!.accounting.prepareCredit(peer, 320_000n, true).apply();
     await clock.advance(5_000);
-    expect(debtor!.host.blocklisted()).toEqual([]);
+    expect(debtor!.losses).toEqual([]);
     expect(debtor!.pseudosettle.settlement(creditor.id)?.sent).toBeGreaterThan(0n);
   });
 
@@ -288,7 +288,7 @@ describe('a creditor that breaks a rule is blocklisted:', () => {
     });
     const peer = await connect(debtor!, creditor, clock);
     for (let n = 0; n < 21; n++) debtor!.accounting.prepareCredit(peer, 320_000n, true).apply();
-    await clock.advance(10_000);
+    await clock.advance(1_000);
     expect(peer.closed.aborted).toBe(true);
     expect(debtor!.host.blocklisted()).toEqual([]);
   });

@@ -355,7 +355,7 @@ test('a failed peer is not asked for that chunk again within five minutes', asyn
   expect(asked()).toBe(2);
 });
 
-test('many chunks through three nodes are all stored, paid for, and nobody is blocklisted', async () => {
+test('many chunks through three nodes are all stored, paid for, and nobody is lost', async () => {
   const clock = new ManualClock();
   const nodes = await mesh(3, { clock });
   const chunks = Array.from({ length: 300 }, (_, n) => chunkWhere(() => true, n));
@@ -365,7 +365,7 @@ test('many chunks through three nodes are all stored, paid for, and nobody is bl
   await clock.advance(60_000);
   expect((await pushed).filter(({ outcome }) => outcome === 'synced')).toHaveLength(300);
   for (const a of nodes) {
-    expect(a.host.blocklisted()).toEqual([]);
+    expect(a.losses).toEqual([]);
     for (const b of nodes.filter((other) => other !== a)) {
       const owed = a.accounting.balance(b.id)?.consumedBalance ?? 0n;
       expect(b.accounting.balance(a.id)?.consumedBalance).toBe(-owed);

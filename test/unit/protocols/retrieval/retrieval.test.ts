@@ -295,7 +295,7 @@ test('a node that may owe nobody any more waits for the next refresh instead of 
   await clock.advance(10_000);
   expect((await found).map(({ address }) => address)).toEqual(chunks.map(({ address }) => address));
   expect(a!.pseudosettle.settlement(b!.id)?.sent).toBeGreaterThan(0n);
-  expect([...a!.host.blocklisted(), ...b!.host.blocklisted()]).toEqual([]);
+  expect([...a!.losses, ...b!.losses]).toEqual([]);
 });
 
 test('an address that is all zero is refused by name', async () => {
@@ -306,7 +306,7 @@ test('an address that is all zero is refused by name', async () => {
   expect(err).toBe(`invalid address queried by peer ${asker.id}`);
 });
 
-test('five nodes serve each other at random while all of them pay, and nobody is blocklisted', async () => {
+test('five nodes serve each other at random while all of them pay, and nobody is lost', async () => {
   const clock = new ManualClock();
   const nodes = await mesh(5, { clock });
   const chunks = Array.from({ length: 200 }, (_, n) => chunkWhere(() => true, n));
@@ -321,7 +321,7 @@ test('five nodes serve each other at random while all of them pay, and nobody is
   await clock.advance(60_000);
   expect(await found).toHaveLength(800);
   for (const a of nodes) {
-    expect(a.host.blocklisted()).toEqual([]);
+    expect(a.losses).toEqual([]);
     for (const b of nodes) {
       if (a === b) continue;
       const owed = a.accounting.balance(b.id)?.consumedBalance ?? 0n;

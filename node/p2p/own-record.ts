@@ -5,7 +5,7 @@ import type { KeyValueStore } from '../store/ports.ts';
 import { decodeMessage, encodeMessage } from './codec.ts';
 import type { AddressRecord } from './host.ts';
 import { BzzAddress, mintRecord, NO_CHEQUEBOOK } from './record.ts';
-import { encodeUnderlays } from './underlay.ts';
+import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 
 const KEY = 'own-record';
 
@@ -32,7 +32,7 @@ export class OwnRecord {
 
   /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
   async current(underlays: readonly string[]): Promise<AddressRecord> {
-    const underlay = encodeUnderlays(underlays);
+    const underlay = encodeUnderlays(fittingUnderlays([...new Set(underlays)].sort()));
     const last = this.#last;
     if (last !== undefined && equalBytes(last.underlay, underlay) && this.#isOwn(last)) return last;
     const now = BigInt(Math.floor(this.#clock.now() / 1000));

@@ -16,15 +16,26 @@ export class UnderlayError extends Error {
   }
 }
 
-/** One address is written plainly, none or several as a list. Keeps the best scored that fit into the limits. */
+/** One address is written plainly, none or several as a list, in the given order. */
 export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
-  const encoded = fitting(underlays).map((underlay) => multiaddr(underlay).bytes);
+  const encoded = underlays.map((underlay) => multiaddr(underlay).bytes);
   if (encoded.length === 1) return encoded[0] as Uint8Array;
-  return new Uint8Array(
-    Buffer.concat(
-      [[LIST], ...encoded.flatMap((bytes) => [prefix(bytes), bytes])].map((part) => Uint8Array.from(part)),
-    ),
-  );
+  const parts = encoded.flatMap((bytes) => [Uint8Array.from(prefix(bytes)), bytes]);
+  return new Uint8Array(Buffer.concat([Uint8Array.of(LIST), ...parts]));
+}
+
+/** The best of them, as many as the limits allow: IPv4, public and plain TCP first, otherwise in the given order. */
+export function fittingUnderlays(underlays: readonly string[]): string[] {
+  const best = [...underlays].sort((a, b) => score(a) - score(b));
+  const kept: string[] = [];
+  let size = 1;
+  for (const underlay of best) {
+    const { length } = multiaddr(underlay).bytes;
+    size += uvarintSize(length) + length;
+    if (kept.length === UNDERLAYS_MAX || size > UNDERLAY_BYTES_MAX) break;
+    kept.push(underlay);
+  }
+  return kept;
 }
 
 /** @returns at least one address, as text @throws UnderlayError */
@@ -72,19 +83,6 @@ export function isPrivate(underlay: string): boolean {
 
 export function isLoopback(underlay: string): boolean {
   return /^\/(ip4\/127\.|ip6\/::1\/)/.test(underlay);
-}
-
-function fitting(underlays: readonly string[]): string[] {
-  const best = [...underlays].sort((a, b) => score(a) - score(b));
-  const kept: string[] = [];
-  let size = 1;
-  for (const underlay of best) {
-    const { length } = multiaddr(underlay).bytes;
-    size += uvarintSize(length) + length;
-    if (kept.length === UNDERLAYS_MAX || size > UNDERLAY_BYTES_MAX) break;
-    kept.push(underlay);
-  }
-  return kept;
 }
 
 /** Lower is better: IPv4 before others, public before private before loopback, plain TCP first. */

@@ -12,7 +12,7 @@
 import type { Clock } from '../../env/clock.ts';
 import type { FramedStream } from '../framed-stream.ts';
 import type { AddressRecord } from '../host.ts';
-import { encodeUnderlays, withPeerId } from '../underlay.ts';
+import { encodeUnderlays, fittingUnderlays, withPeerId } from '../underlay.ts';
 import {
   type AckContext,
   checkAck,
@@ -86,7 +86,6 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
 }
 
 function synFor(seen: Seen): { observedUnderlay: Uint8Array } {
-  return {
-    observedUnderlay: encodeUnderlays(seen.addresses.map((address) => withPeerId(address, seen.remoteId))),
-  };
+  const underlays = seen.addresses.map((address) => withPeerId(address, seen.remoteId));
+  return { observedUnderlay: encodeUnderlays(fittingUnderlays(underlays)) };
 }

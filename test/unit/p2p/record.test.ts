@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { overlayAddress } from '../../../node/crypto/overlay.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { OwnRecord } from '../../../node/p2p/own-record.ts';
+import { checkTimestamp, mintRecord, parseRecord, signData } from '../../../node/p2p/record.ts';
+import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
+import vectors from '../../vectors/p2p.json' with { type: 'json' };
+import { memoryRecords, testKey, ZERO_NONCE } from './memory-nodes.ts';
+
+const signer = createSigner(fromHex(vectors.key));
+const networkId = BigInt(vectors.networkId);
+const underlay = fromHex(vectors.underlays[0]?.bytes ?? '');
+const nonce = fromHex(vectors.nonce);
+const minted = () =>
+  mintRecord(
+    { underlay, nonce, timestamp: 1_750_000_000n, chequebook: new Uint8Array(20) },
+    { signer, networkId },
+  );
+
+test.each(vectors.overlays)('overlay $overlay', ({ ethereum, networkId, nonce, overlay }) => {
+  expect(toHex(overlayAddress(fromHex(ethereum), BigInt(networkId), fromHex(nonce)))).toBe(overlay);
+});
+
+test.each(vectors.signatures)('personal signature over 32 bytes', ({ data, signature }) => {
+  expect(toHex(signer.sign(fromHex(data)))).toBe(signature);
+});
+
+test.each(vectors.records)('worked record with chequebook $chequebook', (row) => {
+  const chequebook = fromHex(row.chequebook);
+  const record = mintRecord(
+    { underlay, nonce, timestamp: BigInt(row.timestamp), chequebook },
+    { signer, networkId },
+  );
+  expect(signData(record, networkId)).toHaveLength(row.signDataSize);
+  expect(toHex(record.signature)).toBe(row.signature);
+  const valid = parseRecord(record, networkId);
+  expect(toHex(valid.ethereum)).toBe(vectors.ethereum);
+  expect(valid.underlays).toEqual(vectors.underlays[0]?.underlays);
+});
+
+test('a record without a chequebook field is checked with a zero one', () => {
+  const { record } = parseRecord({ ...minted(), chequebook: new Uint8Array(0) }, networkId);
+  expect(record.chequebook).toEqual(new Uint8Array(20));
+});
+
+const changed = (bytes: Uint8Array) => bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte));
+
+test.each([
+  ['a nonce of 31 bytes', { nonce: nonce.subarray(1) }, 'RECORD_INVALID'],
+  ['a chequebook of 19 bytes', { chequebook: new Uint8Array(19) }, 'RECORD_INVALID'],
+  ['timestamp 0', { timestamp: 0n }, 'TIMESTAMP_NOT_POSITIVE'],
+  ['a negative timestamp', { timestamp: -1n }, 'TIMESTAMP_NOT_POSITIVE'],
+  ['a signature of 64 bytes', { signature: new Uint8Array(64) }, 'RECORD_INVALID'],
+  ['another overlay', { overlay: changed(minted().overlay) }, 'RECORD_INVALID'],
+  ['another underlay', { underlay: changed(underlay) }, 'RECORD_INVALID'],
+  ['another timestamp', { timestamp: 1_750_000_001n }, 'RECORD_INVALID'],
+  ['another nonce', { nonce: changed(nonce) }, 'RECORD_INVALID'],
+] as const)('a record with %s is refused', (_name, change, code) => {
+  expect(() => parseRecord({ ...minted(), ...change }, networkId)).toThrow(expect.objectContaining({ code }));
+});
+
+test('a record of another network is refused', () => {
+  expect(() => parseRecord(minted(), networkId + 1n)).toThrow(
+    expect.objectContaining({ code: 'RECORD_INVALID' }),
+  );
+});
+
+test('a signed record without any underlay is refused', () => {
+  const record = mintRecord(
+    { underlay: encodeUnderlays([]), nonce, timestamp: 1n, chequebook: new Uint8Array(20) },
+    { signer, networkId },
+  );
+  expect(() => parseRecord(record, networkId)).toThrow(expect.objectContaining({ code: 'RECORD_INVALID' }));
+});
+
+const now = 1_000_000n;
+test.each([
+  ['handshake', now + 60n, undefined, undefined],
+  ['handshake', now + 61n, undefined, 'TIMESTAMP_IN_FUTURE'],
+  ['gossip', now + 61n, 0n, 'TIMESTAMP_IN_FUTURE'],
+  ['handshake', 500n, 0n, undefined],
+  ['handshake', 500n, 500n, undefined],
+  ['handshake', 499n, 500n, 'TIMESTAMP_NOT_NEWER'],
+  ['gossip', 500n, 0n, undefined],
+  ['gossip', 500n, 500n, 'TIMESTAMP_NOT_NEWER'],
+  ['gossip', 800n, 500n, 'TIMESTAMP_TOO_SOON'],
+  ['gossip', 801n, 500n, undefined],
+] as const)('%s record of %s against stored %s: %s', (source, timestamp, stored, code) => {
+  const check = () => checkTimestamp(timestamp, { stored, nowSeconds: now, source });
+  if (code === undefined) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ code }));
+});
+
+test('the own record is minted once per set of underlays and survives a restart', async () => {
+  const state = memoryRecords();
+  const identity = { signer, networkId, nonce: ZERO_NONCE };
+  const deps = { state, clock: systemClock() };
+  const [one, two] = vectors.underlays.map(({ underlays }) => underlays);
+  const own = new OwnRecord(identity, deps);
+  const first = await own.current(one ?? []);
+  expect(await own.current(one ?? [])).toBe(first);
+  expect(await new OwnRecord(identity, deps).current(one ?? [])).toEqual(first);
+  const second = await own.current(two ?? []);
+  expect(second.timestamp).toBeGreaterThan(first.timestamp);
+  parseRecord(second, networkId);
+  const other = { ...identity, signer: createSigner(testKey(3)) };
+  const foreign = await new OwnRecord(other, deps).current(two ?? []);
+  expect(foreign.overlay).not.toEqual(second.overlay);
+  parseRecord(foreign, networkId);
+});

@@ -1,0 +1,69 @@
+/** What it costs to turn a stream into chunks and back, beside the hashing that nobody can avoid. */
+import { cacFromData } from '../../node/chunk/cac.ts';
+import type { Chunk, ChunkGetter } from '../../node/chunk/chunk.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { openFile } from '../../node/files/joiner.ts';
+import { split } from '../../node/files/splitter.ts';
+import type { BenchResult } from './result.ts';
+
+export const name = 'files: splitting and joining';
+
+const SIZE = 32 * 1024 * 1024;
+/** As large as the parts of a request body. */
+const PART_SIZE = 65_536;
+/** The best of these counts: other processes only ever make a round slower. */
+const ROUNDS = 5;
+
+export async function run(): Promise<BenchResult[]> {
+  const content = new Uint8Array(Uint32Array.from({ length: SIZE / 4 }, (_, i) => i).buffer);
+  const chunks = new Map<string, Chunk>();
+  const keep = { put: async (chunk: Chunk) => void chunks.set(toHex(chunk.address), chunk) };
+  const { reference } = await split(parts(content), keep);
+  const datas = [...chunks.values()].map(({ data }) => data);
+  const getter: ChunkGetter = { get: async (address) => chunks.get(toHex(address)) as Chunk };
+
+  const [hashing, splitting, joining] = await best([
+    async () => datas.forEach((data) => void cacFromData(data)),
+    () => split(parts(content), { put: async () => {} }),
+    () => readAll(reference, getter),
+  ]);
+  const row = (label: string, seconds: number): BenchResult => ({
+    name: label,
+    value: SIZE / 1e6 / seconds,
+    unit: 'MB/s',
+    ratio: hashing / seconds,
+    baseline: 'hashing alone',
+  });
+  const beside = ((splitting - hashing) / datas.length) * 1e6;
+  return [
+    row('hashing alone', hashing),
+    row('splitting', splitting),
+    { name: 'splitting, beside the hashing', value: beside, unit: 'µs per chunk' },
+    row('joining', joining),
+  ];
+}
+
+async function readAll(reference: Uint8Array, getter: ChunkGetter): Promise<void> {
+  const file = await openFile(reference, getter);
+  let length = 0;
+  for await (const piece of file.read(0n, file.length)) length += piece.length;
+  if (length !== SIZE) throw new Error(`read ${length} of ${SIZE} bytes`);
+}
+
+async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
+}
+
+/** Seconds of the best round of each, all in turn, so that a slow moment of the machine hits them alike. */
+async function best<T extends readonly (() => Promise<unknown>)[]>(
+  works: readonly [...T],
+): Promise<{ [K in keyof T]: number }> {
+  const seconds = works.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [i, work] of works.entries()) {
+      const startedAt = performance.now();
+      await work();
+      seconds[i] = Math.min(seconds[i] as number, (performance.now() - startedAt) / 1000);
+    }
+  return seconds as { [K in keyof T]: number };
+}

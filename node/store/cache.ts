@@ -84,7 +84,10 @@ export function createCache(
     },
     touch(address) {
       if (capacity === 0) return;
-      touched.set(toHex(address), address);
+      // Once more at the end of the map.
+      const key = toHex(address);
+      touched.delete(key);
+      touched.set(key, address);
       if (touched.size < TOUCHED_MAX) return;
       const read = takeTouched();
       backend

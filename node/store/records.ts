@@ -34,5 +34,5 @@ export function behind(prefix: Uint8Array): Uint8Array {
 
 /** The same bytes with the methods of a buffer. */
 export function view(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

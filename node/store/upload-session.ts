@@ -30,7 +30,7 @@ export class StoredUploadSession implements UploadSession {
   #newestWrite: Promise<void> = Promise.resolve();
   /** First write that failed; nothing is written behind it. */
   #failure: { readonly error: unknown } | undefined;
-  #ended = false;
+  #state: 'open' | 'ending' | 'done' = 'open';
 
   constructor(tagUid: number, deps: Deps) {
     this.tagUid = tagUid;
@@ -38,7 +38,7 @@ export class StoredUploadSession implements UploadSession {
   }
 
   async put(chunk: Chunk, stamp: Stamp): Promise<void> {
-    assert(!this.#ended, 'put after the end of an upload session');
+    assert(this.#state === 'open', 'put after the end of an upload session');
     this.#throwFailure();
     const place = this.#nextPlace();
     this.#openWrites += 1;
@@ -49,10 +49,10 @@ export class StoredUploadSession implements UploadSession {
   }
 
   async done(reference?: Uint8Array): Promise<void> {
-    assert(!this.#ended, 'upload session ends twice');
+    assert(this.#state === 'open', 'upload session ends twice');
     await this.#newestWrite;
     this.#throwFailure();
-    this.#ended = true;
+    this.#state = 'ending';
     const session = this.#session;
     const counts = { split: this.#split, seen: this.#seen };
     const { backend, queue, tags, onClosed } = this.#deps;
@@ -60,11 +60,13 @@ export class StoredUploadSession implements UploadSession {
       if (session !== undefined) queue.close(tx, session, counts.split - counts.seen);
       tags.count(tx, this.tagUid, counts, reference);
     });
+    this.#state = 'done';
     if (session !== undefined) onClosed();
   }
 
   async cleanup(): Promise<void> {
-    this.#ended = true;
+    if (this.#state === 'done') return;
+    this.#state = 'ending';
     await this.#newestWrite;
     if (this.#session !== undefined) await this.#deps.queue.rollback(this.#session);
   }

@@ -1,0 +1,320 @@
+/** Any sequence of operations leaves both backends in the state that the written rules give. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { proximityOrder } from '../../../node/chunk/address.ts';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import type { LocalStore, PushOutcome, UploadSession } from '../../../node/store/ports.ts';
+import { BACKENDS, type Bench, chunk, committed, OVERLAY, stamp } from './stores.ts';
+
+const CACHE_CAPACITY = 3;
+const FIRST_BYTES = [0x00, 0x01, 0x23, 0x45, 0x80];
+
+const chunks = fc
+  .record({ first: fc.constantFrom(...FIRST_BYTES), content: fc.nat(1), soc: fc.boolean() })
+  // One kind per address; only single-owner chunks have other content at the same address.
+  .map(({ first, content }) => (first % 2 === 0 ? chunk(first) : chunk(first, content, 'soc')));
+const stamps = fc.record({ batch: fc.constantFrom(1, 2), index: fc.nat(2), timestamp: fc.nat(3) }).map(stamp);
+
+type Operation =
+  | { readonly do: 'put'; readonly session: number; readonly chunk: Chunk; readonly stamp: Stamp }
+  | { readonly do: 'done' | 'cleanup'; readonly session: number }
+  | { readonly do: 'sent'; readonly nth: number }
+  | { readonly do: 'report'; readonly nth: number; readonly outcome: PushOutcome }
+  | { readonly do: 'reserve'; readonly chunk: Chunk; readonly stamp: Stamp }
+  | { readonly do: 'cache' | 'read'; readonly chunk: Chunk }
+  | { readonly do: 'reopen' };
+
+const sessions = fc.nat(2);
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant('put'), session: sessions, chunk: chunks, stamp: stamps }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('done', 'cleanup'), session: sessions }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('sent'), nth: fc.nat(5) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('report'),
+      nth: fc.nat(5),
+      outcome: fc.constantFrom('synced', 'stored', 'dropped'),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('reserve'), chunk: chunks, stamp: stamps }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('cache', 'read'), chunk: chunks }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen') }) },
+);
+
+interface Push {
+  readonly chunk: Chunk;
+  readonly stamp: Stamp;
+  readonly tag: number;
+}
+
+interface Session {
+  readonly real: UploadSession;
+  readonly tag: number;
+  readonly pushes: Push[];
+  open: boolean;
+  split: number;
+  seen: number;
+}
+
+interface Holding {
+  readonly chunk: Chunk;
+  readonly stamp: Stamp;
+}
+
+const keyOf = (chunk: Chunk, stamp: Stamp) => toHex(chunk.address) + toHex(stamp.batchId);
+const holdingOf = ({ chunk, stamp }: Holding) => keyOf(chunk, stamp) + toHex(stampHash(stamp));
+const binOf = (chunk: Chunk) => proximityOrder(OVERLAY, chunk.address);
+const same = (a: Chunk, b: Chunk) => toHex(a.address) === toHex(b.address);
+
+class Model {
+  readonly #bench: Bench;
+  readonly #slots: (Session | undefined)[] = [];
+  /** Every session that has put something and was not taken back, in the order of its first put. */
+  #sessions: Session[] = [];
+  /** Chunk and batch → the push that stands for it. */
+  readonly #waiting = new Map<string, Push>();
+  readonly #tags = new Map<
+    number,
+    { split: number; seen: number; stored: number; sent: number; synced: number }
+  >();
+  readonly #totals = { uploaded: 0, synced: 0 };
+  #reserve: Holding[] = [];
+  readonly #lastBinIds = new Array<number>(32).fill(0);
+  /** Least recently used first. */
+  #cache: Chunk[] = [];
+  readonly #bytes = new Map<string, Chunk>();
+
+  constructor(bench: Bench) {
+    this.#bench = bench;
+  }
+
+  get #store(): LocalStore {
+    return this.#bench.store;
+  }
+
+  async apply(operation: Operation): Promise<void> {
+    switch (operation.do) {
+      case 'put':
+        await this.#put(await this.#session(operation.session), operation);
+        break;
+      case 'done':
+        await this.#done(await this.#session(operation.session));
+        this.#slots[operation.session] = undefined;
+        break;
+      case 'cleanup':
+        await this.#cleanup(await this.#session(operation.session));
+        this.#slots[operation.session] = undefined;
+        break;
+      case 'sent':
+        this.#sent(operation.nth);
+        break;
+      case 'report':
+        await this.#report(operation);
+        break;
+      case 'reserve':
+        await this.#hold(operation);
+        break;
+      case 'cache':
+        this.#keep(operation.chunk);
+        break;
+      case 'read':
+        this.#read(operation.chunk);
+        break;
+      case 'reopen':
+        await this.#reopen();
+        break;
+    }
+    await committed(this.#store);
+  }
+
+  /** Compares everything that can be asked. */
+  check(): void {
+    const store = this.#store;
+    for (const first of FIRST_BYTES) {
+      const { address } = chunk(first);
+      const expected = this.#bytes.get(toHex(address));
+      expect(store.chunks.has(address)).toBe(expected !== undefined);
+    }
+    for (const [uid, counts] of this.#tags) expect(store.tags.get(uid)).toMatchObject(counts);
+    expect(store.uploads.pending(0, 1000).map(({ chunk, tagUid }) => [toHex(chunk.data), tagUid])).toEqual(
+      this.#pending().map(({ chunk, tag }) => [toHex(this.#bytes.get(toHex(chunk.address))!.data), tag]),
+    );
+    const all = this.#sessions.flatMap(({ pushes }) => pushes);
+    expect(store.uploads.totals()).toEqual({ ...this.#totals, pending: all.length });
+    this.#checkReserve();
+    expect(store.cache.size()).toBe(this.#cache.length);
+  }
+
+  #checkReserve(): void {
+    const { reserve } = this.#store;
+    expect(reserve.size()).toBe(this.#reserve.length);
+    expect(reserve.sizeWithinRadius()).toBe(this.#reserve.filter(({ chunk }) => binOf(chunk) >= 2).length);
+    expect(reserve.lastBinIds().map(Number)).toEqual(this.#lastBinIds);
+    for (const { chunk, stamp } of this.#reserve) {
+      expect(reserve.has(chunk.address, stamp.batchId, stampHash(stamp))).toBe(true);
+      const found = reserve.stamp(chunk.address, stamp.batchId)!;
+      expect(this.#reserve.map(holdingOf)).toContain(holdingOf({ chunk, stamp: found }));
+    }
+  }
+
+  #pending(): Push[] {
+    return this.#sessions.filter(({ open }) => !open).flatMap(({ pushes }) => pushes);
+  }
+
+  async #session(slot: number): Promise<Session> {
+    const current = this.#slots[slot];
+    if (current !== undefined) return current;
+    const { uid } = await this.#store.tags.create();
+    this.#tags.set(uid, { split: 0, seen: 0, stored: 0, sent: 0, synced: 0 });
+    const real = this.#store.uploads.openSession(uid);
+    const session: Session = { real, tag: uid, pushes: [], open: true, split: 0, seen: 0 };
+    this.#slots[slot] = session;
+    return session;
+  }
+
+  async #put(session: Session, { chunk, stamp }: Holding): Promise<void> {
+    await session.real.put(chunk, stamp);
+    if (!this.#sessions.includes(session)) this.#sessions.push(session);
+    session.split += 1;
+    const waiting = this.#waiting.get(keyOf(chunk, stamp));
+    const owner = this.#sessions.find(({ pushes }) => waiting !== undefined && pushes.includes(waiting));
+    if (owner !== undefined && (!owner.open || owner === session)) {
+      session.seen += 1;
+      return;
+    }
+    const push: Push = { chunk, stamp, tag: session.tag };
+    session.pushes.push(push);
+    this.#waiting.set(keyOf(chunk, stamp), push);
+    this.#bytes.set(toHex(chunk.address), chunk);
+  }
+
+  async #done(session: Session): Promise<void> {
+    await session.real.done();
+    session.open = false;
+    const tag = this.#tags.get(session.tag)!;
+    tag.split += session.split;
+    tag.seen += session.seen;
+    this.#totals.uploaded += session.split - session.seen;
+  }
+
+  async #cleanup(session: Session): Promise<void> {
+    await session.real.cleanup();
+    this.#takeBack(session);
+  }
+
+  #takeBack(session: Session): void {
+    for (const push of [...session.pushes]) this.#removePush(push);
+    this.#sessions = this.#sessions.filter((other) => other !== session);
+  }
+
+  #sent(nth: number): void {
+    const push = this.#store.uploads.pending(0, nth + 1)[nth];
+    if (push === undefined) return;
+    this.#store.uploads.sent(push);
+    this.#tags.get(push.tagUid)!.sent += 1;
+  }
+
+  async #report({ nth, outcome }: { nth: number; outcome: PushOutcome }): Promise<void> {
+    const push = this.#store.uploads.pending(0, nth + 1)[nth];
+    if (push === undefined) return;
+    // Twice, and still counted once.
+    await Promise.all([this.#store.uploads.report(push, outcome), this.#store.uploads.report(push, outcome)]);
+    this.#removePush(this.#pending()[nth]!);
+    const tag = this.#tags.get(push.tagUid)!;
+    if (outcome === 'stored') tag.stored += 1;
+    if (outcome === 'dropped') return;
+    tag.synced += 1;
+    this.#totals.synced += 1;
+  }
+
+  #removePush(push: Push): void {
+    const session = this.#sessions.find(({ pushes }) => pushes.includes(push))!;
+    session.pushes.splice(session.pushes.indexOf(push), 1);
+    const key = keyOf(push.chunk, push.stamp);
+    if (this.#waiting.get(key) === push) this.#waiting.delete(key);
+    this.#forgetUnused();
+  }
+
+  async #hold({ chunk, stamp }: Holding): Promise<void> {
+    const putting = this.#store.reserve.put(chunk, stamp);
+    if (this.#reserve.some((other) => holdingOf(other) === holdingOf({ chunk, stamp }))) return putting;
+    const old = this.#reserve.find(
+      (other) =>
+        toHex(other.stamp.batchId) === toHex(stamp.batchId) &&
+        toHex(other.stamp.index) === toHex(stamp.index),
+    );
+    if (old !== undefined && Buffer.compare(old.stamp.timestamp, stamp.timestamp) >= 0) {
+      await expect(putting).rejects.toMatchObject({ code: 'OVERWRITE_NEWER' });
+      return undefined;
+    }
+    await putting;
+    this.#reserve = this.#reserve.filter((other) => other !== old);
+    this.#reserve.push({ chunk, stamp });
+    this.#lastBinIds[binOf(chunk)]! += 1;
+    this.#bytes.set(toHex(chunk.address), chunk);
+    this.#forgetUnused();
+    return undefined;
+  }
+
+  #keep(kept: Chunk): void {
+    this.#store.cache.put(kept);
+    if (this.#cache.some((other) => same(other, kept))) return;
+    this.#cache.push(kept);
+    if (this.#cache.length > CACHE_CAPACITY) this.#cache.shift();
+    const key = toHex(kept.address);
+    if (!this.#bytes.has(key)) this.#bytes.set(key, kept);
+    this.#forgetUnused();
+  }
+
+  #read(wanted: Chunk): void {
+    const expected = this.#bytes.get(toHex(wanted.address));
+    const found = this.#store.chunks.get(wanted.address);
+    expect(found && { ...found, data: toHex(found.data), identity: toHex(found.identity) }).toEqual(
+      expected && { ...expected, data: toHex(expected.data), identity: toHex(expected.identity) },
+    );
+    const cached = this.#cache.find((other) => same(other, wanted));
+    if (cached !== undefined) this.#cache = [...this.#cache.filter((other) => other !== cached), cached];
+  }
+
+  async #reopen(): Promise<void> {
+    const before = this.#store;
+    // What has been read is written down with the next chunk.
+    if (this.#cache.length > 0) this.#keep(this.#cache[0]!);
+    await this.#bench.reopen();
+    if (this.#store === before) return;
+    this.#slots.length = 0;
+    for (const session of this.#sessions.filter(({ open }) => open)) this.#takeBack(session);
+  }
+
+  #forgetUnused(): void {
+    const used = [...this.#sessions.flatMap(({ pushes }) => pushes), ...this.#reserve].map(
+      ({ chunk }) => chunk,
+    );
+    for (const stored of this.#bytes.values()) {
+      if (![...used, ...this.#cache].some((other) => same(other, stored)))
+        this.#bytes.delete(toHex(stored.address));
+    }
+  }
+}
+
+describe.each(BACKENDS)('a store %s', (name, open) => {
+  test('agrees with the rules after any operation', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(operations, { maxLength: 40 }), async (sequence) => {
+        await using bench = await open({ cacheCapacity: CACHE_CAPACITY });
+        const model = new Model(bench);
+        for (const operation of sequence) {
+          await model.apply(operation);
+          model.check();
+        }
+      }),
+      { numRuns: name === 'on disk' ? 60 : 300 },
+    );
+  });
+});

@@ -1,0 +1,78 @@
+/** The two backends under one roof, and chunks to put into them. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import type { Stamp } from '../../../node/chunk/stamp.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import type { LocalStoreOptions } from '../../../node/store/local-store.ts';
+import { createMemoryStore } from '../../../node/store/memory-store.ts';
+import type { LocalStore } from '../../../node/store/ports.ts';
+
+const NOW = 1_700_000_000_123;
+const clock = { ...systemClock(), now: () => NOW };
+export const OVERLAY = new Uint8Array(32);
+const deps = { clock, log: silentLogger(), overlay: OVERLAY };
+const DEFAULTS: LocalStoreOptions = { cacheCapacity: 3, reserveCapacity: 100, radius: 2 };
+
+export interface Bench extends AsyncDisposable {
+  store: LocalStore;
+  /** Closes the store and opens it again, where that is another thing than nothing. */
+  reopen(options?: Partial<LocalStoreOptions>): Promise<void>;
+}
+
+export type Open = (options?: Partial<LocalStoreOptions>) => Promise<Bench>;
+
+async function onDisk(options?: Partial<LocalStoreOptions>): Promise<Bench> {
+  const path = mkdtempSync(join(tmpdir(), 'svcnet-store-'));
+  const open = (changed?: Partial<LocalStoreOptions>) =>
+    openLmdbStore({ ...DEFAULTS, ...options, ...changed, path }, deps);
+  const bench: Bench = {
+    store: await open(),
+    async reopen(changed) {
+      await bench.store.close();
+      bench.store = await open(changed);
+    },
+    async [Symbol.asyncDispose]() {
+      await bench.store.close();
+      rmSync(path, { recursive: true });
+    },
+  };
+  return bench;
+}
+
+async function inMemory(options?: Partial<LocalStoreOptions>): Promise<Bench> {
+  const store = await createMemoryStore({ ...DEFAULTS, ...options }, deps);
+  return { store, reopen: () => Promise.resolve(), [Symbol.asyncDispose]: () => store.close() };
+}
+
+export const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
+  ['in memory', inMemory],
+  ['on disk', onDisk],
+];
+
+/** Writes are committed in order, so this one is the last. */
+export async function committed(store: LocalStore): Promise<void> {
+  await store.state('test').put('barrier', new Uint8Array());
+}
+
+/** A chunk that is none, which the store does not mind; its first byte decides the bin. */
+export function chunk(first: number, content = 0, kind: Chunk['kind'] = 'cac'): Chunk {
+  const address = new Uint8Array(32).fill(first);
+  const data = new Uint8Array(40 + first + content).fill(content + 1);
+  return { address, data, kind, identity: kind === 'cac' ? address : keccak256(address, data) };
+}
+
+export function stamp(fields: { batch?: number; index?: number; timestamp?: number } = {}): Stamp {
+  const { batch = 1, index = 0, timestamp = 1 } = fields;
+  const number = (value: number) => new Uint8Array(8).fill(value, 7);
+  return {
+    batchId: new Uint8Array(32).fill(batch),
+    index: number(index),
+    timestamp: number(timestamp),
+    signature: new Uint8Array(65).fill(batch),
+  };
+}

@@ -179,10 +179,10 @@ export function encodeBatch(batch: Batch): Uint8Array {
 export function decodeBatch(bytes: Uint8Array): Batch {
   const view = new DataView(bytes.buffer, bytes.byteOffset, RECORD_SIZE);
   return {
-    id: bytes.slice(0, 32),
+    id: new Uint8Array(bytes.subarray(0, 32)),
     value: numberAt(bytes, 32),
     start: Number(view.getBigUint64(64)),
-    owner: bytes.slice(72, 92),
+    owner: new Uint8Array(bytes.subarray(72, 92)),
     bucketDepth: view.getUint8(92),
     depth: view.getUint8(93),
     immutable: view.getUint8(94) === 1,

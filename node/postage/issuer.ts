@@ -125,7 +125,7 @@ export class BatchIssuer implements Issuer, Stamper {
   /** The slot that this chunk has already. Nobody has one in a bucket that was never counted: that spares the look-up. */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
-    return this.#uncommitted.get(item) ?? this.#deps.state.get(item)?.slice(0, INDEX_SIZE);
+    return this.#uncommitted.get(item) ?? this.#deps.state.get(item)?.subarray(0, INDEX_SIZE);
   }
 
   #takeSlot(bucket: number, changes: KeyValueChange[]): Uint8Array {

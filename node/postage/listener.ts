@@ -58,25 +58,20 @@ export async function followPostage(
   deps: ListenerDeps,
   signal: AbortSignal,
 ): Promise<never> {
-  const { chain, clock } = deps;
+  const { clock } = deps;
+  const look = looking(options, deps, signal);
   let progressAt = clock.monotonic();
-  let checked = false;
   for (;;) {
-    if (clock.monotonic() - progressAt >= STALL_MS)
-      throw new PostageSyncError('SYNC_STALLED', 'postage syncing stalled');
-    const page = await attempt(deps, async () => {
-      if (!checked) await checkStart(options, deps, signal);
-      checked = true;
-      const head = await chain.blockNumber(signal);
-      const range = nextPage(options, deps.lastBlock(), head);
-      return { range, events: range.kind === 'page' ? await readEvents(options, deps, range, signal) : [] };
-    });
-    if (page?.range.kind === 'page') {
-      await deps.apply(page.events, page.range.to);
+    const { page, events } = await look();
+    if (page.kind === 'page') {
+      await deps.apply(events, page.to);
       progressAt = clock.monotonic();
-      if (page.range.full) continue;
+      if (page.full) continue;
     }
-    if (page !== undefined && page.range.kind !== 'wait') deps.caughtUp();
+    if (page.kind !== 'wait') deps.caughtUp();
+    if (clock.monotonic() - progressAt >= STALL_MS) {
+      throw new PostageSyncError('SYNC_STALLED', 'postage syncing stalled');
+    }
     await clock.sleep(options.pollIntervalMs, signal);
   }
 }
@@ -105,18 +100,40 @@ export function nextPage(
   return { kind: 'page', from, to: full ? from + PAGE_BLOCKS - 1 : to, full };
 }
 
-/** A request that failed is made again after the pause; only the stall rule ends that. */
-async function attempt<T>({ log, counted }: ListenerDeps, work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    const result = await work();
-    counted('answered');
-    return result;
-  } catch (error) {
-    if (!(error instanceof ChainError)) throw error;
-    counted('failed');
-    log.warn({ err: error }, 'postage events could not be read');
-    return undefined;
-  }
+interface Look {
+  readonly page: NextPage;
+  readonly events: readonly PlacedEvent[];
+}
+
+/** One look at the chain per call. One that fails finds nothing; it is made again after the pause. */
+function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): () => Promise<Look> {
+  const { log, counted } = deps;
+  let checked = false;
+  let away = false;
+  return async () => {
+    try {
+      if (!checked) await checkStart(options, deps, signal);
+      checked = true;
+      const look = await readNext(options, deps, signal);
+      counted('answered');
+      if (away) log.info('postage events can be read again');
+      away = false;
+      return look;
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      counted('failed');
+      // Once per outage: the pause between two looks may be short.
+      if (!away) log.warn({ err: error }, 'postage events can not be read, trying again');
+      away = true;
+      return { page: { kind: 'wait' }, events: [] };
+    }
+  };
+}
+
+async function readNext(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): Promise<Look> {
+  const head = await deps.chain.blockNumber(signal);
+  const page = nextPage(options, deps.lastBlock(), head);
+  return { page, events: page.kind === 'page' ? await readEvents(options, deps, page, signal) : [] };
 }
 
 /** @throws PostageSyncError CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */

@@ -50,6 +50,7 @@ interface Following {
   /** Ranges applied, with the number of events. */
   readonly applied: { to: number; events: number }[];
   readonly outcomes: string[];
+  readonly warnings: unknown[];
   onOutcome: () => void;
   caughtUp: number;
   last: number;
@@ -66,6 +67,7 @@ function following(): Following {
     clock,
     applied: [],
     outcomes: [],
+    warnings: [],
     onOutcome: () => undefined,
     caughtUp: 0,
     last: 1,
@@ -83,7 +85,11 @@ function following(): Following {
         {
           chain: setup.chain,
           clock,
-          log: silentLogger(),
+          log: {
+            ...silentLogger(),
+            info: () => undefined,
+            warn: (...words: unknown[]) => setup.warnings.push(words),
+          },
           lastBlock: () => setup.last,
           async apply(events, to) {
             setup.applied.push({ to, events: events.length });
@@ -159,6 +165,7 @@ describe('following', () => {
     await setup.run();
     expect(setup.outcomes.slice(0, 4)).toEqual(['failed', 'failed', 'failed', 'answered']);
     expect(setup.applied).toEqual([{ to: 45, events: 0 }]);
+    expect(setup.warnings.length).toBe(1);
   });
 
   test('an event cut short is read again, not applied', async () => {

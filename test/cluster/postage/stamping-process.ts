@@ -1,0 +1,21 @@
+/** Stamps chunks without end and keeps them; says on standard output how many are kept. Meant to be killed. */
+import { toHex } from '../../../node/crypto/hex.ts';
+import { chunkOf, openIssuer } from './stamping.ts';
+
+/** Chunks between two messages. */
+const GROUP = 50;
+
+const { issuer, store } = await openIssuer(process.argv[2] ?? '');
+const { uid } = await store.tags.create();
+const session = store.uploads.openSession(uid);
+for (let n = 1; ; n++) {
+  const chunk = chunkOf(`${process.pid} ${n}`);
+  const stamp = issuer.stamp(chunk);
+  await session.put(chunk, stamp);
+  // Commits after the chunk: what is in here was kept.
+  const kept = store.state('kept').put(toHex(chunk.identity), stamp.index);
+  if (n % GROUP === 0) {
+    await kept;
+    process.stdout.write(`${n}\n`);
+  }
+}

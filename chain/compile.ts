@@ -23,23 +23,17 @@ const DEPLOYED = [
   'SwapPriceOracle',
 ];
 
-/** Where a state variable lives; tests reach private state with it. */
-interface StorageEntry {
-  label: string;
-  /** decimal */
-  slot: string;
-  /** bytes from the right end of the slot */
-  offset: number;
-}
-
 interface CompiledContract {
   abi: unknown[];
   evm: { bytecode: { object: string }; deployedBytecode: { object: string } };
-  storageLayout: { storage: StorageEntry[] };
+}
+
+interface CompilerMessage {
+  formattedMessage: string;
+  sourceLocation?: { file: string };
 }
 
 interface CompilerOutput {
-  errors?: { formattedMessage: string; sourceLocation?: { file: string } }[];
   contracts: Record<string, Record<string, CompiledContract>>;
 }
 
@@ -49,9 +43,29 @@ interface Compiler {
 
 /**
  * Compiles all contracts; takes seconds.
- * @throws Error with the compiler's messages, for warnings about our own sources too
+ * @throws Error as `compileSources`
  */
 export function compileContracts(): Map<string, CompiledContract> {
+  const output: CompilerOutput = compileSources([
+    'abi',
+    'evm.bytecode.object',
+    'evm.deployedBytecode.object',
+  ]);
+  return new Map(
+    DEPLOYED.map((name) => {
+      const contract = output.contracts[`${name}.sol`]?.[name];
+      if (contract === undefined) throw new Error(`the sources hold no contract ${name}`);
+      return [name, contract] as const;
+    }),
+  );
+}
+
+/**
+ * Runs the compiler for some of its outputs; those that need no code take a second.
+ * @returns its answer, whose shape follows from the outputs
+ * @throws Error with the compiler's messages, for warnings about our own sources too
+ */
+export function compileSources(outputs: readonly string[]) {
   const sources = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));
   const input = {
     language: 'Solidity',
@@ -63,26 +77,19 @@ export function compileContracts(): Map<string, CompiledContract> {
       optimizer: { enabled: true, runs: 1000 },
       // Without the hash of the metadata, artifacts change only when code changes.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
-      outputSelection: {
-        '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object', 'storageLayout'] },
-      },
+      outputSelection: { '*': { '*': outputs } },
     },
   };
   const compiler: Compiler = require('solc');
-  const output: CompilerOutput = JSON.parse(
+  const output = JSON.parse(
     compiler.compile(JSON.stringify(input), {
       import: (path) => ({ contents: readFileSync(require.resolve(path), 'utf8') }),
     }),
   );
-  const problems = (output.errors ?? []).filter((e) => !e.sourceLocation?.file.startsWith('@'));
+  const messages: CompilerMessage[] = output.errors ?? [];
+  const problems = messages.filter(({ sourceLocation }) => !sourceLocation?.file.startsWith('@'));
   if (problems.length > 0) throw new Error(problems.map((e) => e.formattedMessage).join('\n'));
-  return new Map(
-    DEPLOYED.map((name) => {
-      const contract = output.contracts[`${name}.sol`]?.[name];
-      if (contract === undefined) throw new Error(`the sources hold no contract ${name}`);
-      return [name, contract] as const;
-    }),
-  );
+  return output;
 }
 
 /** The text of each artifact file as it must be on disk. */
@@ -108,6 +115,10 @@ export function staleArtifacts(artifacts: { path: URL; text: string }[]): string
 }
 
 function main(args: string[]): number {
+  if (args.some((arg) => arg !== '--check')) {
+    process.stderr.write('usage: node chain/compile.ts [--check]\n');
+    return 2;
+  }
   const artifacts = renderArtifacts(compileContracts());
   if (args.includes('--check')) {
     const stale = staleArtifacts(artifacts);

@@ -1,7 +1,7 @@
 /** Rounds of the redistribution game as in the vectors: stake, commit and reveal in their blocks. */
 import { MaxUint256, toBeHex, type Wallet } from 'ethers';
 import { beforeAll } from 'vitest';
-import { compileContracts } from '../../../chain/compile.ts';
+import { compileSources } from '../../../chain/compile.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 import { type Network, player, type Receipt, second, third } from './network.ts';
 
@@ -27,14 +27,30 @@ const partOf = (part: Part): Required<Part> => ({
   ...part,
 });
 
+interface StorageLayout {
+  storage: { label: string; slot: string }[];
+}
+
+let slots: Map<string, string> | undefined;
+
+/** Where Redistribution keeps its state, as the compiler reports it; once for all variables of a test file. */
+function storageSlots(): Map<string, string> {
+  const output = compileSources(['storageLayout']);
+  const { storage }: StorageLayout = output.contracts['Redistribution.sol'].Redistribution.storageLayout;
+  return new Map(storage.map(({ label, slot }) => [label, toBeHex(BigInt(slot), 32)]));
+}
+
 /** The storage slot of a state variable of Redistribution, known once the compiler has run. */
 export function slotOf(label: string): () => string {
-  let slot = '';
+  let slot: string | undefined;
   beforeAll(() => {
-    const { storage } = compileContracts().get('Redistribution')?.storageLayout ?? { storage: [] };
-    slot = toBeHex(BigInt(storage.find((entry) => entry.label === label)?.slot ?? ''), 32);
+    slots ??= storageSlots();
+    slot = slots.get(label);
   });
-  return () => slot;
+  return () => {
+    if (slot === undefined) throw new Error(`Redistribution has no variable ${label}`);
+    return slot;
+  };
 }
 
 /** The batch of the vectors, allowances, and a head just before the vectors' stake. */

@@ -30,13 +30,18 @@ export class Inbox {
     if (this.#size === 0) this.#wake()?.resolve(undefined);
   }
 
-  /** Drops what is here; reads reject from now on. */
-  fail(reason: Error): void {
+  /** No more will come. What is here stays readable, because it may say why; then reads reject. */
+  breakOff(reason: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;
+    if (this.#size === 0) this.#wake()?.reject(reason);
+  }
+
+  /** As `breakOff`, and drops what is here. */
+  fail(reason: Error): void {
     this.#parts.length = 0;
     this.#size = 0;
-    this.#wake()?.reject(reason);
+    this.breakOff(reason);
   }
 
   take(): Uint8Array | undefined {
@@ -48,9 +53,10 @@ export class Inbox {
   }
 
   read(): Promise<Uint8Array | undefined> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const part = this.take();
-    if (part !== undefined || this.#ended) return Promise.resolve(part);
+    if (part !== undefined) return Promise.resolve(part);
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#ended) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });

@@ -195,9 +195,8 @@ export class YamuxSession {
 
   #endOf(stream: YamuxStream | undefined, flags: number, bodySize: number): void {
     if (stream === undefined) return;
-    if ((flags & FLAG.rst) !== 0) {
-      stream.fail(new StreamError('STREAM_RESET', 'the other side reset the stream'));
-    } else stream.endAfter(bodySize);
+    if ((flags & FLAG.rst) === 0) stream.endAfter(bodySize);
+    else stream.breakOff(new StreamError('STREAM_RESET', 'the other side reset the stream'));
   }
 
   // ── what streams use ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -336,11 +335,21 @@ export class YamuxStream implements RawStream {
     if (this.#closed) this.#session.forget(this);
   }
 
+  /** The other side gave up. What it sent before, such as a refusal, can still be read. */
+  breakOff(reason: Error): void {
+    this.#end(reason);
+    this.#inbox.breakOff(reason);
+  }
+
   fail(reason: Error): void {
+    this.#end(reason);
+    this.#inbox.fail(reason);
+  }
+
+  #end(reason: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;
     this.#session.unread(-this.#inbox.size);
-    this.#inbox.fail(reason);
     this.#queue.length = 0;
     this.#roomInWindow?.resolve();
     this.#session.forget(this);
@@ -376,9 +385,10 @@ export class YamuxStream implements RawStream {
   }
 
   #taken(count: number): void {
+    if (this.#failure !== undefined) return;
     this.#session.unread(-count);
     this.#consumed += count;
-    if (this.#consumed < CREDIT_MIN || this.#remoteEnded || this.#failure !== undefined) return;
+    if (this.#consumed < CREDIT_MIN || this.#remoteEnded) return;
     this.#receiveWindow += this.#consumed;
     this.#session.frame(TYPE.windowUpdate, this.#takeFirstFlag(), this.id, this.#consumed);
     this.#consumed = 0;

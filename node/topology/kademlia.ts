@@ -255,7 +255,8 @@ class KademliaTable implements Kademlia {
     const overlays = audience.map(({ id }) => id);
     this.#announce(peer, overlays).catch((error: unknown) => {
       this.#deps.log.debug({ error, peer: peer.id }, 'announcement failed');
-      if (!peer.closed.aborted) this.#drop(peer, 'failed broadcasting to peer');
+      const moot = peer.closed.aborted || this.#stopped.signal.aborted;
+      if (!moot) this.#drop(peer, 'failed broadcasting to peer');
     });
   }
 

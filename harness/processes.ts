@@ -111,7 +111,8 @@ function send(target: number, signal: NodeJS.Signals): boolean {
 
 /** Asks to stop; after `graceMs` no longer asks. Resolves when the process is gone. @returns whether it was asked in vain */
 export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {
-  signalGroup(id, 'SIGTERM');
+  // What the process has started is its own to stop; only force reaches all of it.
+  if (isAlive(id)) send(id.pid, 'SIGTERM');
   // A paused process sees the request only when it runs again.
   signalGroup(id, 'SIGCONT');
   if (await gone(id, graceMs)) return { forced: false };
@@ -149,8 +150,9 @@ function linuxStartTime(pid: number): string | undefined {
     throw error;
   }
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // A zombie has ended; only its parent has not looked yet.
-  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  // A zombie has ended and waits for its parent to look. We look soon; others may never do.
+  const [state, parent] = fields;
+  if (state === 'X' || (state === 'Z' && Number(parent) !== process.pid)) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 

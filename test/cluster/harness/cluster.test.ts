@@ -114,12 +114,11 @@ describe('a cluster of three nodes', () => {
   });
 
   test('a wait that cannot end says what was missing', async () => {
-    await net.node(1).pause();
-    const error = await failure(net.meshed({ timeoutMs: 500 }));
-    expect(error.code).toBe('WAIT_TIMEOUT');
-    await net.node(1).resume();
-    const unknown = await failure(net.synced('ab'.repeat(32), { timeoutMs: 200 }));
-    expect(unknown.message).toContain('no node has a tag for abababab');
+    const upload = await failure(net.synced('ab'.repeat(32), { timeoutMs: 200 }));
+    expect(upload.code).toBe('WAIT_TIMEOUT');
+    expect(upload.message).toContain('no node has a tag for abababab');
+    const batch = await failure(net.usable('cd'.repeat(32), { timeoutMs: 200 }));
+    expect(batch.message).toContain('no running node lists batch cdcdcdcd');
   });
 
   test('a node that is not there is answered with those that are', () => {

@@ -12,18 +12,17 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   const iterator = source[Symbol.asyncIterator]();
   let interrupted: { readonly reason: unknown } | undefined;
   let giveUp: ((reason: unknown) => void) | undefined;
+  const pull = async () => {
+    const result = await iterator.next();
+    // Nobody waits for this part any more, nor for what goes wrong when the source ends.
+    if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
+    return result;
+  };
   const next = () =>
     new Promise<IteratorResult<T>>((resolve, reject) => {
-      if (interrupted !== undefined) {
-        reject(interrupted.reason);
-        return;
-      }
       giveUp = reject;
-      iterator.next().then((result) => {
-        // Nobody waits for this part any more, nor for what goes wrong when the source ends.
-        if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
-        resolve(result);
-      }, reject);
+      if (interrupted === undefined) pull().then(resolve, reject);
+      else reject(interrupted.reason);
     });
   const end = async (): Promise<IteratorResult<T>> =>
     (await iterator.return?.()) ?? { done: true, value: undefined };

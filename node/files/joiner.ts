@@ -25,7 +25,7 @@ const READ_AHEAD_MAX = 4 * 1024 * 1024;
 /** Leaves that are here already are delivered together up to this size: fewer, larger writes to a socket. */
 const PIECE_SIZE_MAX = 65_536;
 
-export interface ReadOptions {
+interface ReadOptions {
   /** Bytes; 0 or less fetches one chunk at a time. */
   readonly readAhead?: number;
   readonly signal?: AbortSignal;

@@ -8,7 +8,7 @@ import { InFlight } from './in-flight.ts';
 import { interruptible } from './interruptible.ts';
 
 /** References per intermediate chunk of a plain tree. */
-export const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
+const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 
 /**
  * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per

@@ -26,7 +26,7 @@ export class UploadError extends Error {
   }
 }
 
-export interface BeginOptions {
+interface BeginOptions {
   readonly batchId: Uint8Array;
   /** A ready stamp of that batch, for an upload of the one chunk that it was made for. */
   readonly stamp?: Stamp;

@@ -14,7 +14,7 @@ export const PREFIX_SIZE_MAX = 30;
 export const FLAG_VALUE = 2;
 export const FLAG_EDGE = 4;
 export const FLAG_SEPARATOR = 8;
-export const FLAG_METADATA = 16;
+const FLAG_METADATA = 16;
 
 /** First 31 bytes of H("mantaray:0.1") and H("mantaray:0.2"). */
 const VERSION_01 = fromHex('025184789d63635766d78c41900196b57d7400875ebe4d9b5d1e76bd9652a9');
@@ -34,7 +34,7 @@ export const NODE_SIZE_MAX =
   BITMAP_SIZE +
   FORK_COUNT_MAX * (FORK_HEADER_SIZE + 64 + METADATA_SIZE_FIELD + METADATA_SIZE_MAX);
 
-export interface StoredFork {
+interface StoredFork {
   /** 1..30 bytes, one character per byte. */
   readonly prefix: string;
   readonly flags: number;

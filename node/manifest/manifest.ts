@@ -15,7 +15,10 @@ import {
 import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
-/** Every level of the trie takes at least one byte of the path, so this bounds the depth of a hostile one too. */
+/**
+ * As long as a path of a file system. Every level of the trie takes at least one byte of it, so this also bounds
+ * the depth of a hostile trie, and how many of its nodes one request can have fetched.
+ */
 const PATH_SIZE_MAX = 4096;
 
 /** Content of the node stored at a reference. */
@@ -96,21 +99,22 @@ export class Manifest {
 
   /** The empty path finds the root's entry whether one was added or not. */
   async lookup(path: string): Promise<Entry | undefined> {
-    let node = await this.#load(this.#root);
-    for (let rest = byteString(path); rest !== ''; ) {
-      const fork = node.forks.get(rest.charCodeAt(0));
-      if (fork === undefined || !rest.startsWith(fork.prefix)) return undefined;
-      rest = rest.slice(fork.prefix.length);
-      if (rest === '' && (fork.node.flags & FLAG_VALUE) === 0) return undefined;
-      node = await this.#load(fork.node);
-    }
-    return entryOf(node);
+    const node = await this.#find(path);
+    return node === undefined ? undefined : entryOf(await this.#load(node));
+  }
+
+  /** Metadata alone, which stands in the node above: one read less than `lookup`. */
+  async metadata(path: string): Promise<Metadata | undefined> {
+    const node = await this.#find(path);
+    return node === undefined ? undefined : (node.metadata ?? {});
   }
 
   /** Whether a stored path starts with this. */
   async hasPrefix(prefix: string): Promise<boolean> {
+    const bytes = byteString(prefix);
+    if (bytes.length > PATH_SIZE_MAX) return false;
     let node = this.#root;
-    for (let rest = byteString(prefix); rest !== ''; ) {
+    for (let rest = bytes; rest !== ''; ) {
       const fork = (await this.#load(node)).forks.get(rest.charCodeAt(0));
       if (fork === undefined || !rest.startsWith(fork.prefix)) return fork?.prefix.startsWith(rest) ?? false;
       rest = rest.slice(fork.prefix.length);
@@ -139,6 +143,19 @@ export class Manifest {
   /** Writes what changed, children first. @returns reference of the root node @throws ManifestError `METADATA_TOO_LARGE` */
   save(write: WriteNode): Promise<Uint8Array> {
     return store(this.#root, write);
+  }
+
+  async #find(path: string): Promise<TrieNode | undefined> {
+    const bytes = byteString(path);
+    if (bytes.length > PATH_SIZE_MAX) return undefined;
+    let node = this.#root;
+    for (let rest = bytes; rest !== ''; ) {
+      const fork = (await this.#load(node)).forks.get(rest.charCodeAt(0));
+      if (fork === undefined || !rest.startsWith(fork.prefix)) return undefined;
+      rest = rest.slice(fork.prefix.length);
+      node = fork.node;
+    }
+    return bytes === '' || (node.flags & FLAG_VALUE) !== 0 ? node : undefined;
   }
 
   async #load(node: TrieNode): Promise<LoadedNode> {

@@ -20,12 +20,13 @@ const ROOT_PATH = '/';
  */
 export async function resolvePath(manifest: Manifest, path: string): Promise<Resolution> {
   const wanted = collapseEnd(path);
-  const documents = (await manifest.lookup(ROOT_PATH))?.metadata ?? {};
+  const exact = wanted === '' ? undefined : await manifest.lookup(wanted);
+  if (exact !== undefined) return serve(exact, 'NO_PATH');
+  const isDirectory = wanted !== '' && !wanted.startsWith('/') && (await manifest.hasPrefix(`${wanted}/`));
+  if (isDirectory) return { outcome: 'redirect' };
+  const documents = (await manifest.metadata(ROOT_PATH)) ?? {};
   const index = documents[INDEX_DOCUMENT];
   if (wanted === '') return serve(await find(manifest, index), 'NO_INDEX');
-  const exact = await manifest.lookup(wanted);
-  if (exact !== undefined) return serve(exact, 'NO_PATH');
-  if (!wanted.startsWith('/') && (await manifest.hasPrefix(`${wanted}/`))) return { outcome: 'redirect' };
   const below = index === undefined || wanted.endsWith(index) ? undefined : join(wanted, index);
   const error = documents[ERROR_DOCUMENT];
   const substitute =

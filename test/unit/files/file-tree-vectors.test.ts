@@ -32,7 +32,6 @@ const cases = vectors.cases as Case[];
 const splitting = cases.filter((c) => c.expected.reference !== undefined);
 const reading = cases.filter((c) => c.input.chunks !== undefined);
 
-/** Bee's text where ours says the same thing in front of it. */
 test('every vector is either split or read', () => {
   expect(splitting.length + reading.length).toBe(cases.length);
 });

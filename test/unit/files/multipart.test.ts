@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CollectionError } from '../../../node/files/collection.ts';
 import { multipartEntries } from '../../../node/files/multipart.ts';
@@ -36,7 +36,7 @@ describe('a multipart body', () => {
       fc.uint8Array({ maxLength: 300 }),
       fc
         .constantFrom('\r\n', '--', `\r\n--a-boundar`, `--${BOUNDARY}`, '\r\n--\r\n--', '\r\r\n')
-        .map(Buffer.from),
+        .map((text) => Buffer.from(text)),
     );
     await fc.assert(
       fc.asyncProperty(

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cacFromData } from '../../../node/chunk/cac.ts';
 import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';

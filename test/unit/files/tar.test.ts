@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CollectionError } from '../../../node/files/collection.ts';
 import { tarEntries } from '../../../node/files/tar.ts';

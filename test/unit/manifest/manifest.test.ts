@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
@@ -125,6 +125,19 @@ describe('a manifest', () => {
     expect((await manifest.lookup('x'))?.metadata).toEqual({ 'Content-Type': '' });
   });
 
+  test('tells the metadata of a path without reading its node', async () => {
+    const store = new ChunkMap();
+    const built = Manifest.create();
+    await built.add('x', new Uint8Array(32).fill(1), { Filename: 'x' });
+    await built.add('y', new Uint8Array(32).fill(1));
+    const manifest = await openManifest(await saveManifest(built, store), store);
+    store.asked.length = 0;
+    expect(await manifest.metadata('x')).toEqual({ Filename: 'x' });
+    expect(await manifest.metadata('y')).toEqual({});
+    expect(await manifest.metadata('z')).toBeUndefined();
+    expect(store.asked).toHaveLength(0);
+  });
+
   test('refuses a path of more than 4096 bytes and takes one of 4096', async () => {
     const manifest = Manifest.create();
     const entry = new Uint8Array(32).fill(1);
@@ -147,6 +160,8 @@ describe('a manifest', () => {
     await expect(Array.fromAsync(manifest.walk())).rejects.toMatchObject({ code: 'PATH_TOO_LONG' });
     expect(await found(manifest, 'aaaa')).toBe(toHex(entry));
     expect(await found(manifest, 'aaab')).toBeUndefined();
+    expect(await found(manifest, 'a'.repeat(4097))).toBeUndefined();
+    expect(await manifest.hasPrefix('a'.repeat(4097))).toBe(false);
   });
 
   test('is not read from content that is longer than any node', async () => {

@@ -20,14 +20,8 @@ const BOTH = { 'website-index-document': 'index.html', 'website-error-document':
 
 async function outcome(manifest: Manifest, path: string): Promise<string> {
   const resolution = await resolvePath(manifest, path);
-  switch (resolution.outcome) {
-    case 'serve':
-      return `serve ${resolution.entry.metadata['Filename']}`;
-    case 'redirect':
-      return 'redirect';
-    case 'not-found':
-      return resolution.reason;
-  }
+  if (resolution.outcome === 'serve') return `serve ${resolution.entry.metadata['Filename']}`;
+  return resolution.outcome === 'redirect' ? 'redirect' : resolution.reason;
 }
 
 describe('with index and error documents', () => {

@@ -1,0 +1,217 @@
+/** The chain as a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createRpcClient } from '../../../chain/rpc.ts';
+import { player } from './network.ts';
+
+const MAIN = fileURLToPath(new URL('../../../chain/main.ts', import.meta.url));
+const minimal = { networkId: 4020, blockTimeMs: 0, accounts: [] };
+
+let home = '';
+const children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svcnet-chain-'));
+});
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await rm(home, { recursive: true });
+});
+
+interface Ready {
+  ready: boolean;
+  rpc: string;
+  control: string;
+  anvilPid: number;
+  [field: string]: unknown;
+}
+
+function launch(args: string[], environment: Record<string, string> = {}): ChildProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...process.env, HOME: home, ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  return child;
+}
+
+async function startWith(
+  options: Record<string, unknown> = {},
+): Promise<{ child: ChildProcess; ready: Ready }> {
+  const child = launch([], { SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, ...options }) });
+  if (child.stdout === null) throw new Error('no output');
+  const [line] = await once(createInterface(child.stdout), 'line');
+  const ready: Ready = JSON.parse(String(line));
+  return { child, ready };
+}
+
+/** Exit code and what was written to standard error. */
+async function endOf(child: ChildProcess): Promise<{ code: unknown; text: string }> {
+  let text = '';
+  child.stderr?.on('data', (part: Buffer) => {
+    text += part.toString('utf8');
+  });
+  child.stdout?.resume();
+  const [code] = await once(child, 'close');
+  return { code, text };
+}
+
+/** Waits until nobody answers; the test's own deadline ends it. */
+async function silent(url: string): Promise<void> {
+  for (;;) {
+    const rpc = createRpcClient(url);
+    try {
+      await rpc.call('eth_chainId');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    } catch {
+      return;
+    } finally {
+      rpc.close();
+    }
+  }
+}
+
+async function post(
+  ready: Ready,
+  command: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const method = command.startsWith('state') ? 'GET' : 'POST';
+  const response = await fetch(`${ready.control}/${command}`, { method });
+  const body: Record<string, unknown> = JSON.parse(await response.text());
+  return { status: response.status, body };
+}
+
+describe('the ready line', () => {
+  test('says everything that nodes need', async () => {
+    const nonce = `0x${'01'.repeat(32)}`;
+    const batches = [{ owner: player.address, amount: '2073600000', depth: 20, immutable: false, nonce }];
+    const { ready } = await startWith({ batches });
+    expect(ready).toEqual({
+      ready: true,
+      control: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      rpc: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      chainId: 31_337,
+      contracts: expect.objectContaining({ token: '0x5FbDB2315678afecb367f032d93F642f64180aa3' }),
+      startBlock: 1,
+      batches: [{ id: expect.stringMatching(/^0x[0-9a-f]{64}$/), owner: player.address, depth: 20 }],
+      anvilPid: expect.any(Number),
+    });
+  });
+
+  test('comes from a file of options too, and on all interfaces names one to connect to', async () => {
+    const file = join(home, 'chain.json');
+    await writeFile(file, JSON.stringify({ ...minimal, host: '0.0.0.0' }));
+    const child = launch([file]);
+    if (child.stdout === null) throw new Error('no output');
+    const [line] = await once(createInterface(child.stdout), 'line');
+    expect(JSON.parse(String(line))).toMatchObject({ rpc: expect.stringContaining('127.0.0.1') });
+  });
+});
+
+describe('the control endpoint', () => {
+  test('drives the chain', async () => {
+    const { ready } = await startWith();
+    const { body: start } = await post(ready, 'state');
+    expect(start).toMatchObject({ rpc: ready.rpc, paused: false, blockTimeMs: 0 });
+    const head = Number(start['head']);
+    expect((await post(ready, 'mine')).body).toMatchObject({ head: head + 1 });
+    expect((await post(ready, 'mine?blocks=10')).body).toMatchObject({ head: head + 11 });
+    expect((await post(ready, 'pause')).body).toMatchObject({ paused: true });
+    expect((await post(ready, 'block-time?ms=5000')).body).toMatchObject({
+      paused: true,
+      blockTimeMs: 5_000,
+    });
+    const fund = `fund?address=${player.address}&native=5&tokens=7`;
+    expect(await post(ready, fund)).toMatchObject({ status: 409, body: { code: 'PAUSED' } });
+    expect((await post(ready, 'block-time?ms=0')).status).toBe(200);
+    expect((await post(ready, 'resume')).body).toMatchObject({ paused: false });
+    expect((await post(ready, fund)).body).toMatchObject({ head: head + 12 });
+  });
+
+  test.each([
+    ['mine?blocks=0', 400, 'cannot mine 0 blocks'],
+    ['mine?blocks=x', 400, 'blocks is "x", expected a whole number'],
+    ['block-time', 400, 'ms is "", expected a whole number'],
+    ['fund?address=0x12&tokens=1', 400, 'address is "0x12", expected 0x and 40 hex digits'],
+    [`fund?address=${player.address}&tokens=-1`, 400, 'tokens is "-1", expected a whole number'],
+    ['reorganise', 404, 'no command POST /reorganise'],
+  ])('answers POST /%s with %i', async (command, status, message) => {
+    const { ready } = await startWith();
+    expect(await post(ready, command)).toMatchObject({
+      status,
+      body: { message: expect.stringContaining(message) },
+    });
+  });
+});
+
+describe('the process ends', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('in order on %s and leaves no file behind', async (signal) => {
+    const { child, ready } = await startWith({ blockTimeMs: 10 });
+    await post(ready, 'mine?blocks=2000');
+    child.kill(signal);
+    expect(await endOf(child)).toEqual({ code: 0, text: '' });
+    await silent(ready.rpc);
+    expect(await readdir(home)).toEqual([]);
+  });
+
+  test('with its standard input when it is told to', async () => {
+    const { child, ready } = await startWith({ stopOnStdinEnd: true });
+    child.stdin?.end();
+    expect((await endOf(child)).code).toBe(0);
+    await silent(ready.rpc);
+  });
+
+  test('and takes Anvil with it when it is killed', async () => {
+    const { child, ready } = await startWith();
+    child.kill('SIGKILL');
+    await silent(ready.rpc);
+  });
+
+  test('with an error when Anvil has ended by itself', async () => {
+    const { child, ready } = await startWith();
+    process.kill(ready.anvilPid, 'SIGKILL');
+    expect(await endOf(child)).toEqual({ code: 1, text: 'Anvil ended by itself: signal SIGKILL\n' });
+  });
+
+  test('before it is ready when it is told to during the start', async () => {
+    const child = launch([], { SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, stopOnStdinEnd: true }) });
+    child.stdin?.end();
+    expect((await endOf(child)).code).toBe(0);
+  });
+});
+
+describe('the process does not start', () => {
+  test.each([
+    ['without options', [], {}, 'usage: node chain/main.ts'],
+    ['with a missing file', ['/no/such/file'], {}, 'cannot read /no/such/file'],
+    [
+      'with a wrong option',
+      [],
+      { SVC_CHAIN_OPTIONS: '{"accounts":[]}' },
+      'networkId is missing, expected a whole number',
+    ],
+  ])('%s and says so with exit code 2', async (_, args, environment, message) => {
+    const { code, text } = await endOf(launch(args, environment));
+    expect(code).toBe(2);
+    expect(text).toContain(message);
+    expect(text.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('on a control port in use, and leaves no chain behind', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = Object(server.address());
+    const options = JSON.stringify({ ...minimal, controlPort: port });
+    const { code, text } = await endOf(launch([], { SVC_CHAIN_OPTIONS: options }));
+    expect([code, text]).toEqual([1, `port ${port} of 127.0.0.1 is already in use\n`]);
+    server.close();
+  });
+});

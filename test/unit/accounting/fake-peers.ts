@@ -1,0 +1,86 @@
+/** One accounting with a clock, a scripted creditor and a host that only notes whom it blocklists. */
+import {
+  type AccountingOptions,
+  type AccountingService,
+  createAccounting,
+} from '../../../node/accounting/accounting.ts';
+import type { Refreshment } from '../../../node/accounting/ports.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+import type { KeyValueStore } from '../../../node/store/ports.ts';
+import { memoryRecords } from '../p2p/memory-nodes.ts';
+import { PRODUCTION } from '../protocols/exchange-nodes.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+export interface FakePeer extends Peer {
+  leave(): void;
+}
+
+export function fakePeer(n: number, given: { fullNode?: boolean } = {}): FakePeer {
+  const controller = new AbortController();
+  return {
+    id: n.toString(16).padStart(64, '0'),
+    overlay: new Uint8Array(32).fill(n),
+    ethereum: new Uint8Array(20).fill(n),
+    fullNode: given.fullNode ?? true,
+    direction: 'outbound',
+    underlays: [],
+    welcomeMessage: '',
+    connectedAt: 0,
+    closed: controller.signal,
+    leave: () => controller.abort(new Error('disconnected')),
+  };
+}
+
+type Refresh = (peer: Peer, amount: bigint) => Promise<Refreshment>;
+
+export interface Bookkeeper {
+  readonly accounting: AccountingService;
+  readonly clock: ManualClock;
+  readonly state: KeyValueStore;
+  readonly blocklisted: { peer: string; durationMs: number; reason: string }[];
+  readonly refreshes: bigint[];
+  readonly announced: bigint[];
+  /** What the creditor answers from now on. */
+  answer: Refresh;
+}
+
+/** Accepts everything. */
+const generous: Refresh = async (_peer, accepted) => ({ accepted, allegedSeconds: 1_000n });
+
+export function bookkeeper(
+  given: { clock?: ManualClock; state?: KeyValueStore; terms?: Partial<AccountingOptions> } = {},
+): Bookkeeper {
+  const clock = given.clock ?? new ManualClock();
+  const state = given.state ?? memoryRecords();
+  const blocklisted: Bookkeeper['blocklisted'] = [];
+  const refreshes: bigint[] = [];
+  const announced: bigint[] = [];
+  const keeper: Bookkeeper = {
+    clock,
+    state,
+    blocklisted,
+    refreshes,
+    announced,
+    answer: generous,
+    accounting: createAccounting(
+      { ...PRODUCTION, ...given.terms },
+      {
+        clock,
+        state,
+        log: silentLogger(),
+        metrics: createMetrics({ prefix: 'svc' }),
+        host: {
+          blocklist: async (peer, durationMs, reason) => void blocklisted.push({ peer, durationMs, reason }),
+        },
+        refresh(peer, amount) {
+          refreshes.push(amount);
+          return keeper.answer(peer, amount);
+        },
+        announce: (_peer, threshold) => void announced.push(threshold),
+      },
+    ),
+  };
+  return keeper;
+}

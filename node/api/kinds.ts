@@ -51,19 +51,19 @@ export const bool: Kind<boolean> = {
 
 export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
 
-/** Unsigned integer of `bits` bits. Values above 2^53 lose digits: callers only compare them with small numbers. */
+/** Unsigned integer of `bits` bits. What is larger than `INTEGER_MAX` is cut to it. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
     schema: { type: 'integer', minimum: 0 },
-    parse: (value) => Number(bounded(value, /^[0-9]+$/, { min: 0n, max })),
+    parse: (value) => cut(bounded(value, /^[0-9]+$/, { min: 0n, max })),
   };
 }
 
-/** Signed 64-bit integer. */
+/** Signed 64-bit integer, cut like the unsigned one. */
 export const int: Kind<number> = {
   schema: { type: 'integer' },
-  parse: (value) => Number(bounded(value, /^[+-]?[0-9]+$/, { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  parse: (value) => cut(bounded(value, /^[+-]?[0-9]+$/, { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
 };
 
 /** As `uint(64)`, exact. */
@@ -149,6 +149,13 @@ function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max:
   const number = toBigInt(value);
   if (number < min || number > max) throw new ParseFailure(RANGE);
   return number;
+}
+
+/** Exact in a double, and the largest number that a key of the store holds; nothing is counted that far. */
+const INTEGER_MAX = 2 ** 48 - 1;
+
+function cut(value: bigint): number {
+  return Math.max(Math.min(Number(value), INTEGER_MAX), -INTEGER_MAX);
 }
 
 function toBigInt(value: string): bigint {

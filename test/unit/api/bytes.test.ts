@@ -115,6 +115,7 @@ describe('POST /bytes', () => {
   test.each([
     [{ 'svc-postage-batch-id': BATCH, 'svc-tag': '7' }, 404, 'tag not found'],
     [{ 'svc-postage-batch-id': 'ab', 'svc-tag': '7' }, 404, 'tag not found'],
+    [{ 'svc-postage-batch-id': BATCH, 'svc-tag': '18446744073709551615' }, 404, 'tag not found'],
     [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': ZEROS }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],

@@ -1,0 +1,328 @@
+import { pack } from 'tar-stream';
+import { describe, expect, test } from 'vitest';
+import { BATCH, type Kit, startKit } from './kit.ts';
+
+const ZEROS = '0'.repeat(64);
+const BOUNDARY = 'cut';
+const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
+
+function post(kit: Kit, headers: Record<string, string>, payload: Buffer | string, query = '') {
+  return kit.api.main.inject({
+    method: 'POST',
+    url: `/svc${query}`,
+    headers: { 'svc-postage-batch-id': BATCH, ...headers },
+    payload,
+  });
+}
+
+async function tar(files: Readonly<Record<string, string>>): Promise<Buffer> {
+  const archive = pack();
+  for (const [name, text] of Object.entries(files)) archive.entry({ name }, text);
+  archive.finalize();
+  return Buffer.concat(await Array.fromAsync(archive as AsyncIterable<Buffer>));
+}
+
+function multipart(parts: readonly { head: string; text: string }[]): string {
+  return `${parts.map(({ head, text }) => `--${BOUNDARY}\r\n${head}\r\n\r\n${text}\r\n`).join('')}--${BOUNDARY}--\r\n`;
+}
+
+const SITE = {
+  'index.html': '<html>home</html>',
+  'error.html': '<html>error</html>',
+  'docs/index.html': '<html>docs</html>',
+  'docs/readme.txt': 'read me',
+  'img/logo.png': 'not really',
+};
+const SITE_HEADERS = {
+  'content-type': 'application/x-tar',
+  'svc-collection': 'true',
+  'svc-index-document': 'index.html',
+  'svc-error-document': 'error.html',
+};
+
+async function site(headers: Record<string, string> = SITE_HEADERS): Promise<Kit & { root: string }> {
+  const kit = await startKit();
+  const answer = await post(kit, headers, await tar(SITE));
+  expect(answer.statusCode).toBe(201);
+  return { ...kit, root: `/svc/${answer.json().reference}` };
+}
+
+describe('a single file', () => {
+  test('is served by its name and as the content of the root', async () => {
+    const kit = await startKit();
+    const answer = await post(kit, { 'content-type': 'text/plain; charset=utf-8' }, 'hello', '?name=a.txt');
+    expect(answer.statusCode).toBe(201);
+    const { reference } = answer.json();
+    expect(answer.headers.etag).toBe(`"${reference}"`);
+    expect(answer.headers['svc-tag']).toBe('1');
+    expect(answer.headers['access-control-expose-headers']).toBe('svc-tag');
+    for (const path of ['', '/', '/a.txt']) {
+      const down = await kit.api.main.inject({ url: `/svc/${reference}${path}` });
+      expect([down.statusCode, down.body]).toEqual([200, 'hello']);
+      expect(down.headers['content-type']).toBe('text/plain; charset=utf-8');
+      expect(down.headers['content-disposition']).toBe('inline; filename="a.txt"');
+    }
+  });
+
+  test('without a name is called by the reference of its content', async () => {
+    const kit = await startKit();
+    const { reference } = (await post(kit, { 'content-type': 'text/plain' }, 'hello')).json();
+    const { headers } = await kit.api.main.inject({ url: `/svc/${reference}/` });
+    expect(headers['content-disposition']).toMatch(/^inline; filename="[0-9a-f]{64}"$/);
+  });
+
+  test('a tar without the collection header is one file', async () => {
+    const kit = await startKit();
+    const archive = await tar({ 'a.txt': 'a' });
+    const { reference } = (
+      await post(kit, { 'content-type': 'application/x-tar' }, archive, '?name=a.tar')
+    ).json();
+    const down = await kit.api.main.inject({ url: `/svc/${reference}/a.tar` });
+    expect(down.rawPayload.equals(archive)).toBe(true);
+  });
+
+  test('a name beyond Latin-1 is told in UTF-8, and no name breaks the header', async () => {
+    const kit = await startKit();
+    const name = encodeURIComponent('pr\u20acis\n"x".txt');
+    const { reference } = (
+      await post(kit, { 'content-type': 'text/plain' }, 'hello', `?name=${name}`)
+    ).json();
+    const { headers } = await kit.api.main.inject({ url: `/svc/${reference}/` });
+    expect(Buffer.from(String(headers['content-disposition']), 'latin1').toString('utf8')).toBe(
+      String.raw`inline; filename="pr€is \"x\".txt"`,
+    );
+  });
+
+  test('a query parameter without a value is no name', async () => {
+    expect(
+      (await post(await startKit(), { 'content-type': 'text/plain' }, 'x', '?name%3Dfile')).statusCode,
+    ).toBe(201);
+  });
+
+  test.each([
+    [{ 'content-type': '' }, '', 'invalid header params', 'content-type: want required:'],
+    [
+      { 'content-type': 'text/' },
+      '',
+      'invalid header params',
+      'Content-Type: mime: expected token after slash',
+    ],
+    [{ 'content-type': 'text/plain' }, '?name=/x', 'invalid query params', 'name: want startsnotwith:/'],
+    [
+      { 'content-type': 'text/plain', 'svc-collection': 'x' },
+      '',
+      'invalid header params',
+      'Svc-Collection: invalid syntax',
+    ],
+  ] as [Record<string, string>, string, string, string][])(
+    '%j %s is refused',
+    async (headers, query, message, reason) => {
+      const answer = await post(await startKit(), headers, 'x', query);
+      expect(answer.json()).toEqual({ code: 400, message, reasons: [reason] });
+    },
+  );
+
+  test('a missing type and a missing batch are reported together', async () => {
+    const { api } = await startKit();
+    expect((await api.main.inject({ method: 'POST', url: '/svc' })).json().reasons).toEqual([
+      'content-type: want required:',
+      'svc-postage-batch-id: want required:',
+    ]);
+  });
+
+  test.each([
+    [{ putError: new Error('disk full') }, 500, 'could not store file'],
+    [{ stampsLeft: 1 }, 402, 'batch is overissued'],
+    [{ doneError: new Error('disk full') }, 500, 'done split failed'],
+  ] as const)('%o: %i %s, taken back', async (spoilt, code, message) => {
+    const kit = await startKit();
+    Object.assign(kit.knobs, spoilt);
+    expect((await post(kit, { 'content-type': 'text/plain' }, 'x')).json()).toEqual({ code, message });
+    expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
+  });
+
+  test.each([
+    ['svc-encrypt', 'true'],
+    ['svc-redundancy-level', '2'],
+    ['svc-pin', 'true'],
+    ['svc-act', 'true'],
+  ])('%s %s is not supported', async (name, value) => {
+    const answer = await post(await startKit(), { 'content-type': 'text/plain', [name]: value }, 'x');
+    expect(answer.statusCode).toBe(501);
+    expect(answer.json().message).toContain(name);
+  });
+});
+
+describe('a collection', () => {
+  test('of a tar serves every file with its type and name', async () => {
+    const { api, root } = await site();
+    for (const [path, text] of Object.entries(SITE)) {
+      const { statusCode, body } = await api.main.inject({ url: `${root}/${path}` });
+      expect([statusCode, body]).toEqual([200, text]);
+    }
+    const { headers } = await api.main.inject({ url: `${root}/docs/index.html` });
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(headers['content-disposition']).toBe('inline; filename="index.html"');
+  });
+
+  test('tells an ETag in the svc dialect only', async () => {
+    for (const [dialect, expected] of [
+      ['svc', true],
+      ['swarm', false],
+    ] as const) {
+      const kit = await startKit({ dialect });
+      const { headers } = await post(kit, SITE_HEADERS, await tar(SITE));
+      expect('etag' in headers).toBe(expected);
+    }
+  });
+
+  test('of multipart parts takes names of files, or of fields with their folders', async () => {
+    const kit = await startKit();
+    const body = multipart([
+      {
+        head: 'Content-Disposition: form-data; name="file"; filename="dir/a.txt"\r\nContent-Type: text/x-a',
+        text: 'A',
+      },
+      { head: 'Content-Disposition: form-data; name="dir/b.txt"\r\nContent-Type: text/x-b', text: 'B' },
+    ]);
+    const answer = await post(kit, { 'content-type': MULTIPART, 'svc-index-document': 'a.txt' }, body);
+    expect(answer.statusCode).toBe(201);
+    const root = `/svc/${answer.json().reference}`;
+    const a = await kit.api.main.inject({ url: `${root}/a.txt` });
+    expect([a.body, a.headers['content-type']]).toEqual(['A', 'text/x-a']);
+    const b = await kit.api.main.inject({ url: `${root}/dir/b.txt` });
+    expect([b.body, b.headers['content-type']]).toEqual(['B', 'text/x-b']);
+    expect((await kit.api.main.inject({ url: `${root}/` })).body).toBe('A');
+  });
+
+  test.each([
+    ['application/x-tar', '', 400, 'could not validate request'],
+    ['text/plain', 'x', 400, 'invalid content-type'],
+    ['application/json', '{}', 400, 'invalid content-type'],
+    ['multipart/form-data', 'x', 500, 'could not store directory'],
+    [MULTIPART, 'no parts', 500, 'could not store directory'],
+    [MULTIPART, `--${BOUNDARY}--\r\n`, 400, 'no files in root directory'],
+    ['application/x-tar', '\0'.repeat(1024), 400, 'no files in root directory'],
+    ['application/x-tar', 'x'.repeat(1024), 400, 'invalid filename in tar archive'],
+  ])('%s with body %j: %i %s', async (type, body, code, message) => {
+    const kit = await startKit();
+    const answer = await post(kit, { 'content-type': type, 'svc-collection': 'true' }, body);
+    expect(answer.json()).toEqual({ code, message });
+    expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
+    expect(kit.services.store.uploads.pendingCount()).toBe(0);
+  });
+
+  test('an index document in a folder is refused', async () => {
+    const headers = { ...SITE_HEADERS, 'svc-index-document': 'docs/index.html' };
+    const answer = await post(await startKit(), headers, await tar(SITE));
+    expect(answer.json()).toEqual({ code: 500, message: 'could not store directory' });
+  });
+
+  test('a full bucket answers 402', async () => {
+    const kit = await startKit();
+    kit.knobs.stampsLeft = 3;
+    expect((await post(kit, SITE_HEADERS, await tar(SITE))).json()).toEqual({
+      code: 402,
+      message: 'batch is overissued',
+    });
+  });
+});
+
+describe('serving', () => {
+  test.each([
+    ['/', 200, SITE['index.html']],
+    ['//', 301, ''],
+    ['/docs/', 200, SITE['docs/index.html']],
+    ['/nowhere', 200, SITE['error.html']],
+    ['/nowhere/', 200, SITE['error.html']],
+    ['/img/', 200, SITE['error.html']],
+  ])('%s answers %i', async (path, status, text) => {
+    const { api, root } = await site();
+    const { statusCode, body } = await api.main.inject({ url: root + path });
+    expect([statusCode, body]).toEqual([status, text]);
+  });
+
+  test('a folder is redirected to its form with a slash, query kept', async () => {
+    const { api, root } = await site();
+    for (const method of ['GET', 'HEAD'] as const) {
+      const answer = await api.main.inject({ method, url: `/v1${root}/docs?x=1` });
+      expect([answer.statusCode, answer.headers.location]).toEqual([308, `/v1${root}/docs/?x=1`]);
+    }
+  });
+
+  test.each([
+    ['', 'address not found or incorrect'],
+    ['/', 'address not found or incorrect'],
+    ['/nowhere', 'path address not found'],
+    ['/img/', 'path address not found'],
+  ])('without documents %j is 404 %s', async (path, message) => {
+    const { api, root } = await site({ 'content-type': 'application/x-tar', 'svc-collection': 'true' });
+    expect((await api.main.inject({ url: root + path })).json()).toEqual({ code: 404, message });
+  });
+
+  test.each([
+    ['', 'address not found or incorrect'],
+    ['/', 'address not found or incorrect'],
+    ['/a', 'Not Found'],
+  ])('what is no manifest, or not there, is 404: %j %s', async (path, message) => {
+    const kit = await startKit();
+    const headers = { 'svc-postage-batch-id': BATCH };
+    const bytes = await kit.api.main.inject({
+      method: 'POST',
+      url: '/bytes',
+      headers,
+      payload: 'x'.repeat(200),
+    });
+    for (const reference of [ZEROS, bytes.json().reference, 'abcd']) {
+      expect((await kit.api.main.inject({ url: `/svc/${reference}${path}` })).json()).toEqual({
+        code: 404,
+        message,
+      });
+    }
+  });
+
+  test('a file of unknown type is told by its first bytes, but not to HEAD', async () => {
+    const kit = await startKit();
+    const answer = await post(
+      kit,
+      SITE_HEADERS,
+      await tar({ 'index.html': 'x', page: '<html>page</html>', data: '\u0001\u0002' }),
+    );
+    const root = `/svc/${answer.json().reference}`;
+    const typeOf = async (method: 'GET' | 'HEAD', path: string) =>
+      (await kit.api.main.inject({ method, url: `${root}/${path}` })).headers['content-type'];
+    expect(await typeOf('GET', 'page')).toBe('text/html; charset=utf-8');
+    expect(await typeOf('GET', 'data')).toBe('application/octet-stream');
+    expect(await typeOf('HEAD', 'page')).toBeUndefined();
+    expect(await typeOf('HEAD', 'index.html')).toBe('text/html; charset=utf-8');
+  });
+});
+
+describe('the root without a slash', () => {
+  const BROWSER = 'text/html,application/xhtml+xml;q=0.9';
+
+  test('svc: served at once, redirected for a browser, and both vary by Accept', async () => {
+    const { api, root } = await site();
+    const plain = await api.main.inject({ url: root });
+    expect([plain.statusCode, plain.body, plain.headers.vary]).toEqual([200, SITE['index.html'], 'Accept']);
+    const browser = await api.main.inject({ url: `${root}?x=1`, headers: { accept: BROWSER } });
+    expect([browser.statusCode, browser.headers.location, browser.headers.vary]).toEqual([
+      308,
+      `${root}/?x=1`,
+      'Accept',
+    ]);
+    const head = await api.main.inject({ method: 'HEAD', url: root });
+    expect([head.statusCode, head.headers['content-length']]).toEqual([
+      200,
+      String(SITE['index.html'].length),
+    ]);
+  });
+
+  test('swarm: always redirected, before any parameter is looked at', async () => {
+    const { api } = await startKit({ dialect: 'swarm' });
+    for (const method of ['GET', 'HEAD'] as const) {
+      const answer = await api.main.inject({ method, url: '/bzz/what?x', headers: { 'swarm-cache': 'x' } });
+      expect([answer.statusCode, answer.headers.location]).toEqual([308, '/bzz/what/?x']);
+    }
+  });
+});

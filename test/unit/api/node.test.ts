@@ -1,0 +1,372 @@
+import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { HostError } from '../../../node/p2p/host.ts';
+import { type Knobs, OVERLAY, peer, startKit } from './kit.ts';
+
+const PEER = '07'.repeat(32);
+const VERSIONS = { version: '0.1.0', apiVersion: '7.3.0' };
+
+async function ask(
+  method: 'GET' | 'POST' | 'DELETE',
+  url: string,
+  turn: (knobs: Knobs) => void = () => undefined,
+) {
+  const { api, knobs } = await startKit();
+  turn(knobs);
+  const answer = await api.main.inject({ method, url });
+  return { code: answer.statusCode, body: answer.json() };
+}
+
+describe('state of the node', () => {
+  test.each([
+    ['starting', 'ok', 400, 'notReady'],
+    ['ready', 'ok', 200, 'ready'],
+    ['failed', 'nok', 400, 'notReady'],
+  ] as const)('%s: health %s, readiness %i %s', async (state, health, code, status) => {
+    const turn = (knobs: Knobs) => void (knobs.state = state);
+    expect(await ask('GET', '/health', turn)).toEqual({
+      code: 200,
+      body: { status: health, ...VERSIONS, debugApiVersion: '4.0.0' },
+    });
+    expect(await ask('GET', '/readiness', turn)).toEqual({ code, body: { status, ...VERSIONS } });
+  });
+
+  test('addresses', async () => {
+    expect((await ask('GET', '/addresses')).body).toEqual({
+      overlay: toHex(OVERLAY),
+      underlay: ['/ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF'],
+      ethereum: 'ab'.repeat(20),
+      chain_address: 'ab'.repeat(20),
+      publicKey: '02'.repeat(33),
+      pssPublicKey: '03'.repeat(33),
+    });
+  });
+
+  test('chain state', async () => {
+    expect((await ask('GET', '/chainstate')).body).toEqual({
+      chainTip: 123,
+      block: 120,
+      totalAmount: '77',
+      currentPrice: '24000',
+    });
+    expect(await ask('GET', '/chainstate', (knobs) => void (knobs.chainError = new Error('down')))).toEqual({
+      code: 500,
+      body: { code: 500, message: 'block number unavailable' },
+    });
+  });
+
+  test('reserve state', async () => {
+    expect((await ask('GET', '/reservestate')).body).toEqual({
+      radius: 1,
+      storageRadius: 3,
+      commitment: 2_097_152,
+      reserveCapacityDoubling: 0,
+    });
+    expect((await ask('GET', '/reservestate', (knobs) => void knobs.failing.add('commitment'))).body).toEqual(
+      {
+        code: 500,
+        message: 'unable to calculate commitment',
+      },
+    );
+  });
+
+  test('robots are kept away', async () => {
+    const { body } = await (await startKit()).api.main.inject({ url: '/robots.txt' });
+    expect(body).toBe('User-agent: *\nDisallow: /\n');
+  });
+});
+
+describe('the welcome message', () => {
+  test('is set and told', async () => {
+    const { api } = await startKit();
+    const payload = { welcomeMessage: 'good day' };
+    const set = await api.main.inject({ method: 'POST', url: '/welcome-message', payload });
+    expect(set.json()).toEqual({
+      status: 'ok',
+      ...VERSIONS,
+      debugApiVersion: '4.0.0',
+      code: 200,
+      message: 'OK',
+    });
+    expect((await api.main.inject({ url: '/welcome-message' })).json()).toEqual(payload);
+  });
+
+  test('may be 140 bytes long', async () => {
+    const { api } = await startKit();
+    const set = (welcomeMessage: string) =>
+      api.main.inject({ method: 'POST', url: '/welcome-message', payload: { welcomeMessage } });
+    expect((await set('é'.repeat(70))).statusCode).toBe(200);
+    expect((await set(`${'é'.repeat(70)}x`)).json()).toEqual({
+      code: 500,
+      message: 'handshake welcome message longer than maximum of 140 characters',
+    });
+  });
+
+  test.each(['', '{', '"text"', '{"welcomeMessage":5}'])('body %j is refused', async (payload) => {
+    const { api } = await startKit();
+    const { statusCode, body } = await api.main.inject({ method: 'POST', url: '/welcome-message', payload });
+    expect([statusCode, JSON.parse(body).code]).toEqual([400, 400]);
+    expect(JSON.parse(body).message).not.toBe('');
+  });
+});
+
+describe('peers', () => {
+  test('are listed and disconnected', async () => {
+    const { api, knobs } = await startKit();
+    knobs.peers = [peer(7)];
+    expect((await api.main.inject({ url: '/peers' })).json()).toEqual({
+      peers: [{ address: PEER, fullNode: true }],
+    });
+    const gone = await api.main.inject({ method: 'DELETE', url: `/peers/${PEER}` });
+    expect(gone.json()).toEqual({ code: 200, message: 'OK' });
+    expect(knobs.peers).toEqual([]);
+    const again = await api.main.inject({ method: 'DELETE', url: `/peers/${PEER}` });
+    expect(again.json()).toEqual({ code: 404, message: 'peer not found' });
+  });
+
+  test('the blocklist tells whole seconds', async () => {
+    const entry = { overlay: PEER, fullNode: true, reason: 'invalid receipt', since: 0 };
+    const turn = (knobs: Knobs) =>
+      void (knobs.blocklist = [
+        { ...entry, durationMs: 1500 },
+        { ...entry, durationMs: 0 },
+      ]);
+    const shown = { address: PEER, fullNode: true, reason: 'invalid receipt' };
+    expect((await ask('GET', '/blocklist', turn)).body).toEqual({
+      peers: [
+        { ...shown, duration: 2 },
+        { ...shown, duration: 0 },
+      ],
+    });
+    expect((await ask('GET', '/blocklist', (knobs) => void knobs.failing.add('blocklist'))).body).toEqual({
+      code: 500,
+      message: 'get blocklisted peers failed',
+    });
+  });
+
+  test('connecting answers the overlay', async () => {
+    const { api, knobs } = await startKit();
+    const underlay = 'ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF';
+    const answer = await api.main.inject({ method: 'POST', url: `/connect/${underlay}` });
+    expect(answer.json()).toEqual({ address: PEER });
+    expect(knobs.connected).toEqual([`/${underlay}`]);
+  });
+
+  test.each([
+    [new HostError('ALREADY_CONNECTED', PEER), 'already connected'],
+    [new HostError('PEER_BLOCKLISTED', ''), 'peer blocklisted'],
+    [new HostError('SELF_DIAL', ''), 'cannot connect to self'],
+    [new HostError('DIAL_FAILED', 'connection refused'), 'libp2p connect: connection refused'],
+    [new HostError('HANDSHAKE_FAILED', 'other network'), 'other network'],
+  ])('connecting fails with %s', async (error, message) => {
+    const turn = (knobs: Knobs) => void (knobs.connectError = error);
+    expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({ code: 500, message });
+  });
+
+  test('what is no multi-address is refused', async () => {
+    const { body } = await ask('POST', '/connect/nonsense');
+    expect(body).toMatchObject({ code: 400, message: 'invalid path params' });
+    expect(body.reasons[0]).toMatch(/^multi-address: failed to parse multiaddr "\/nonsense": /);
+  });
+
+  test.each([
+    [5.0018, '5.0018ms'],
+    [0.0032, '3.2µs'],
+    [0.000412, '412ns'],
+    [1500, '1.5s'],
+    [123_000, '2m3s'],
+    [3_600_500, '1h0m0.5s'],
+    [0, '0s'],
+  ])('a round trip of %d ms is written %s', async (pingMs, rtt) => {
+    const turn = (knobs: Knobs) => {
+      knobs.peers = [peer(7)];
+      knobs.pingMs = pingMs;
+    };
+    expect((await ask('POST', `/pingpong/${PEER}`, turn)).body).toEqual({ rtt });
+  });
+
+  test('a ping that fails', async () => {
+    expect((await ask('POST', `/pingpong/${PEER}`)).body).toEqual({ code: 404, message: 'peer not found' });
+    const turn = (knobs: Knobs) => {
+      knobs.peers = [peer(7)];
+      knobs.pingError = new Error('reset');
+    };
+    expect((await ask('POST', `/pingpong/${PEER}`, turn)).body).toEqual({
+      code: 500,
+      message: 'pingpong: ping failed',
+    });
+    expect((await ask('POST', '/pingpong/x')).body.reasons).toEqual([
+      "address: invalid hex byte: U+0078 'x'",
+    ]);
+  });
+
+  test('the routing table has exactly 32 bins and the light nodes', async () => {
+    const { body } = await ask('GET', '/topology');
+    expect(Object.keys(body.bins)).toEqual(Array.from({ length: 32 }, (_, i) => `bin_${i}`));
+    expect(body).toMatchObject({ baseAddr: toHex(OVERLAY), depth: 3, timestamp: '2026-01-02T03:04:05.678Z' });
+    expect(body.lightNodes).toEqual({
+      population: 0,
+      connected: 0,
+      disconnectedPeers: [],
+      connectedPeers: [],
+    });
+  });
+});
+
+describe('status', () => {
+  test('of the node itself', async () => {
+    expect((await ask('GET', '/status')).body).toEqual({
+      overlay: toHex(OVERLAY),
+      peer: toHex(OVERLAY),
+      proximity: 256,
+      svcMode: 'full',
+      reserveSize: 100,
+      reserveSizeWithinRadius: 60,
+      pullsyncRate: 0.5,
+      storageRadius: 3,
+      connectedPeers: 4,
+      neighborhoodSize: 2,
+      batchCommitment: 4_194_304,
+      BatchCommitment: 4_194_304,
+      isReachable: true,
+      lastSyncedBlock: 120,
+      committedDepth: 3,
+      isWarmingUp: false,
+    });
+    expect((await ask('GET', '/status', (knobs) => void knobs.failing.add('status'))).body).toEqual({
+      code: 500,
+      message: 'status is broken',
+    });
+  });
+
+  test('of the peers, by proximity; one that does not answer says so', async () => {
+    const turn = (knobs: Knobs) => {
+      knobs.peers = [peer(0x10), peer(0x91), peer(0x51)];
+      knobs.silentPeers.add('91'.repeat(32));
+    };
+    const { body } = await ask('GET', '/status/peers', turn);
+    expect(body.stamps).toEqual(body.snapshots);
+    const shown = body.stamps.map(({ proximity, requestFailed, reserveSize }: Record<string, unknown>) => [
+      proximity,
+      requestFailed,
+      reserveSize,
+    ]);
+    expect(shown).toEqual([
+      [0, true, 0],
+      [1, undefined, 100],
+      [7, undefined, 100],
+    ]);
+  });
+
+  test('of the peers, one request at a time', async () => {
+    const { api, knobs, services } = await startKit();
+    knobs.peers = [peer(7)];
+    const held = Promise.withResolvers<void>();
+    const { request } = services.status;
+    services.status.request = async (...args) => {
+      await held.promise;
+      return request(...args);
+    };
+    const first = api.main.inject({ url: '/status/peers' });
+    await new Promise(setImmediate);
+    expect((await api.debug.inject({ url: '/status/peers' })).json()).toEqual({
+      code: 429,
+      message: 'simultaneous operations not supported',
+    });
+    held.resolve();
+    expect((await first).statusCode).toBe(200);
+  });
+});
+
+describe('accounting', () => {
+  const account = {
+    peer: PEER,
+    balance: -5n,
+    consumedBalance: 12n,
+    thresholdReceived: 1n,
+    thresholdGiven: 2n,
+    currentThresholdReceived: 3n,
+    currentThresholdGiven: 4n,
+    surplusBalance: 17n,
+    reservedBalance: 6n,
+    shadowReservedBalance: 7n,
+    ghostBalance: 8n,
+  };
+  const withAccount = (knobs: Knobs) => void (knobs.accounts = [account]);
+  const record = Object.fromEntries(
+    Object.entries(account)
+      .filter(([name]) => name !== 'peer')
+      .map(([name, value]) => [name, String(value)]),
+  );
+
+  test.each([
+    ['/balances', '-5'],
+    ['/consumed', '12'],
+  ])('%s shows %s', async (url, balance) => {
+    const one = { peer: PEER, balance, thresholdreceived: null, thresholdgiven: null };
+    expect((await ask('GET', url, withAccount)).body).toEqual({
+      peerData: { [PEER]: { ...record, balance } },
+      balances: [one],
+    });
+    expect((await ask('GET', `${url}/${PEER}`, withAccount)).body).toEqual(one);
+    expect((await ask('GET', `${url}/${'08'.repeat(32)}`, withAccount)).body).toEqual({
+      code: 404,
+      message: 'No balance for peer',
+    });
+    expect((await ask('GET', `${url}/x`)).body.reasons).toEqual(["peer: invalid hex byte: U+0078 'x'"]);
+    expect((await ask('GET', url, (knobs) => void knobs.failing.add('balances'))).body).toEqual({
+      code: 500,
+      message: 'Cannot get balances',
+    });
+    expect((await ask('GET', `${url}/${PEER}`, (knobs) => void knobs.failing.add('balance'))).body).toEqual({
+      code: 500,
+      message: 'Cannot get balance',
+    });
+  });
+
+  test('/accounting', async () => {
+    expect((await ask('GET', '/accounting', withAccount)).body).toEqual({ peerData: { [PEER]: record } });
+    expect((await ask('GET', '/accounting', (knobs) => void knobs.failing.add('balances'))).body).toEqual({
+      code: 500,
+      message: 'Cannot get accounting info',
+    });
+  });
+
+  test('/timesettlements', async () => {
+    const turn = (knobs: Knobs) =>
+      void (knobs.timeSettlements = [
+        { peer: PEER, received: 3n, sent: 4n },
+        { peer: '08'.repeat(32), received: 10n, sent: 20n },
+      ]);
+    expect((await ask('GET', '/timesettlements', turn)).body).toEqual({
+      totalReceived: 13,
+      totalSent: 24,
+      settlements: [
+        { peer: PEER, received: 3, sent: 4 },
+        { peer: '08'.repeat(32), received: 10, sent: 20 },
+      ],
+    });
+    expect(
+      (await ask('GET', '/timesettlements', (knobs) => void knobs.failing.add('timesettlements'))).body,
+    ).toEqual({
+      code: 500,
+      message: 'can not get settlements',
+    });
+  });
+
+  test('/wallet', async () => {
+    expect((await ask('GET', '/wallet')).body).toEqual({
+      svcBalance: '1000000000000000000',
+      nativeTokenBalance: '2000000000000000000',
+      chainID: 31_337,
+      chequebookContractAddress: '00'.repeat(20),
+      walletAddress: 'ab'.repeat(20),
+    });
+    expect((await ask('GET', '/wallet', (knobs) => void knobs.failing.add('native'))).body.message).toBe(
+      'unable to acquire balance from the chain backend',
+    );
+    expect((await ask('GET', '/wallet', (knobs) => void knobs.failing.add('token'))).body.message).toBe(
+      'unable to acquire erc20 balance',
+    );
+  });
+});

@@ -1,0 +1,195 @@
+import { Value } from 'typebox/value';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { dialectOf } from '../../../node/api/dialect.ts';
+import type { Method } from '../../../node/api/route.ts';
+import { ROUTES } from '../../../node/api/routes/table.ts';
+import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
+import { BATCH, type Kit, peer, startKit } from './kit.ts';
+
+const PEER = '07'.repeat(32);
+const ACCOUNT = {
+  peer: PEER,
+  balance: -5n,
+  consumedBalance: 12n,
+  thresholdReceived: 1n,
+  thresholdGiven: 2n,
+  currentThresholdReceived: 3n,
+  currentThresholdGiven: 4n,
+  surplusBalance: 17n,
+  reservedBalance: 6n,
+  shadowReservedBalance: 7n,
+  ghostBalance: 8n,
+};
+
+/** One good request per route that answers JSON; the order is that of the tests. */
+const REQUESTS: readonly {
+  method: Method;
+  path: string;
+  url?: string;
+  headers?: Record<string, string>;
+  payload?: unknown;
+}[] = [
+  { method: 'POST', path: '/bytes', headers: { 'svc-postage-batch-id': BATCH }, payload: 'x' },
+  {
+    method: 'POST',
+    path: '/chunks',
+    headers: { 'svc-postage-batch-id': BATCH },
+    payload: 'longer than a span',
+  },
+  {
+    method: 'POST',
+    path: '/svc',
+    headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
+    payload: 'x',
+  },
+  { method: 'GET', path: '/tags' },
+  { method: 'POST', path: '/tags' },
+  { method: 'GET', path: '/tags/{uid}', url: '/tags/1' },
+  { method: 'PATCH', path: '/tags/{uid}', url: '/tags/1', payload: {} },
+  { method: 'GET', path: '/stamps' },
+  { method: 'GET', path: '/stamps/{batch_id}', url: `/stamps/${BATCH}` },
+  { method: 'GET', path: '/stamps/{batch_id}/buckets', url: `/stamps/${BATCH}/buckets` },
+  { method: 'POST', path: '/stamps/{amount}/{depth}', url: '/stamps/1/20' },
+  { method: 'GET', path: '/batches' },
+  { method: 'GET', path: '/addresses' },
+  { method: 'GET', path: '/health' },
+  { method: 'GET', path: '/readiness' },
+  { method: 'GET', path: '/node' },
+  { method: 'GET', path: '/chainstate' },
+  { method: 'GET', path: '/reservestate' },
+  { method: 'GET', path: '/welcome-message' },
+  { method: 'POST', path: '/welcome-message', payload: { welcomeMessage: 'x' } },
+  { method: 'GET', path: '/peers' },
+  { method: 'GET', path: '/blocklist' },
+  { method: 'POST', path: '/connect/{multiAddress}', url: '/connect/ip4/127.0.0.1/tcp/1' },
+  { method: 'POST', path: '/pingpong/{address}', url: `/pingpong/${PEER}` },
+  { method: 'GET', path: '/topology' },
+  { method: 'GET', path: '/balances' },
+  { method: 'GET', path: '/balances/{address}', url: `/balances/${PEER}` },
+  { method: 'GET', path: '/consumed' },
+  { method: 'GET', path: '/consumed/{address}', url: `/consumed/${PEER}` },
+  { method: 'GET', path: '/accounting' },
+  { method: 'GET', path: '/timesettlements' },
+  { method: 'GET', path: '/wallet' },
+  { method: 'GET', path: '/status' },
+  { method: 'GET', path: '/status/peers' },
+  { method: 'GET', path: '/openapi.json' },
+  // Last, because it takes the peer away.
+  { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },
+];
+
+describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => {
+  let kit: Kit;
+  beforeAll(async () => {
+    kit = await startKit({ dialect: name });
+    kit.knobs.peers = [peer(7)];
+    kit.knobs.accounts = [ACCOUNT];
+    kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];
+    kit.knobs.blocklist = [{ overlay: PEER, fullNode: true, reason: 'x', durationMs: 1, since: 0 }];
+  });
+
+  test.each(REQUESTS)(
+    '$method $path has the declared status and shape',
+    async ({ method, path, url, headers, payload }) => {
+      const row = ROUTES.find(
+        (route) => route.method === method && route.path === path && route.port !== 'debug',
+      );
+      const answer = await kit.api.main.inject({
+        method,
+        url: url ?? path,
+        ...(headers === undefined ? {} : { headers }),
+        ...(payload === undefined ? {} : { payload: payload as string }),
+      });
+      expect(row?.success, answer.body).toContain(answer.statusCode);
+      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+      const schema = schemas(dialectOf(name))[row?.response as SchemaName];
+      expect([...Value.Errors(schema, answer.json())]).toEqual([]);
+    },
+  );
+});
+
+test('every route that answers JSON is asked once', () => {
+  const asked = new Set(REQUESTS.map(({ method, path }) => `${method} ${path}`));
+  const json = ROUTES.filter(
+    ({ method, port, response }) =>
+      method !== 'HEAD' &&
+      port !== 'debug' &&
+      response !== undefined &&
+      response !== 'octets' &&
+      response !== 'text',
+  );
+  expect(new Set(json.map(({ method, path }) => `${method} ${path}`))).toEqual(asked);
+});
+
+test('every declared shape is used', () => {
+  const used = new Set(ROUTES.flatMap(({ response, body }) => [response, body?.schema]));
+  for (const name of Object.keys(schemas(dialectOf('svc')))) {
+    // The shape of errors belongs to every route.
+    if (name !== 'Problem') expect(used, name).toContain(name);
+  }
+});
+
+describe('the document', () => {
+  interface Operation {
+    readonly parameters: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[];
+    readonly responses: Record<string, unknown>;
+  }
+  interface Document {
+    readonly info: { version: string };
+    readonly paths: Record<string, Record<string, Operation>>;
+    readonly components: { schemas: Record<string, unknown> };
+  }
+  const documentOf = async (dialect: 'svc' | 'swarm', port: 'main' | 'debug'): Promise<Document> =>
+    (await (await startKit({ dialect })).api[port].inject({ url: '/openapi.json' })).json();
+
+  test('has every route of its port', async () => {
+    for (const port of ['main', 'debug'] as const) {
+      const { paths } = await documentOf('svc', port);
+      const documented = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      );
+      const served = ROUTES.filter((row) => row.port === 'both' || row.port === port);
+      expect(documented.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
+    }
+  });
+
+  test('names its interface and version', async () => {
+    expect((await documentOf('svc', 'main')).info.version).toBe('7.3.0');
+    expect((await documentOf('svc', 'debug')).info.version).toBe('4.0.0');
+  });
+
+  test('speaks the active dialect alone', async () => {
+    const swarm = await documentOf('swarm', 'main');
+    expect(Object.keys(swarm.paths)).toContain('/bzz/{reference}/{path}');
+    expect(JSON.stringify(swarm)).not.toMatch(/"svc-|\/svc/);
+    expect(JSON.stringify(await documentOf('svc', 'main'))).not.toMatch(/"swarm-|\/bzz/);
+  });
+
+  test('describes parameters with their place, need and default', async () => {
+    const { paths } = await documentOf('svc', 'main');
+    const parameters = paths['/bytes']?.post?.parameters ?? [];
+    const of = (name: string) => parameters.find((parameter) => parameter.name === name);
+    expect(of('svc-postage-batch-id')).toMatchObject({ in: 'header', required: true });
+    expect(of('svc-deferred-upload')).toMatchObject({
+      required: false,
+      schema: { type: 'boolean', default: true },
+    });
+    expect(paths['/bytes/{reference}']?.get?.parameters[0]).toMatchObject({
+      name: 'reference',
+      in: 'path',
+      required: true,
+    });
+    expect(Object.keys(paths['/bytes/{reference}']?.get?.responses ?? {})).toEqual([
+      '200',
+      '206',
+      '304',
+      'default',
+    ]);
+  });
+
+  test('refers only to shapes that it has', async () => {
+    const document = await documentOf('svc', 'main');
+    const referred = JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g);
+    for (const [, name] of referred) expect(Object.keys(document.components.schemas)).toContain(name);
+  });
+});

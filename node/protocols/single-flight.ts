@@ -1,6 +1,9 @@
 /** Several callers that want the same thing at the same time share one piece of work. */
 import { abortable } from '../p2p/abortable.ts';
 
+/** Reason of work that was given up. */
+const ABANDONED = new DOMException('nobody waits for it any more', 'AbortError');
+
 interface Flight<T> {
   readonly result: Promise<T>;
   readonly controller: AbortController;
@@ -35,6 +38,6 @@ export class SingleFlight<T> {
 
   #end(key: string, flight: Flight<T>): void {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
-    flight.controller.abort(new DOMException('nobody waits for it any more', 'AbortError'));
+    flight.controller.abort(ABANDONED);
   }
 }

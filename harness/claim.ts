@@ -85,7 +85,7 @@ function removeAbandoned(stateDir: string, name: string): void {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  const moved = readJson<ClusterRecord>(join(aside, 'cluster.json'));
+  const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {
     // Somebody else took the name in between: it is theirs.
     moveInto(aside, path);

@@ -33,7 +33,7 @@ function contextOf(flags: Flags): CommandContext {
     stateDir: defaultStateDir(),
     json,
     style,
-    width: process.stdout.isTTY === true ? style.width : Number.POSITIVE_INFINITY,
+    width: process.stdout.isTTY ? style.width : Number.POSITIVE_INFINITY,
     signal: interruption.signal,
     out: (text) => void process.stdout.write(text),
     note: (text) => void process.stderr.write(text),

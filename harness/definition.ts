@@ -166,14 +166,6 @@ export async function readDefinitionFile(path: string): Promise<Record<string, u
   return document as Record<string, unknown>;
 }
 
-export function checkName(name: string, flag: string): string {
-  if (NAME_PATTERN.test(name)) return name;
-  throw new HarnessError(
-    'USAGE',
-    `${flag}: got '${name}', expected at most 40 lower-case letters, digits and hyphens, starting with a letter or digit`,
-  );
-}
-
 /** Per chunk, so that the batch lasts `ttl` at the price that the chain starts with. */
 export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
   const blocks = Math.ceil(ttlMs / Math.max(blockTimeMs, 1));
@@ -199,9 +191,7 @@ function explain(issue: Issue, input: unknown): string[] {
   if (issue.code === 'invalid_union') {
     const meant = meantBranch(issue);
     if (meant.length > 0) {
-      return meant.flatMap((inner) =>
-        explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, input),
-      );
+      return meant.flatMap((inner) => explain({ ...inner, path: [...issue.path, ...inner.path] }, input));
     }
   }
   const value = valueAt(input, issue.path);

@@ -88,7 +88,7 @@ export function nodeName(index: number): string {
   return `node-${index}`;
 }
 
-export function at<T>(list: readonly T[], index: number): T {
+function at<T>(list: readonly T[], index: number): T {
   const item = list[index];
   if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
   return item;

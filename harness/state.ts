@@ -74,7 +74,7 @@ export interface Timings {
 }
 
 export interface ClusterRecord {
-  readonly version: typeof RECORD_VERSION;
+  readonly version: number;
   /** Tells one cluster from a later one of the same name. */
   readonly token: string;
   readonly name: string;
@@ -147,7 +147,7 @@ export function listClusters(stateDir: string): string[] {
 /** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
   const file = join(clusterFolder(stateDir, name).path, 'cluster.json');
-  const record = readJson<ClusterRecord>(file);
+  const record = readJson(file) as ClusterRecord | undefined;
   if (record !== undefined && record.version !== RECORD_VERSION) {
     throw new HarnessError(
       'STATE_INVALID',
@@ -192,7 +192,7 @@ export function writeRun(stateDir: string, cluster: string, part: string, run: R
 }
 
 export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {
-  return readJson<RunRecord>(runFile(stateDir, cluster, part));
+  return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
 }
 
 /** Every process of the cluster, the chain's among them. */
@@ -201,7 +201,7 @@ export function runRecords(stateDir: string, cluster: string): RunRecord[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
-    .map((file) => readJson<RunRecord>(join(folder, file)))
+    .map((file) => readJson(join(folder, file)) as RunRecord | undefined)
     .filter((run) => run !== undefined);
 }
 
@@ -245,7 +245,8 @@ export function writeJson(path: string, value: unknown): void {
   renameSync(temporary, path);
 }
 
-export function readJson<T>(path: string): T | undefined {
+/** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID` */
+export function readJson(path: string): unknown {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -254,7 +255,7 @@ export function readJson<T>(path: string): T | undefined {
     throw error;
   }
   try {
-    return JSON.parse(text) as T;
+    return JSON.parse(text) as unknown;
   } catch (error) {
     throw new HarnessError('STATE_INVALID', `${path}: ${messageOf(error)}`, { cause: error });
   }

@@ -115,7 +115,7 @@ export async function lookAtBatches(
 ): Promise<Seen<number> & { readonly usable: number }> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const looks = await Promise.all(
-    batches.map((batch) => {
+    batches.map(async (batch): Promise<Seen<true>> => {
       const owner = byName.get(batch.node);
       return owner === undefined
         ? { missing: `${batch.node} is no node of the cluster` }

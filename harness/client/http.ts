@@ -10,7 +10,7 @@ const CONNECTIONS_MAX = 128;
 const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** For requests that read or change a little. Transfers set their own. */
-export const REQUEST_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 /** A message of an error body; larger ones are not from a node. */
 const ERROR_BODY_MAX = 16_384;
 

@@ -9,9 +9,9 @@ export interface CommandContext {
   readonly width: number;
   /** Aborts on Ctrl-C and the like. */
   readonly signal: AbortSignal;
-  out(text: string): void;
+  readonly out: (text: string) => void;
   /** Progress and remarks: standard error. */
-  note(text: string): void;
+  readonly note: (text: string) => void;
 }
 
 /** Options that all commands about one cluster have. */

@@ -48,10 +48,14 @@ function forPeople(line: string, { style, width }: CommandContext): string {
   if (typeof entry !== 'object' || entry === null || !('msg' in entry)) return line;
   const { time, level, msg, module, node: _node, ...fields } = entry as Record<string, unknown>;
   const at = typeof time === 'string' ? time.slice(11, 23) : '';
-  const head = `${at} ${String(level).padEnd(5)} ${String(module ?? '').padEnd(12)} ${String(msg ?? '')}`;
+  const head = `${at} ${shown(level).padEnd(5)} ${shown(module).padEnd(12)} ${shown(msg)}`;
   const rest = Object.entries(fields)
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ');
   const text = clip(`${head}${rest === '' ? '' : `  ${rest}`}`, width);
   return level === 'error' || level === 'warn' ? paint(style, 'red', text) : text;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

@@ -18,7 +18,7 @@ export interface Running {
   readonly exited?: Promise<Exit>;
 }
 
-export interface NodePlace {
+interface NodePlace {
   readonly flavour: Flavour;
   readonly dataDir: string;
   readonly log: string;

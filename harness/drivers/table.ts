@@ -1,9 +1,10 @@
 import type { Driver, DriverName } from './driver.ts';
 import { createProcessDriver, type ProcessDriverOptions } from './process.ts';
 
+const DRIVERS: Readonly<Record<DriverName, (options: ProcessDriverOptions) => Driver>> = {
+  process: createProcessDriver,
+};
+
 export function createDriver(name: DriverName, options: ProcessDriverOptions): Driver {
-  switch (name) {
-    case 'process':
-      return createProcessDriver(options);
-  }
+  return DRIVERS[name](options);
 }

@@ -7,7 +7,7 @@ export const FLAVOUR_NAMES = ['svc'] as const;
 export type FlavourName = (typeof FLAVOUR_NAMES)[number];
 
 /** A network as one of its nodes has to know it. */
-export interface NetworkFacts {
+interface NetworkFacts {
   readonly networkId: number;
   readonly rpc: string;
   readonly contracts: { readonly token: string; readonly postageStamp: string };

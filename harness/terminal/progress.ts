@@ -12,7 +12,7 @@ export interface ProgressView {
 }
 
 /** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
-export function progressLine(progress: StartProgress): string {
+function progressLine(progress: StartProgress): string {
   const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
   return `${progress.step.padEnd(NAME_WIDTH)}${progress.detail.padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
 }

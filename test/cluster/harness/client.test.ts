@@ -16,8 +16,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function serve(handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
-  const server: Server = createServer(handle);
+async function serve(
+  handle: (request: IncomingMessage, response: ServerResponse) => unknown,
+): Promise<string> {
+  const server: Server = createServer((request, response) => void handle(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closers.push(() => {
     server.closeAllConnections();
@@ -100,7 +102,7 @@ test('the swarm dialect has its own names and the same results', async () => {
     if (request.url === '/timesettlements')
       return json(response, 200, { totalReceived: '18446744073709551616', totalSent: '0', settlements: [] });
     response.setHeader('swarm-tag', '3');
-    json(response, 201, { reference: `${request.url} ${request.headers['swarm-postage-batch-id']}` });
+    json(response, 201, { reference: `${request.url} ${String(request.headers['swarm-postage-batch-id'])}` });
   });
   const node = client(api, { dialect: DIALECTS.swarm });
   expect((await node.node()).mode).toBe('full');

@@ -1,13 +1,17 @@
 /** Whole clusters of real nodes, through the library. */
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import { HarnessError } from '../../../harness/errors.ts';
+import { isAlive } from '../../../harness/processes.ts';
 import { runRecords } from '../../../harness/state.ts';
+import { until } from '../../../harness/wait.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -186,4 +190,35 @@ test('an interrupted start leaves nothing', async () => {
   });
   expect((await failure(start)).code).toBe('INTERRUPTED');
   expect(clusters()).toEqual([]);
+});
+
+test('a cluster of a program that is killed does not stay', async () => {
+  const file = join(stateDir, 'program.mts');
+  const library = join(import.meta.dirname, '../../../harness/index.ts');
+  writeFileSync(
+    file,
+    `import { Cluster } from ${JSON.stringify(library)};
+     const net = await Cluster.start({ nodes: 2, name: 'doomed', stateDir: ${JSON.stringify(stateDir)} });
+     await net.node(1).pause();
+     console.log('up');
+     setInterval(() => {}, 1000);`,
+  );
+  const program = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(program.stdout, 'data');
+  const processes = runRecords(stateDir, 'doomed').map((run) => run.process);
+  expect(processes.filter(isAlive)).toHaveLength(4);
+  program.kill('SIGKILL');
+  await until(
+    'the cluster is still there',
+    () => {
+      const left = processes.filter(isAlive);
+      return Promise.resolve(
+        left.length === 0 ? { done: true } : { missing: `processes ${JSON.stringify(left)}` },
+      );
+    },
+    { timeoutMs: 20_000 },
+  );
+  // The next start in the same place removes what the dead program could not.
+  await using _next = await Cluster.start({ nodes: 1, batches: false, stateDir });
+  expect(clusters()).not.toContain('doomed');
 });

@@ -1,10 +1,13 @@
 /**
  * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory
  * and nothing on disk, and never outlives us: `stop` ends it, leaving this process ends it, and when this
- * process is killed a guard notices the closed pipe and ends it.
+ * process is killed a guard notices the closed pipe, ends it and tidies up.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { LocalChainError } from './errors.ts';
 import { createRpcClient, type RpcClient } from './rpc.ts';
 
@@ -66,11 +69,19 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const binary = anvilBinary();
   options.signal?.throwIfAborted();
+  // Rewinding the chain makes it create this folder, which is otherwise in the user's home and never removed.
+  const folder = join(tmpdir(), `svcnet-chain-${process.pid}-${++started}`);
   // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
-  const child = spawn(binary, anvilArguments(options), { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const exited = exitOf(child);
-  const guard = guardAgainstOurDeath(child);
-  void exited.then(() => guard?.kill('SIGKILL'));
+  const child = spawn(binary, anvilArguments(options, folder), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const guard = guardAgainstOurDeath(child, folder);
+  const exited = exitOf(child).then(async (how) => {
+    guard?.kill('SIGKILL');
+    await rm(folder, { recursive: true, force: true });
+    return how;
+  });
   try {
     const listening = await listeningPort(child, exited, options);
     const url = `http://${reachableHost(options.host)}:${listening}`;
@@ -85,7 +96,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
 }
 
-function anvilArguments({ host, port, chainId }: AnvilOptions): string[] {
+function anvilArguments({ host, port, chainId }: AnvilOptions, folder: string): string[] {
   // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
   return Object.entries({
     host,
@@ -96,6 +107,7 @@ function anvilArguments({ host, port, chainId }: AnvilOptions): string[] {
     'prune-history': STATE_HISTORY_BLOCKS,
     timestamp: GENESIS_TIMESTAMP_S,
     accounts: 1,
+    'cache-path': folder,
   })
     .flatMap(([name, value]) => [`--${name}`, String(value)])
     .concat('--no-mining');
@@ -160,6 +172,7 @@ async function stop(child: ChildProcess, exited: Promise<string>, rpc: RpcClient
   rpc.close();
 }
 
+let started = 0;
 const children = new Set<ChildProcess>();
 
 function killAll(): void {
@@ -171,7 +184,7 @@ function killAll(): void {
  * nothing, but closes the pipe a small shell waits on, which then kills Anvil; without a shell (Windows)
  * that second way is missing.
  */
-function guardAgainstOurDeath(child: ChildProcess): ChildProcess | undefined {
+function guardAgainstOurDeath(child: ChildProcess, folder: string): ChildProcess | undefined {
   if (child.pid === undefined) return undefined;
   if (children.size === 0) process.on('exit', killAll);
   children.add(child);
@@ -179,8 +192,11 @@ function guardAgainstOurDeath(child: ChildProcess): ChildProcess | undefined {
     children.delete(child);
     if (children.size === 0) process.off('exit', killAll);
   });
-  const script = `read -r _; kill -9 ${child.pid}`;
-  const guard = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
+  const guard = spawn('sh', ['-c', script, 'anvil-guard', String(child.pid), folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
   guard.on('error', () => guard.unref());
   guard.unref();
   return guard;

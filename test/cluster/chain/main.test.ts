@@ -36,7 +36,7 @@ interface Ready {
 
 function launch(args: string[], environment: Record<string, string> = {}): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { ...process.env, HOME: home, ...environment },
+    env: { ...process.env, HOME: home, TMPDIR: home, ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   children.push(child);
@@ -77,6 +77,14 @@ async function silent(url: string): Promise<void> {
       rpc.close();
     }
   }
+}
+
+/** Makes Anvil create a folder, which it does for this alone. */
+async function rewind(ready: Ready): Promise<void> {
+  const rpc = createRpcClient(ready.rpc);
+  await rpc.call('anvil_rollback', 3);
+  rpc.close();
+  expect(await readdir(home)).toEqual([expect.stringMatching(/^svcnet-chain-/)]);
 }
 
 async function post(
@@ -156,6 +164,7 @@ describe('the process ends', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('in order on %s and leaves no file behind', async (signal) => {
     const { child, ready } = await startWith({ blockTimeMs: 10 });
     await post(ready, 'mine?blocks=2000');
+    await rewind(ready);
     child.kill(signal);
     expect(await endOf(child)).toEqual({ code: 0, text: '' });
     await silent(ready.rpc);
@@ -171,8 +180,10 @@ describe('the process ends', () => {
 
   test('and takes Anvil with it when it is killed', async () => {
     const { child, ready } = await startWith();
+    await rewind(ready);
     child.kill('SIGKILL');
     await silent(ready.rpc);
+    while ((await readdir(home)).length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 
   test('with an error when Anvil has ended by itself', async () => {

@@ -134,7 +134,7 @@ class RunningChain implements LocalChain {
   readonly #ticker: Ticker;
   #stopping: Promise<void> | undefined;
   /** Transactions of the deployer one after the other, so that each finds its nonce. */
-  #funding: Promise<void> = Promise.resolve();
+  #funding: Promise<unknown> = Promise.resolve();
 
   constructor(settings: Settings, anvil: Anvil, { contracts, batchIds }: Deployment) {
     this.#settings = settings;
@@ -198,7 +198,7 @@ class RunningChain implements LocalChain {
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
     const funded = this.#funding.then(() => this.#fund(address, amounts));
     // A failure concerns its caller, not the ones in the queue behind it.
-    this.#funding = funded.catch(() => undefined);
+    this.#funding = Promise.allSettled([funded]);
     return funded;
   }
 

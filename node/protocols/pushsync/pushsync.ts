@@ -32,7 +32,7 @@ import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { MessageOf } from '../../p2p/message.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
-import type { Topology } from '../../topology/topology.ts';
+import type { Topology, TopologySnapshot } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converse } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
@@ -54,13 +54,15 @@ export interface PushsyncOptions {
   readonly networkId: bigint;
   /** Of this node's overlay, 32 bytes. */
   readonly nonce: Uint8Array;
-  /** A full node stores what nobody else takes; a light one fails with `NO_PEER`. */
+  /** A full node stores what nobody else takes, unless it is cut off; a light one fails with `NO_PEER`. */
   readonly fullNode: boolean;
 }
 
 export interface PushsyncDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
-  readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
+  readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'> & {
+    snapshot(): Pick<TopologySnapshot, 'population'>;
+  };
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
   readonly store: { readonly reserve: Pick<Reserve, 'put'> };
@@ -79,7 +81,7 @@ export type PushResult =
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
-   * @throws PushsyncError `NO_PEER` (light node), `SHALLOW_RECEIPT` (repeat: another storer is asked), `PUSH_FAILED`;
+   * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another storer is asked), `PUSH_FAILED`;
    * the signal's reason
    */
   push(
@@ -137,7 +139,9 @@ class PushsyncProtocol implements Pushsync {
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
-        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(outcome);
+        outcome.outcome === 'done'
+          ? this.#synced(parcel, outcome.result)
+          : this.#notSynced(outcome, chunk.address);
       this.#metrics.outgoing.inc();
       return result;
     } catch (error) {
@@ -168,10 +172,22 @@ class PushsyncProtocol implements Pushsync {
     return { outcome: 'synced', receipt };
   }
 
-  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
+  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>, address: Uint8Array): PushResult {
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
-    if (!this.#options.fullNode) throw new PushsyncError('NO_PEER', 'no peer found');
+    if (!this.#options.fullNode || this.#isCutOff(address)) {
+      throw new PushsyncError('NO_PEER', 'no peer found');
+    }
     return { outcome: 'want-self' };
+  }
+
+  /**
+   * No peer is connected, but some are known: just started, or behind a broken network. A chunk kept here now would
+   * count as synced where nobody looks for it.
+   */
+  #isCutOff(address: Uint8Array): boolean {
+    const { topology } = this.#deps;
+    const nobody = topology.closestPeer(address, { skip: new Set(), includeSelf: false }) === undefined;
+    return nobody && topology.snapshot().population > 0;
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {

@@ -108,6 +108,8 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
   const pseudosettle = createPseudosettle(terms, { ...shared, accounting, state: state('pseudosettle') });
   const topology = topologyOf(wire, () => node.radius);
   const parts = { ...shared, topology, accounting, store };
+  const known = new Set<string>();
+  wire.onConnected(({ id }) => void known.add(id));
   const losses: string[] = [];
   wire.onDisconnected((_peer, reason) => void losses.push(reason));
   const node: ExchangeNode = {
@@ -125,7 +127,12 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     retrieval: createRetrieval(parts),
     pushsync: createPushsync(
       { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode },
-      { ...parts, signer, postage: { validate: (chunk, stamp) => node.validate(chunk, stamp) } },
+      {
+        ...parts,
+        topology: { ...topology, snapshot: () => ({ population: known.size }) },
+        signer,
+        postage: { validate: (chunk, stamp) => node.validate(chunk, stamp) },
+      },
     ),
   };
   return node;

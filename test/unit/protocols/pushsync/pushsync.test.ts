@@ -288,6 +288,16 @@ test('a full node with nobody to push to wants the chunk itself, a light one has
   });
 });
 
+test('a full node that is cut off from the peers it knows has no peer, it does not keep the chunk', async () => {
+  const clock = new ManualClock();
+  const [a, b] = await line(2, { clock });
+  await b!.host.stop();
+  await clock.settle();
+  await expect(a!.pushsync.push(someChunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'NO_PEER',
+  });
+});
+
 test('an origin tolerates 32 failures', async () => {
   const { node, asked } = await amongStrangers(34, (stream) => stream.write(Receipt, { err: 'no' }));
   await expect(node.pushsync.push(someChunk, stamp, { signal: never })).rejects.toMatchObject({

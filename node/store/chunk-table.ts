@@ -5,17 +5,15 @@
  */
 import type { Chunk } from '../chunk/chunk.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
-import { decodeNumber, END, encodeNumber, START, view } from './records.ts';
+import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 
 const SLOTS_USED = Buffer.from('slots');
+const NONE = new Uint8Array();
 const KINDS = ['cac', 'soc'] as const;
 
-/** Layout of a record: slot 4, length 2, references 4, kind 1, identity 32 (single-owner chunks only). */
-const LENGTH_OFFSET = 4;
-const REFERENCES_OFFSET = 6;
-const KIND_OFFSET = 10;
-const IDENTITY_OFFSET = 11;
-const IDENTITY_SIZE = 32;
+/** Layout of a record: slot, length, references, kind 1, identity 32 (single-owner chunks only). */
+const KIND_OFFSET = 3 * NUMBER_SIZE;
+const IDENTITY_OFFSET = KIND_OFFSET + 1;
 
 interface ChunkRecord {
   readonly slot: number;
@@ -34,11 +32,12 @@ export class ChunkTable {
     this.#backend = backend;
   }
 
-  get(address: Uint8Array): Chunk | undefined {
+  get(wanted: Uint8Array): Chunk | undefined {
+    const address = Uint8Array.from(wanted);
     const record = this.#record(this.#backend, address);
     if (record === undefined) return undefined;
     const data = this.#backend.slots.read(record.slot, record.length);
-    return { address: address.slice(), data, kind: record.kind, identity: record.identity };
+    return { address, data, kind: record.kind, identity: record.identity };
   }
 
   has(address: Uint8Array): boolean {
@@ -107,28 +106,22 @@ export class ChunkTable {
   }
 
   #record(reader: TableReader, address: Uint8Array): ChunkRecord | undefined {
-    const bytes = reader.get('chunks', address);
-    if (bytes === undefined) return undefined;
-    const record = view(bytes);
+    const record = reader.get('chunks', address);
+    if (record === undefined) return undefined;
     const kind = KINDS[record[KIND_OFFSET]!]!;
     return {
-      slot: record.readUInt32BE(0),
-      length: record.readUInt16BE(LENGTH_OFFSET),
-      references: record.readUInt32BE(REFERENCES_OFFSET),
+      slot: decodeNumber(record),
+      length: decodeNumber(record, NUMBER_SIZE),
+      references: decodeNumber(record, 2 * NUMBER_SIZE),
       kind,
-      identity: kind === 'cac' ? address.slice() : bytes.subarray(IDENTITY_OFFSET),
+      identity: kind === 'cac' ? address : record.subarray(IDENTITY_OFFSET),
     };
   }
 
   #put(tx: Transaction, address: Uint8Array, record: ChunkRecord): void {
-    const bytes = Buffer.allocUnsafe(
-      record.kind === 'cac' ? IDENTITY_OFFSET : IDENTITY_OFFSET + IDENTITY_SIZE,
-    );
-    bytes.writeUInt32BE(record.slot, 0);
-    bytes.writeUInt16BE(record.length, LENGTH_OFFSET);
-    bytes.writeUInt32BE(record.references, REFERENCES_OFFSET);
-    bytes[KIND_OFFSET] = KINDS.indexOf(record.kind);
-    if (record.kind === 'soc') bytes.set(record.identity, IDENTITY_OFFSET);
-    tx.put('chunks', address, bytes);
+    const { slot, length, references, kind } = record;
+    const identity = kind === 'cac' ? NONE : record.identity;
+    const numbers = encodeNumbers([slot, length, references]);
+    tx.put('chunks', address, join(numbers, Uint8Array.of(KINDS.indexOf(kind)), identity));
   }
 }

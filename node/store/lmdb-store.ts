@@ -30,7 +30,7 @@ const GROUP_MAX = 256;
  * @param options.path folder of the store, made when it is missing
  * @throws StoreError DATA_DIR_UNUSABLE naming the folder
  */
-export function openLmdbStore(
+export async function openLmdbStore(
   options: LocalStoreOptions & { readonly path: string },
   deps: LocalStoreDeps,
 ): Promise<LocalStore> {
@@ -153,19 +153,27 @@ function runIn(tx: CountingTransaction, change: Change): Settle {
 /** Within a transaction, reads see what it has written. */
 function tableReader(tables: Tables): TableReader {
   return {
-    get: (table, key) => tables.get(table)!.getBinary(key),
+    get(table, key) {
+      const value = tables.get(table)!.getBinary(key);
+      return value && plain(value);
+    },
     has: (table, key) => tables.get(table)!.doesExist(key),
     scan(table, from, to, limit) {
       const range = tables.get(table)!.getRange({ start: from, end: to, limit });
-      return Array.from(range, ({ key, value }) => [key, value] as const);
+      return Array.from(range, ({ key, value }) => [plain(key), plain(value)] as const);
     },
     last(table, from, to) {
       // Backwards, the start is part of the range and the end is not.
       const range = { start: to, end: from, reverse: true, limit: 2 };
-      for (const key of tables.get(table)!.getKeys(range)) if (Buffer.compare(key, to) < 0) return key;
+      for (const key of tables.get(table)!.getKeys(range)) if (Buffer.compare(key, to) < 0) return plain(key);
       return tables.get(table)!.doesExist(from) ? from : undefined;
     },
   };
+}
+
+/** Not a buffer, whose `slice` copies nothing. */
+function plain(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 interface CountingTransaction extends Transaction {
@@ -200,7 +208,7 @@ function fileSlots(file: number): Slots {
       }
     },
     read(slot, length) {
-      const bytes = Buffer.allocUnsafe(length);
+      const bytes = new Uint8Array(length);
       const count = readSync(file, bytes, 0, length, slot * CHUNK_STORED_SIZE_MAX);
       if (count < length)
         throw new StoreError('STORE_CORRUPT', `slot ${slot} holds ${count} of ${length} bytes`);

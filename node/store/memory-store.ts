@@ -2,7 +2,6 @@
 import type { Backend, Entry, Slots, Table, TableReader, Transaction } from './backend.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
-import { view } from './records.ts';
 
 export function createMemoryStore(options: LocalStoreOptions, deps: LocalStoreDeps): Promise<LocalStore> {
   return openLocalStore(options, { ...deps, backend: createMemoryBackend() });
@@ -42,7 +41,7 @@ function createMemoryBackend(): Backend {
 function memorySlots(): Slots {
   const slots = new Map<number, Uint8Array>();
   return {
-    write: (slot, bytes) => void slots.set(slot, bytes.slice()),
+    write: (slot, bytes) => void slots.set(slot, Uint8Array.from(bytes)),
     read: (slot, length) => slots.get(slot)!.slice(0, length),
   };
 }
@@ -63,7 +62,8 @@ class SortedTable {
   put(key: Uint8Array, value: Uint8Array): void {
     const text = textOf(key);
     if (!this.#values.has(text)) this.#keys.splice(this.#position(text), 0, text);
-    this.#values.set(text, value.slice());
+    // Not `slice`, which for a buffer copies nothing.
+    this.#values.set(text, Uint8Array.from(value));
   }
 
   remove(key: Uint8Array): void {
@@ -98,9 +98,9 @@ class SortedTable {
 }
 
 function textOf(key: Uint8Array): string {
-  return view(key).toString('latin1');
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }
 
 function bytesOf(text: string): Uint8Array {
-  return Buffer.from(text, 'latin1');
+  return Uint8Array.from(Buffer.from(text, 'latin1'));
 }

@@ -14,7 +14,10 @@ export function encodeNumber(value: number): Uint8Array {
 }
 
 export function decodeNumber(bytes: Uint8Array, offset = 0): number {
-  return view(bytes).readUIntBE(offset, NUMBER_SIZE);
+  const high = (bytes[offset]! << 8) | bytes[offset + 1]!;
+  const low =
+    (bytes[offset + 2]! << 24) | (bytes[offset + 3]! << 16) | (bytes[offset + 4]! << 8) | bytes[offset + 5]!;
+  return high * 2 ** 32 + (low >>> 0);
 }
 
 export function encodeNumbers(values: readonly number[]): Uint8Array {
@@ -30,9 +33,4 @@ export function join(...parts: Uint8Array[]): Uint8Array {
 /** The first key behind all that start with `prefix`. */
 export function behind(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, END]);
-}
-
-/** The same bytes with the methods of a buffer. */
-export function view(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

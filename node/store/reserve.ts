@@ -7,7 +7,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
 import { type Reserve, ReserveOverwriteError } from './ports.ts';
-import { behind, decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE, view } from './records.ts';
+import { behind, decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from './records.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
 const ADDRESS_SIZE = 32;
@@ -118,11 +118,11 @@ class StoredReserve implements Reserve {
     tx: Transaction,
     { used, chunk, stamp }: { used: Uint8Array; chunk: Chunk; stamp: Stamp },
   ): void {
-    const stored = view(used).readBigUInt64BE();
-    const current = view(stamp.timestamp).readBigUInt64BE();
-    if (stored >= current) {
+    const stored = used.subarray(0, TIMESTAMP_SIZE);
+    if (Buffer.compare(stored, stamp.timestamp) >= 0) {
+      const [previous, current] = [stored, stamp.timestamp].map((time) => BigInt(`0x${toHex(time)}`));
       throw new ReserveOverwriteError(
-        `overwrite same chunk. prev ${stored} cur ${current} batch ${toHex(stamp.batchId)}: overwriting chunk with newer timestamp`,
+        `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(stamp.batchId)}: overwriting chunk with newer timestamp`,
       );
     }
     const address = used.subarray(TIMESTAMP_SIZE, TIMESTAMP_SIZE + ADDRESS_SIZE);

@@ -43,7 +43,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
     }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reserve'), chunk: chunks, stamp: stamps }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('cache', 'read'), chunk: chunks }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constantFrom('cache', 'read'), chunk: chunks }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen') }) },
 );
 
@@ -85,7 +85,7 @@ class Model {
   >();
   readonly #totals = { uploaded: 0, synced: 0 };
   #reserve: Holding[] = [];
-  readonly #lastBinIds = new Array<number>(32).fill(0);
+  readonly #lastBinIds = Array.from({ length: 32 }, () => 0);
   /** Least recently used first. */
   #cache: Chunk[] = [];
   readonly #bytes = new Map<string, Chunk>();
@@ -209,7 +209,7 @@ class Model {
   }
 
   #takeBack(session: Session): void {
-    for (const push of [...session.pushes]) this.#removePush(push);
+    for (const push of session.pushes.slice()) this.#removePush(push);
     this.#sessions = this.#sessions.filter((other) => other !== session);
   }
 

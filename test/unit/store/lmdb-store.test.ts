@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import { chunk, OVERLAY, stamp } from './stores.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-lmdb-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const options = { cacheCapacity: 10, reserveCapacity: 10, radius: 0 };
+const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
+
+test('a folder that can not be used is named, with what was expected', async () => {
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  const path = join(file, 'store');
+  await expect(openLmdbStore({ ...options, path }, deps)).rejects.toMatchObject({
+    code: 'DATA_DIR_UNUSABLE',
+    message: expect.stringContaining(`${path}: expected a folder that this process may read and write`),
+  });
+});
+
+test('what was put without waiting is there after closing, and nothing more is taken', async () => {
+  const path = join(folder, 'deep', 'store');
+  const store = await openLmdbStore({ ...options, path }, deps);
+  const writes = Array.from({ length: 1000 }, (_, i) =>
+    store.state('x').put(`k${i}`, Uint8Array.of(i & 255)),
+  );
+  const reserved = store.reserve.put(chunk(1), stamp());
+  await store.close();
+  await Promise.all([...writes, reserved]);
+  await store.close();
+  await expect(store.state('x').put('late', new Uint8Array())).rejects.toMatchObject({
+    code: 'STORE_CLOSED',
+  });
+
+  const again = await openLmdbStore({ ...options, path }, deps);
+  expect([...again.state('x').entries('k')]).toHaveLength(1000);
+  expect(again.chunks.get(chunk(1).address)).toEqual(chunk(1));
+  await again.close();
+});
+
+test('an upload that was not done before the store was closed is taken back', async () => {
+  const path = join(folder, 'rollback');
+  const store = await openLmdbStore({ ...options, path }, deps);
+  const { uid } = await store.tags.create();
+  const session = store.uploads.openSession(uid);
+  await session.put(chunk(1), stamp());
+  await store.close();
+  await expect(session.done()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+
+  const again = await openLmdbStore({ ...options, path }, deps);
+  expect(again.chunks.has(chunk(1).address)).toBe(false);
+  expect(again.uploads.totals()).toEqual({ uploaded: 0, synced: 0, pending: 0 });
+  expect(again.tags.get(uid)).toMatchObject({ split: 0 });
+  await again.close();
+});
+
+test('a change that can not be written fails alone', async () => {
+  const store = await openLmdbStore({ ...options, path: join(folder, 'alone') }, deps);
+  const tooLong = 'k'.repeat(5000);
+  const outcomes = await Promise.allSettled([
+    store.state('x').put('before', Uint8Array.of(1)),
+    store.state('x').batch([
+      { put: 'half', value: Uint8Array.of(1) },
+      { put: tooLong, value: Uint8Array.of(1) },
+    ]),
+    store.state('x').put('after', Uint8Array.of(1)),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect([...store.state('x').entries('')].map(([key]) => key)).toEqual(['after', 'before']);
+  await store.close();
+});
+
+test('an upload whose chunk can not be written fails at the next put and is taken back', async () => {
+  const store = await openLmdbStore({ ...options, path: join(folder, 'failing') }, deps);
+  const { uid } = await store.tags.create();
+  const session = store.uploads.openSession(uid);
+  await session.put(chunk(1), stamp());
+  await session.put({ ...chunk(2), address: new Uint8Array(5000) }, stamp());
+  await session.put(chunk(3), stamp());
+  await expect(session.done()).rejects.toThrow();
+  await expect(session.put(chunk(4), stamp())).rejects.toThrow();
+  await session.cleanup();
+  expect([1, 3, 4].filter((first) => store.chunks.has(chunk(first).address))).toEqual([]);
+  expect(store.uploads.pendingCount()).toBe(0);
+  await store.close();
+});

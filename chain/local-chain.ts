@@ -39,7 +39,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
 const FUND_DEADLINE_MS = 60_000;
 const RECEIPT_POLL_MS = 20;
 /** Blocks of one `mine` call: more keep Anvil busy for longer than a call may take. */
-const MINE_BLOCKS_MAX = 100_000;
+const MINE_BLOCKS_MAX = 10_000;
 
 export interface LocalChainOptions {
   host?: string;

@@ -245,7 +245,7 @@ describe('blocks', () => {
 
   test('are mined in sensible numbers', async () => {
     const { chain } = await start();
-    for (const blocks of [0, -1, 1.5, 100_001]) {
+    for (const blocks of [0, -1, 1.5, 10_001]) {
       await expect(chain.mine(blocks)).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
     }
     expect(() => chain.setBlockTime(0.5)).toThrow(expect.objectContaining({ code: 'OPTIONS_INVALID' }));

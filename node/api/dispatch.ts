@@ -12,6 +12,7 @@ import type { ApiMetrics } from './metrics.ts';
 import { type HeaderTable, type ParamTable, readParams } from './params.ts';
 import { drain, refuseOversized, requestBody } from './request-body.ts';
 import type { Answer, GasHeaders, Port, RequestView, Route } from './route.ts';
+import { hasEmptyVariable, type PathRoutes, pathVariable } from './routing.ts';
 import type { NodeServices } from './services.ts';
 
 export interface DispatchDeps {
@@ -24,14 +25,6 @@ export interface DispatchDeps {
   readonly routes: readonly Route[];
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
-}
-
-/** Every row of one path. */
-export interface PathRoutes {
-  readonly path: string;
-  /** Names of the path's variables in order. */
-  readonly variables: readonly string[];
-  readonly byMethod: ReadonlyMap<string, Route>;
 }
 
 /** Answers a request to a known path, whatever its method. Never rejects. */
@@ -48,7 +41,6 @@ export async function dispatch(
   } catch (error) {
     answer = errorAnswer(error, deps, reply);
   }
-  drain(request.raw);
   return send(answer, reply, release);
 }
 
@@ -121,24 +113,6 @@ function callOf(
 const NO_PARAMS: ParamTable = {};
 const NO_HEADERS: HeaderTable = {};
 
-/** Variables that take the rest of the path. */
-export const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'multiAddress']);
-
-/** The router's name of the n-th variable of a path (wire names may hold characters that it gives a meaning). */
-export function routerName(index: number): string {
-  return `p${index}`;
-}
-
-function pathVariable(routes: PathRoutes, request: FastifyRequest, name: string): string {
-  const values = request.params as Readonly<Record<string, string>>;
-  return values[REST_VARIABLES.has(name) ? '*' : routerName(routes.variables.indexOf(name))] ?? '';
-}
-
-/** Every variable but `path` takes at least one character; else the path is an unknown one. */
-function hasEmptyVariable(routes: PathRoutes, request: FastifyRequest): boolean {
-  return routes.variables.some((name) => name !== 'path' && pathVariable(routes, request, name) === '');
-}
-
 /** A wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
 export function methodAnswer(routes: PathRoutes, request: FastifyRequest, reply: FastifyReply): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
@@ -168,6 +142,7 @@ export function send(
   reply: FastifyReply,
   release: () => void = () => undefined,
 ): FastifyReply {
+  drain(reply.request.raw);
   reply.code(answer.status);
   for (const [name, value] of Object.entries(answer.headers ?? {})) {
     reply.header(name, typeof value === 'string' ? value : [...value]);

@@ -36,6 +36,8 @@ export interface Knobs {
   stampsLeft: number;
   pushed: { chunk: Chunk; batchId: string }[];
   pushError: Error | undefined;
+  /** Pushes end with their signal alone, as they do while there is no peer. */
+  pushesHang: boolean;
   peers: Peer[];
   blocklist: BlocklistEntry[];
   connectError: Error | undefined;
@@ -69,6 +71,7 @@ export function knobs(): Knobs {
     stampsLeft: Number.POSITIVE_INFINITY,
     pushed: [],
     pushError: undefined,
+    pushesHang: false,
     peers: [],
     blocklist: [],
     connectError: undefined,
@@ -121,7 +124,8 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
   );
   const postage = fakePostage(turn);
   const pusher = {
-    async direct(chunk: Chunk, stamp: { batchId: Uint8Array }) {
+    async direct(chunk: Chunk, stamp: { batchId: Uint8Array }, signal: AbortSignal) {
+      if (turn.pushesHang) await aborted(signal);
       if (turn.pushError !== undefined) throw turn.pushError;
       turn.pushed.push({ chunk, batchId: toHex(stamp.batchId) });
     },
@@ -280,6 +284,12 @@ function observed(store: LocalStore, turn: Knobs): LocalStore {
     },
   };
   return { ...store, tags, uploads: { ...store.uploads, openSession } };
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 function failIf(turn: Knobs, what: string): void {

@@ -1,0 +1,36 @@
+/** Counts, times and logs every request, also one whose client did not wait for the answer. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiMetrics } from './metrics.ts';
+import type { Port } from './route.ts';
+import type { NodeServices } from './services.ts';
+
+/** Code under which an answer is counted that its client did not wait for. */
+const CLIENT_GONE_STATUS = 499;
+
+interface AccessDeps {
+  readonly services: Pick<NodeServices, 'clock' | 'log'>;
+  readonly metrics: ApiMetrics;
+  readonly port: Port;
+}
+
+/** To be called when the request has arrived. */
+export function observeRequest(request: FastifyRequest, reply: FastifyReply, deps: AccessDeps): void {
+  const { clock, log } = deps.services;
+  const { method } = request;
+  const startMs = clock.monotonic();
+  let recorded = false;
+  deps.metrics.requestCount.inc();
+  reply.raw.once('finish', () => record(reply.statusCode));
+  reply.raw.once('close', () => record(CLIENT_GONE_STATUS));
+
+  function record(status: number): void {
+    if (recorded) return;
+    recorded = true;
+    const durationMs = clock.monotonic() - startMs;
+    deps.metrics.responseCodeCount.inc({ code: String(status), method });
+    deps.metrics.responseDuration.observe(durationMs / 1000);
+    if (!log.isLevelEnabled('debug')) return;
+    const route = request.routeOptions.url ?? '';
+    log.debug({ method, route, status, durationMs, port: deps.port }, 'request answered');
+  }
+}

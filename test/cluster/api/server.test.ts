@@ -1,0 +1,346 @@
+/** What only a real socket shows: connections that break, readers that do not read, bytes that are no HTTP. */
+import { connect, createServer, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { Client, request } from 'undici';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { ApiStartError } from '../../../node/api/listen.ts';
+import { type Api, createApi } from '../../../node/api/server.ts';
+import type { NodeServices } from '../../../node/api/services.ts';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../node/chunk/chunk.ts';
+import { decodeSpan } from '../../../node/chunk/span.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { BATCH, type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+
+interface Running {
+  readonly api: Api;
+  readonly main: string;
+  readonly port: number;
+  readonly services: NodeServices;
+  readonly turn: Knobs;
+}
+
+const running: Api[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((api) => api.stop()));
+});
+
+async function start(): Promise<Running> {
+  const turn = knobs();
+  const services = await simulatedNode(turn);
+  const options = {
+    address: '127.0.0.1:0',
+    debugAddress: '127.0.0.1:0',
+    dialect: 'svc',
+    corsAllowedOrigins: [],
+  } as const;
+  const api = createApi(options, services);
+  await api.start();
+  running.push(api);
+  const port = Number(api.addresses.main?.split(':')[1]);
+  return { api, main: `http://${api.addresses.main}`, port, services, turn };
+}
+
+/** Opens a socket and writes; the test reads and ends it. */
+async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  // The server may cut the connection: that is what some of the tests are about.
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  return socket;
+}
+
+function uploadHead(length: number, deferred = true): string {
+  return `POST /bytes HTTP/1.1\r\nHost: node\r\nsvc-postage-batch-id: ${BATCH}\r\nsvc-tag: 1\r\nsvc-deferred-upload: ${deferred}\r\nContent-Length: ${length}\r\n\r\n`;
+}
+
+/** A file of 64 MiB in three chunks: every leaf is the same one. */
+function largeFile(): { reference: string; chunks: Chunk[]; size: number } {
+  const leaf = makeCac(BigInt(CHUNK_PAYLOAD_SIZE), new Uint8Array(CHUNK_PAYLOAD_SIZE).fill(1));
+  const above = (child: Chunk, span: number) =>
+    makeCac(BigInt(span), Buffer.concat(Array(128).fill(child.address)));
+  const middle = above(leaf, CHUNK_PAYLOAD_SIZE * 128);
+  const size = CHUNK_PAYLOAD_SIZE * 128 * 128;
+  const root = above(middle, size);
+  return { reference: toHex(root.address), chunks: [leaf, middle, root], size };
+}
+
+describe('uploads that break off', () => {
+  test.each([
+    ['aborted', (socket: Socket) => socket.resetAndDestroy()],
+    ['truncated', (socket: Socket) => socket.end()],
+  ])('an %s upload leaves no session and no count', async (_name, breakOff) => {
+    const { port, services, turn } = await start();
+    await services.store.tags.create();
+    const socket = await raw(
+      port,
+      Buffer.concat([Buffer.from(uploadHead(1_000_000)), Buffer.alloc(100_000, 1)]),
+    );
+    await vi.waitFor(() => expect(turn.sessions).toEqual([{ tagUid: 1, state: 'open' }]));
+    breakOff(socket);
+    await vi.waitFor(() => expect(turn.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]));
+    expect(services.store.tags.get(1)).toMatchObject({ split: 0, seen: 0 });
+    expect(services.store.uploads.pendingCount()).toBe(0);
+  });
+
+  test('a client that leaves while its direct upload waits for receipts ends the pushes', async () => {
+    const { main, port, turn } = await start();
+    turn.pushesHang = true;
+    const socket = await raw(
+      port,
+      Buffer.concat([Buffer.from(uploadHead(5000, false)), Buffer.alloc(5000, 1)]),
+    );
+    await vi.waitFor(async () => {
+      const { body } = await request(`${main}/metrics`);
+      expect(await body.text()).toMatch(/api_request_count 2|api_request_count [3-9]/);
+    });
+    socket.resetAndDestroy();
+    await vi.waitFor(async () => {
+      const { body } = await request(`${main}/metrics`);
+      expect(await body.text()).toContain('svc_api_response_code_count{code="499",method="POST"} 1');
+    });
+  });
+
+  test('a body of unknown length is streamed in', async () => {
+    const { main, services } = await start();
+    const parts = (async function* () {
+      for (let i = 0; i < 50; i++) yield Buffer.alloc(10_000, i);
+    })();
+    const headers = { 'svc-postage-batch-id': BATCH };
+    const { statusCode, body } = await request(`${main}/bytes`, {
+      method: 'POST',
+      headers,
+      body: Readable.from(parts),
+    });
+    const { reference } = (await body.json()) as { reference: string };
+    expect(statusCode).toBe(201);
+    const root = services.store.chunks.get(Buffer.from(reference, 'hex'));
+    expect(decodeSpan(root?.data ?? new Uint8Array(8))).toBe(500_000n);
+  });
+});
+
+describe('answers before the body is read', () => {
+  test.each([
+    ['unknown batch', { 'svc-postage-batch-id': '00'.repeat(32) }, '/bytes', 404],
+    ['wrong method', {}, '/health', 405],
+    ['too large', { 'svc-postage-batch-id': BATCH }, '/chunks', 413],
+    ['unknown path', {}, '/nowhere', 404],
+  ] as [string, Record<string, string>, string, number][])(
+    '%s: the connection stays usable',
+    async (_name, headers, path, status) => {
+      const { main } = await start();
+      const client = new Client(main);
+      const refused = await client.request({ method: 'POST', path, headers, body: Buffer.alloc(3_000_000) });
+      expect(refused.statusCode).toBe(status);
+      await refused.body.dump();
+      const next = await client.request({ method: 'GET', path: '/health' });
+      expect(next.statusCode).toBe(200);
+      await next.body.dump();
+      await client.close();
+    },
+  );
+
+  test('a bucket that fills up in the middle of the body', async () => {
+    const { main, turn } = await start();
+    turn.stampsLeft = 10;
+    const client = new Client(main);
+    const headers = { 'svc-postage-batch-id': BATCH };
+    const refused = await client.request({
+      method: 'POST',
+      path: '/bytes',
+      headers,
+      body: Buffer.alloc(3_000_000, 1),
+    });
+    expect([refused.statusCode, await refused.body.json()]).toEqual([
+      402,
+      { code: 402, message: 'batch is overissued' },
+    ]);
+    const next = await client.request({ method: 'GET', path: '/health' });
+    expect(next.statusCode).toBe(200);
+    await next.body.dump();
+    await client.close();
+    expect(turn.sessions.map(({ state }) => state)).toEqual(['cleaned']);
+  });
+
+  test('a body without end is cut off', async () => {
+    const { port } = await start();
+    const socket = await raw(
+      port,
+      'POST /nowhere HTTP/1.1\r\nHost: node\r\nContent-Length: 100000000\r\n\r\n',
+    );
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const part = Buffer.alloc(1_000_000);
+    const pump = () => {
+      while (!socket.destroyed && socket.write(part));
+      if (!socket.destroyed) socket.once('drain', pump);
+    };
+    pump();
+    socket.resume();
+    await closed;
+    expect(socket.bytesWritten).toBeLessThan(100_000_000);
+  });
+});
+
+describe('downloads', () => {
+  test('a reader that does not read holds the chunks back, and gets the rest when it does', async () => {
+    const { port, services, turn } = await start();
+    const { reference, chunks, size } = largeFile();
+    for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
+    const { getter } = services.netstore;
+    let fetched = 0;
+    services.netstore.getter = (options) => {
+      const inner = getter(options);
+      return {
+        get(address, signal) {
+          fetched += 1;
+          return inner.get(address, signal);
+        },
+      };
+    };
+    const socket = await raw(
+      port,
+      `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n`,
+    );
+    socket.pause();
+    let before = -1;
+    await vi.waitFor(
+      () => {
+        const still = fetched > 10 && fetched === before;
+        before = fetched;
+        expect(still).toBe(true);
+      },
+      { interval: 200, timeout: 20_000 },
+    );
+    // Sockets buffer a few megabytes of the 64; every leaf is fetched on its own.
+    expect(fetched).toBeLessThan((size / CHUNK_PAYLOAD_SIZE) * 0.75);
+    let received = 0;
+    socket.on('data', (part: Buffer) => {
+      received += part.length;
+    });
+    socket.resume();
+    await new Promise((resolve) => socket.once('end', resolve));
+    socket.end();
+    expect(received).toBeGreaterThan(size);
+    expect(fetched).toBeGreaterThanOrEqual(size / CHUNK_PAYLOAD_SIZE);
+  });
+
+  test('a client that leaves ends the fetching', async () => {
+    const { port, services } = await start();
+    const { reference, chunks } = largeFile();
+    const byAddress = new Map(chunks.map((chunk) => [toHex(chunk.address), chunk]));
+    const asked: AbortSignal[] = [];
+    services.netstore.getter = () => ({
+      async get(address, signal) {
+        const chunk = byAddress.get(toHex(address));
+        if (chunk === undefined || signal === undefined) throw new Error('unexpected request');
+        if (asked.push(signal) > 300)
+          await new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
+        return chunk;
+      },
+    });
+    const socket = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\n\r\n`);
+    socket.resume();
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(300));
+    expect(asked.at(-1)?.aborted).toBe(false);
+    socket.resetAndDestroy();
+    await vi.waitFor(() => expect(asked.at(-1)?.aborted).toBe(true));
+  });
+
+  test('a chunk that fails in the middle breaks the body short of its length', async () => {
+    const { main, services } = await start();
+    const { reference, chunks } = largeFile();
+    const byAddress = new Map(chunks.map((chunk) => [toHex(chunk.address), chunk]));
+    let left = 1000;
+    services.netstore.getter = () => ({
+      async get(address) {
+        const chunk = byAddress.get(toHex(address));
+        if (chunk === undefined || left-- === 0) throw new Error('lost');
+        return chunk;
+      },
+    });
+    const { statusCode, body } = await request(`${main}/bytes/${reference}`);
+    expect(statusCode).toBe(200);
+    await expect(body.arrayBuffer()).rejects.toThrow();
+  });
+});
+
+describe('connections', () => {
+  test('several requests go over one connection', async () => {
+    const { port } = await start();
+    const socket = await raw(
+      port,
+      'GET /health HTTP/1.1\r\nHost: n\r\n\r\nGET /node HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n',
+    );
+    const answer = await text(socket);
+    socket.end();
+    expect(answer.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(2);
+    expect(answer).toMatch(/^Keep-Alive: timeout=30/im);
+  });
+
+  test.each([
+    ['GARBAGE\r\n\r\n', 400, 'Bad Request'],
+    ['GET / HTTP/9.9\r\n\r\n', 400, 'Bad Request'],
+    ['GET / HTTP/1.1\r\nHost: n\r\nbad header\r\n\r\n', 400, 'Bad Request'],
+    ['POST /bytes HTTP/1.1\r\nHost: n\r\nContent-Length: x\r\n\r\n', 400, 'Bad Request'],
+    [
+      `GET / HTTP/1.1\r\nHost: n\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
+      431,
+      'Request Header Fields Too Large',
+    ],
+  ])('%j is answered and the connection closed', async (bytes, code, message) => {
+    const { port } = await start();
+    const socket = await raw(port, bytes);
+    const answer = await text(socket);
+    socket.end();
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `));
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({ code, message });
+  });
+
+  test('both listeners serve what is theirs', async () => {
+    const { api } = await start();
+    const statusOf = async (address: string | undefined, path: string) => {
+      const { statusCode, body } = await request(`http://${address}${path}`);
+      await body.dump();
+      return statusCode;
+    };
+    expect(api.addresses.main).not.toBe(api.addresses.debug);
+    expect(await statusOf(api.addresses.main, '/tags')).toBe(200);
+    expect(await statusOf(api.addresses.debug, '/tags')).toBe(404);
+    expect(await statusOf(api.addresses.debug, '/v1/health')).toBe(200);
+  });
+
+  test('an address in use is named', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const bound = taken.address();
+    const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+    const api = createApi({ address, dialect: 'svc', corsAllowedOrigins: [] }, await simulatedNode(knobs()));
+    const error = await api.start().catch((reason: unknown) => reason);
+    taken.close();
+    expect(error).toBeInstanceOf(ApiStartError);
+    expect(error).toMatchObject({
+      code: 'LISTEN_FAILED',
+      address,
+      message: `cannot listen on ${address}: address already in use`,
+    });
+  });
+
+  test('stopping ends a request that waits', async () => {
+    const { api, main, turn } = await start();
+    turn.pushesHang = true;
+    const headers = { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': 'false' };
+    const waiting = request(`${main}/bytes`, { method: 'POST', headers, body: Buffer.alloc(100) }).then(
+      ({ statusCode }) => statusCode,
+      () => 'broken off',
+    );
+    await vi.waitFor(async () => {
+      const { body } = await request(`${main}/metrics`);
+      expect(Number(/^svc_api_request_count (\d+)$/m.exec(await body.text())?.[1])).toBeGreaterThan(1);
+    });
+    await api.stop();
+    expect([500, 'broken off']).toContain(await waiting);
+    await expect(request(`${main}/health`)).rejects.toThrow();
+  });
+});

@@ -10,7 +10,6 @@
  *   then 13 empty blocks at the wall clock: nodes find the history they ask for, and batches old enough to use
  */
 import { type Account, createAccount } from './account.ts';
-import { GENESIS_TIMESTAMP_S } from './anvil.ts';
 import postageStamp from './artifacts/PostageStamp.json' with { type: 'json' };
 import priceOracle from './artifacts/PriceOracle.json' with { type: 'json' };
 import redistribution from './artifacts/Redistribution.json' with { type: 'json' };
@@ -18,6 +17,7 @@ import chequebookFactory from './artifacts/SimpleSwapFactory.json' with { type: 
 import stakeRegistry from './artifacts/StakeRegistry.json' with { type: 'json' };
 import swapPriceOracle from './artifacts/SwapPriceOracle.json' with { type: 'json' };
 import token from './artifacts/TestToken.json' with { type: 'json' };
+import { BlockMiner, type Step } from './block-miner.ts';
 import {
   type AbiValue,
   abiWord,
@@ -28,8 +28,7 @@ import {
   keccak256,
   quantity,
 } from './encoding.ts';
-import { LocalChainError } from './errors.ts';
-import { type RpcCall, type RpcClient, RpcError } from './rpc.ts';
+import type { RpcCall, RpcClient } from './rpc.ts';
 
 /** First block that nodes need to read: the one of PostageStamp's deployment. */
 export const START_BLOCK = 1;
@@ -54,9 +53,6 @@ const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
 const GAS_OF_DEPLOYMENT = { base: 600_000, perByte: 216 };
-/** Account setups that do not fit into one block go into the next; each takes dozens. */
-const SETUP_BLOCKS_MAX = 1_000;
-
 const ROLES = {
   priceOracle: roleId('PRICE_ORACLE_ROLE'),
   redistributor: roleId('REDISTRIBUTOR_ROLE'),
@@ -102,14 +98,6 @@ export interface DeploymentOptions {
 export interface Deployment {
   contracts: ContractAddresses;
   batchIds: string[];
-}
-
-interface Step {
-  /** What failed, should it fail. */
-  label: string;
-  raw: string;
-  data: Uint8Array;
-  to?: string;
 }
 
 /** Addresses of the contracts that a key deploys with its first seven transactions. */
@@ -275,69 +263,6 @@ function setupSteps(
     );
   }
   return steps;
-}
-
-/** Mines the deployer's steps into blocks one second apart and makes sure that each succeeded. */
-class BlockMiner {
-  readonly #rpc: RpcClient;
-  readonly #deployer: string;
-  #timestamp = GENESIS_TIMESTAMP_S;
-  #mined = 0;
-
-  constructor(rpc: RpcClient, deployer: string) {
-    this.#rpc = rpc;
-    this.#deployer = deployer;
-  }
-
-  async mine(steps: readonly Step[]): Promise<void> {
-    const hashes = await this.#rpc.batch(
-      steps.map(({ raw }) => ({ method: 'eth_sendRawTransaction', params: [raw] })),
-    );
-    this.#mined += steps.length;
-    for (let blocks = 0; blocks < SETUP_BLOCKS_MAX; blocks++) {
-      await this.#rpc.call('evm_setNextBlockTimestamp', ++this.#timestamp);
-      await this.#rpc.call('evm_mine');
-      if (Number(await this.#rpc.call('eth_getTransactionCount', this.#deployer, 'latest')) === this.#mined) {
-        return await this.#verify(steps, hashes);
-      }
-    }
-    throw new LocalChainError('DEPLOYMENT_FAILED', `${steps[0]?.label}: not mined`);
-  }
-
-  async #verify(steps: readonly Step[], hashes: readonly unknown[]): Promise<void> {
-    const receipts = await this.#rpc.batch(
-      hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
-    );
-    const failed = steps.find((_, i) => !succeeded(receipts[i]));
-    if (failed === undefined) return;
-    const reason = await this.#reasonOf(failed);
-    throw new LocalChainError('DEPLOYMENT_FAILED', `${failed.label} failed: ${reason}`);
-  }
-
-  /** Repeats a failed step as a call, which says why. */
-  async #reasonOf({ to, data }: Step): Promise<string> {
-    try {
-      await this.#rpc.call('eth_call', { from: this.#deployer, to, data: hex(data) }, 'latest');
-      return 'out of gas, or a state that has passed';
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return errorName(error.data) ?? error.message;
-    }
-  }
-}
-
-/** Did the transaction of this receipt do what it should? */
-export function succeeded(receipt: unknown): boolean {
-  return typeof receipt === 'object' && receipt !== null && 'status' in receipt && receipt.status === '0x1';
-}
-
-/** Name of the custom error in revert bytes, as far as the contracts used here declare it. */
-function errorName(data: unknown): string | undefined {
-  if (typeof data !== 'string') return undefined;
-  const signatures = [...postageStamp.abi, ...token.abi]
-    .filter((entry) => entry.type === 'error')
-    .map((entry) => `${entry.name}(${(entry.inputs ?? []).map(({ type }) => type).join(',')})`);
-  return signatures.find((signature) => hex(encodeCall(signature)) === data.slice(0, 10));
 }
 
 function roleId(name: string): string {

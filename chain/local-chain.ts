@@ -4,6 +4,7 @@
  */
 import { createAccount } from './account.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
+import { succeeded } from './block-miner.ts';
 import {
   balanceCall,
   type ContractAddresses,
@@ -13,7 +14,6 @@ import {
   type GenesisBatch,
   mintCall,
   START_BLOCK,
-  succeeded,
 } from './deploy.ts';
 import { hex, quantity } from './encoding.ts';
 import { LocalChainError } from './errors.ts';

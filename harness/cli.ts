@@ -42,7 +42,7 @@ function contextOf(flags: Flags): CommandContext {
 
 async function run<F>(flags: F, command: Run<F>): Promise<void> {
   // Halves the time that a command takes to load. Only where there is state already: looking must leave no trace.
-  if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir()));
+  if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir(), 'tools'));
   const code = await command(flags, contextOf(flags as Flags));
   if (typeof code === 'number') exitCode = code;
 }

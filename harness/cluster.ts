@@ -126,7 +126,7 @@ export class Cluster implements AsyncDisposable {
     const forgetAtExit = ephemeral ? removeAtExit(stateDir, name) : () => undefined;
     const driver = createDriver(definition.driver, {
       stopWithParent: ephemeral,
-      compileCache: compileCacheDir(stateDir),
+      compileCache: compileCacheDir(stateDir, 'nodes'),
     });
     const uploads = new UploadMemory();
     try {
@@ -163,7 +163,7 @@ export class Cluster implements AsyncDisposable {
     }
     const driver = createDriver(record.driver, {
       stopWithParent: false,
-      compileCache: compileCacheDir(stateDir),
+      compileCache: compileCacheDir(stateDir, 'nodes'),
     });
     const uploads = new UploadMemory();
     const context = {

@@ -26,7 +26,8 @@ export interface SpawnOptions {
   readonly logFile: string;
   /** The program stops when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  readonly compileCache: string;
+  /** Folder of compiled code; undefined: the program neither reads nor writes any. */
+  readonly compileCache: string | undefined;
 }
 
 export interface Spawned {
@@ -46,7 +47,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
       stdio: [options.stopWithParent ? 'pipe' : 'ignore', log, log],
       env: {
         ...inheritedEnvironment(),
-        NODE_COMPILE_CACHE: options.compileCache,
+        ...compileCacheOf(options),
         ...(options.stopWithParent ? { SVC_STOP_WITH_PARENT: '1' } : {}),
         ...options.command.env,
       },
@@ -66,6 +67,12 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   child.unref();
   const pid = child.pid as number;
   return { id: { pid, startedAt: startTimeOf(pid) ?? 'gone' }, exited };
+}
+
+function compileCacheOf({ compileCache }: SpawnOptions): Record<string, string> {
+  return compileCache === undefined
+    ? { NODE_DISABLE_COMPILE_CACHE: '1' }
+    : { NODE_COMPILE_CACHE: compileCache };
 }
 
 /** Options of a node come from its file alone: what the caller's shell has set for its own node must not leak in. */

@@ -160,7 +160,7 @@ function startChainOf(
     optionsFile: folder.chainOptions(),
     logFile: folder.log('chain'),
     stopWithParent: context.ephemeral,
-    compileCache: compileCacheDir(stateDir),
+    compileCache: compileCacheDir(stateDir, 'tools'),
     signal,
     onSpawned({ id }) {
       launched.chain = id;

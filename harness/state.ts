@@ -107,8 +107,9 @@ export function defaultStateDir(): string {
   return resolve(process.env['SVCNET_STATE'] ?? '.svcnet');
 }
 
-export function compileCacheDir(stateDir: string): string {
-  return join(stateDir, 'cache', 'compile');
+/** Compiled code, shared by all clusters: of the nodes, and of all else (`tools`). */
+export function compileCacheDir(stateDir: string, of: 'nodes' | 'tools'): string {
+  return join(stateDir, 'cache', of);
 }
 
 /** Paths of one cluster. */

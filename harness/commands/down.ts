@@ -40,7 +40,7 @@ function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
   }
   const driver = createDriver(record.driver, {
     stopWithParent: false,
-    compileCache: compileCacheDir(stateDir),
+    compileCache: compileCacheDir(stateDir, 'nodes'),
   });
   return tearDown(stateDir, record, driver);
 }

@@ -1,6 +1,6 @@
 /** One operating-system process per node on the loopback interface: needs nothing but this package. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HarnessError, messageOf } from '../errors.ts';
 import { endProcess, isAlive, killProcess, type ProcessId, signalGroup, spawnProgram } from '../processes.ts';
@@ -12,11 +12,23 @@ const STOP_GRACE_MS = 1500;
 export interface ProcessDriverOptions {
   /** Nodes stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
+  /** Folder of compiled code that all nodes share. */
   readonly compileCache: string;
 }
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const guards = new Map<number, ChildProcess>();
+  let writerChosen = false;
+
+  /**
+   * A process writes what it has compiled when it ends, some thousand files. While there is nothing yet, one node
+   * does it for all: five at once would take longer than a stop may.
+   */
+  function compileCache(): string | undefined {
+    if (writerChosen && !hasEntries(options.compileCache)) return undefined;
+    writerChosen = true;
+    return options.compileCache;
+  }
 
   return {
     name: 'process',
@@ -33,7 +45,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     async start({ flavour, dataDir, log }) {
       const command = flavour.command({ dataDir });
       try {
-        return await spawnProgram({ command, logFile: log, ...options });
+        const { stopWithParent } = options;
+        return await spawnProgram({ command, logFile: log, stopWithParent, compileCache: compileCache() });
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
@@ -81,4 +94,10 @@ function guardPaused(id: ProcessId): ChildProcess {
 function dropGuard(guards: Map<number, ChildProcess>, id: ProcessId): void {
   guards.get(id.pid)?.kill('SIGKILL');
   guards.delete(id.pid);
+}
+
+/** The runtime makes one folder per version of itself at once, and fills it when a process ends. */
+function hasEntries(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  return readdirSync(folder).some((version) => readdirSync(join(folder, version)).length > 0);
 }

@@ -1,7 +1,7 @@
 /** Processes that outlive, or must not outlive, who started them; ports for them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -54,11 +54,11 @@ async function start(program: string, stopWithParent = false): Promise<ProcessId
   return id;
 }
 
-async function said(word: string): Promise<string> {
+async function said(word: string, log = join(folder, 'program.log')): Promise<string> {
   return until(
     `the program has not said ${word}`,
     () => {
-      const line = tail(join(folder, 'program.log'), 100).find((text) => text.startsWith(word));
+      const line = tail(log, 100).find((text) => text.startsWith(word));
       return Promise.resolve(line === undefined ? { missing: 'its log has no such line' } : { done: line });
     },
     TIMEOUT,
@@ -154,6 +154,25 @@ test('options of the caller’s own node do not leak into nodes of a cluster', a
   } finally {
     delete process.env['SVC_API_ADDR'];
   }
+});
+
+test('while there is no compiled code, one node writes it for all', async () => {
+  const cache = join(folder, 'cache');
+  const say = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without')); setInterval(() => {}, 1000);`;
+  const flavour = { command: () => ({ file: process.execPath, args: ['-e', say], env: {} }) };
+  const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+  const heard: string[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    const log = join(folder, `${name}.log`);
+    if (name === 'third') {
+      mkdirSync(join(cache, 'v24'), { recursive: true });
+      writeFileSync(join(cache, 'v24', 'entry'), '');
+    }
+    const { id } = await driver.start({ flavour: flavour as unknown as Flavour, dataDir: folder, log });
+    started.push(id);
+    heard.push(await said('up', log));
+  }
+  expect(heard).toEqual([`up ${cache}`, 'up without', `up ${cache}`]);
 });
 
 test('a program that cannot be started is an error with its name', async () => {

@@ -9,8 +9,8 @@ import { AccountingError, type Credit } from '../accounting/ports.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** Parallel attempts, and tolerated errors, added once when the chunk's neighbourhood is reached. */
-const MULTIPLEX = 2;
+/** Tolerated errors added once when the chunk's neighbourhood is reached. */
+const NEIGHBOURHOOD_ERRORS = 2;
 /** How long a peer refused by accounting is skipped, milliseconds: then a refresh may have been granted. */
 const OVERDRAFT_SKIP_MS = 600;
 
@@ -27,6 +27,8 @@ export interface AttemptsPlan<T, R> {
   readonly skip: Set<string>;
   /** Best peer outside `skip`, undefined when there is none. */
   choose(skip: ReadonlySet<string>): Peer | undefined;
+  /** Attempts added at once, once per call, when the chunk's neighbourhood is reached. */
+  readonly multiplex: number;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
   /** @throws AccountingError when the peer can not be asked now */
@@ -102,7 +104,7 @@ class Attempts<T, R> {
     while (await this.#pause(everyMs)) this.#next();
   }
 
-  /** Starts an attempt, or three when the neighbourhood is reached for the first time. */
+  /** Starts an attempt, and the plan's further ones when the neighbourhood is reached for the first time. */
   #next(): void {
     for (let wanted = 1; wanted > 0 && !this.#over.signal.aborted; ) {
       const peer = this.#choose();
@@ -112,8 +114,8 @@ class Attempts<T, R> {
       }
       if (!this.#multiplexed && this.#plan.isNeighbour(peer)) {
         this.#multiplexed = true;
-        this.#errorsLeft += MULTIPLEX;
-        wanted += MULTIPLEX;
+        this.#errorsLeft += NEIGHBOURHOOD_ERRORS;
+        wanted += this.#plan.multiplex;
       }
       if (this.#start(peer)) wanted--;
     }

@@ -43,6 +43,7 @@ import {
   FORWARDER,
   isResponsible,
   isShallow,
+  MULTIPLEX,
   ORIGIN,
   PushsyncError,
   type Receipt,
@@ -274,6 +275,7 @@ class PushsyncProtocol implements Pushsync {
           const peer = topology.closestPeer(address, { skip, includeSelf });
           return peer === 'self' ? undefined : peer;
         },
+        multiplex: MULTIPLEX,
         isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
         reserve: (peer) => this.#reserveCredit(peer, address, way.originated),
         attempt: (peer, credit) => this.#request(peer, parcel, credit),

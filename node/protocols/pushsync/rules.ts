@@ -10,6 +10,8 @@ export const FAILED_SKIP_MS = 300_000;
 /** Bits by which the storer may lie outside the radius: 1 less the doubling of the reserve (none here). */
 const SHALLOW_TOLERANCE = 1;
 
+/** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
+export const MULTIPLEX = 2;
 /** Failures tolerated, and pause before one more peer is asked, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 5_000 } as const;
 export const FORWARDER = { errorsMax: 1 } as const;

@@ -37,6 +37,7 @@ import {
   FORWARDER,
   isAddress,
   isResponsible,
+  MULTIPLEX,
   mayForward,
   ORIGIN,
   RetrievalError,
@@ -160,6 +161,7 @@ class RetrievalProtocol implements Retrieval {
           if (requester === undefined) return peer;
           return mayForward({ address, self: host.overlay, peer: peer.overlay }) ? peer : undefined;
         },
+        multiplex: MULTIPLEX,
         isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
         reserve: (peer) =>
           accounting.prepareCredit(peer, accounting.price(peer.overlay, address), requester === undefined),

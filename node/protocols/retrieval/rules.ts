@@ -7,6 +7,11 @@ export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** How long a peer that failed is not asked for that chunk again, milliseconds. */
 export const FAILED_SKIP_MS = 60_000;
 
+/**
+ * Parallel requests in the neighbourhood. Bee sends two more at once; that makes every peer of a small network deliver
+ * each chunk, which halves the throughput, and gains only latency. The extra request each second stays.
+ */
+export const MULTIPLEX = 0;
 /** Failures tolerated, and pause before one more peer is asked, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 1_000 } as const;
 export const FORWARDER = { errorsMax: 1 } as const;

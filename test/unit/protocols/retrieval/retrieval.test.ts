@@ -122,14 +122,23 @@ test('an origin tolerates 32 failures', async () => {
   expect(asked).toHaveLength(32);
 });
 
-test('an origin in the neighbourhood of the chunk asks three peers at once and tolerates 34 failures', async () => {
+test('an origin in the neighbourhood of the chunk still asks one peer at a time', async () => {
   const { clock, node, asked } = await amongStrangers(4, () => new Promise(() => undefined), 0);
   const leaving = new AbortController();
   const found = node.retrieval.retrieve(someChunk.address, { signal: leaving.signal });
   await clock.settle();
-  expect(asked).toHaveLength(3);
+  expect(asked).toHaveLength(1);
   leaving.abort(new Error('enough'));
   await expect(found).rejects.toThrow('enough');
+});
+
+test('an origin in the neighbourhood of the chunk tolerates 34 failures', async () => {
+  const refuse = (stream: MessageStream) => stream.write(Delivery, { err: 'no' });
+  const { node, asked } = await amongStrangers(40, refuse, 0);
+  await expect(node.retrieval.retrieve(someChunk.address, { signal: never })).rejects.toMatchObject({
+    code: 'CHUNK_NOT_FOUND',
+  });
+  expect(asked).toHaveLength(34);
 });
 
 test('a forwarder tolerates one failure and says that the chunk is not found', async () => {

@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, expect, test } from 'vitest';
+import { stampHash } from '../../../node/chunk/stamp.ts';
+import { chunkFrom } from '../../../node/chunk/validate.ts';
+import type { LocalStore, PendingPush } from '../../../node/store/ports.ts';
+import {
+  CHUNKS_PER_UPLOAD,
+  type Line,
+  numberedChunk,
+  numberedStamp,
+  openStore,
+  RESERVE_PLACES,
+} from './workload.ts';
+
+const WRITER = new URL('./writer.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-kill-'));
+const running = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs one life of the writer and kills it as soon as it has told so many lines. @returns all it has told */
+async function live(life: number, lines: number): Promise<Line[]> {
+  const child = spawn(process.execPath, [WRITER, folder, String(life)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  running.add(child);
+  const exited = once(child, 'exit');
+  const told: Line[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    // The last line may be cut short.
+    if (line.endsWith('}')) told.push(JSON.parse(line) as Line);
+    if (told.length === lines) child.kill('SIGKILL');
+  }
+  const [, signal] = (await exited) as [number | null, string | null];
+  running.delete(child);
+  expect(signal).toBe('SIGKILL');
+  return told;
+}
+
+function told<D extends Line['did']>(lines: readonly Line[], did: D): Extract<Line, { did: D }>[] {
+  return lines.filter((line): line is Extract<Line, { did: D }> => line.did === did);
+}
+
+function pendingOf(store: LocalStore): PendingPush[] {
+  return store.uploads.pending(0, 1_000_000);
+}
+
+function checkUploads(store: LocalStore, lines: readonly Line[]): void {
+  const pending = pendingOf(store);
+  const synced = new Set(told(lines, 'synced').map(({ number }) => number));
+  const waiting = new Set(pending.map(({ chunk }) => Buffer.from(chunk.data).readUInt32BE(8)));
+  for (const { tag, first } of told(lines, 'upload')) {
+    const counts = store.tags.get(tag)!;
+    expect(counts).toMatchObject({ split: CHUNKS_PER_UPLOAD, seen: 0 });
+    const left = pending.filter(({ tagUid }) => tagUid === tag).length;
+    // Whether or not the last report was told, it is counted and done, or neither.
+    expect(counts.synced + left).toBe(CHUNKS_PER_UPLOAD);
+    for (let number = first; number < first + CHUNKS_PER_UPLOAD; number++) {
+      if (synced.has(number)) expect(waiting.has(number)).toBe(false);
+    }
+  }
+  for (const { chunk } of pending) expect(() => chunkFrom(chunk.address, chunk.data)).not.toThrow();
+}
+
+function checkUndone(store: LocalStore, lines: readonly Line[]): void {
+  const undone = told(lines, 'undone');
+  const tags = new Set(undone.map(({ tag }) => tag));
+  expect(pendingOf(store).filter(({ tagUid }) => tags.has(tagUid))).toEqual([]);
+  expect(undone.filter(({ number }) => store.chunks.has(numberedChunk(number).address))).toEqual([]);
+  for (const tag of tags) expect(store.tags.get(tag)).toMatchObject({ split: 0, synced: 0 });
+}
+
+function checkTotals(store: LocalStore): void {
+  const tags = store.tags.list(0, 1_000_000);
+  const sum = (of: (tag: (typeof tags)[number]) => number) => tags.reduce((total, tag) => total + of(tag), 0);
+  expect(store.uploads.totals()).toEqual({
+    uploaded: sum(({ split, seen }) => split - seen),
+    synced: sum(({ synced }) => synced),
+    pending: pendingOf(store).length,
+  });
+  // A tag counts nothing or all of its upload.
+  expect(tags.filter(({ split }) => split !== 0 && split !== CHUNKS_PER_UPLOAD)).toEqual([]);
+}
+
+function checkReserve(store: LocalStore, lines: readonly Line[]): void {
+  const newest = new Map(told(lines, 'reserve').map(({ place, number }) => [place, number]));
+  for (const [place, number] of newest) {
+    // The one told of, or the next one for the same place, of which there was no time to tell.
+    const held = [number, number + RESERVE_PLACES].filter((candidate) => {
+      const stamp = numberedStamp(candidate, place);
+      return store.reserve.has(numberedChunk(candidate).address, stamp.batchId, stampHash(stamp));
+    });
+    expect(held).toHaveLength(1);
+    const { address, data } = numberedChunk(held[0]!);
+    const stored = store.chunks.get(address)!;
+    expect(Buffer.compare(stored.data, data)).toBe(0);
+  }
+  expect(store.reserve.size()).toBe(newest.size);
+}
+
+function checkState(store: LocalStore, lines: readonly Line[]): void {
+  const last = Math.max(...told(lines, 'state').map(({ value }) => value));
+  const [a, b] = ['a', 'b'].map((key) => Buffer.from(store.state('writer').get(key)!).readUInt32BE());
+  expect(a).toBe(b);
+  expect([last, last + 1]).toContain(a);
+}
+
+test('a killed store keeps every promise, takes back what was not done, and goes on', async () => {
+  const lines: Line[] = [];
+  for (const [life, count] of [400, 1500, 2777].entries()) {
+    lines.push(...(await live(life, count)));
+    const store = await openStore(folder);
+    checkUploads(store, lines);
+    checkUndone(store, lines);
+    checkTotals(store);
+    checkReserve(store, lines);
+    checkState(store, lines);
+    await store.close();
+  }
+});

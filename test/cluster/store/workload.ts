@@ -1,0 +1,50 @@
+/** What the killed process does and the surviving one checks; both know every chunk by its number alone. */
+import { makeCac } from '../../../node/chunk/cac.ts';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import type { Stamp } from '../../../node/chunk/stamp.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import type { LocalStore } from '../../../node/store/ports.ts';
+
+export const CHUNKS_PER_UPLOAD = 25;
+/** So few places in the reserve that chunks replace each other all the time. */
+export const RESERVE_PLACES = 16;
+/** Numbers of the chunks of a life: uploads, then the reserve, then an upload that is never done. */
+export const NUMBERS_PER_LIFE = 3_000_000;
+export const RESERVE_NUMBERS = 1_000_000;
+export const UNDONE_NUMBERS = 2_000_000;
+
+/** One line per promise that the store has kept, as JSON. */
+export type Line =
+  | { readonly did: 'upload'; readonly tag: number; readonly first: number }
+  | { readonly did: 'synced'; readonly tag: number; readonly number: number }
+  | { readonly did: 'reserve'; readonly place: number; readonly number: number }
+  | { readonly did: 'undone'; readonly tag: number; readonly number: number }
+  | { readonly did: 'state'; readonly value: number };
+
+export function openStore(path: string): Promise<LocalStore> {
+  const options = { path, cacheCapacity: 20, reserveCapacity: 1000, radius: 0 };
+  return openLmdbStore(options, { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32) });
+}
+
+export function numberedChunk(number: number): Chunk {
+  const payload = Buffer.alloc(4096 - (number % 1000), number & 0xff);
+  payload.writeUInt32BE(number);
+  return makeCac(BigInt(payload.length), payload);
+}
+
+/** Later numbers have later timestamps. */
+export function numberedStamp(number: number, place: number): Stamp {
+  const number8 = (value: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeUInt32BE(value, 4);
+    return bytes;
+  };
+  return {
+    batchId: new Uint8Array(32).fill(1),
+    index: number8(place),
+    timestamp: number8(number),
+    signature: new Uint8Array(65),
+  };
+}

@@ -1,0 +1,72 @@
+/** `node writer.ts FOLDER LIFE`: works on the store until it is killed and tells what has been promised. */
+import {
+  CHUNKS_PER_UPLOAD,
+  type Line,
+  NUMBERS_PER_LIFE,
+  numberedChunk,
+  numberedStamp,
+  openStore,
+  RESERVE_NUMBERS,
+  RESERVE_PLACES,
+  UNDONE_NUMBERS,
+} from './workload.ts';
+
+const [path = '', life = '0'] = process.argv.slice(2);
+const base = Number(life) * NUMBERS_PER_LIFE;
+const store = await openStore(path);
+
+/** A pipe is written synchronously: a line is out before anything else happens. */
+function tell(line: Line): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+async function uploadAndPush(): Promise<void> {
+  for (let first = base; ; first += CHUNKS_PER_UPLOAD) {
+    const { uid } = await store.tags.create();
+    const session = store.uploads.openSession(uid);
+    for (let number = first; number < first + CHUNKS_PER_UPLOAD; number++) {
+      await session.put(numberedChunk(number), numberedStamp(number, 0));
+    }
+    await session.done();
+    tell({ did: 'upload', tag: uid, first });
+    for (const push of store.uploads.pending(0, CHUNKS_PER_UPLOAD)) {
+      if (push.sequence % 3 === 0) continue;
+      store.uploads.sent(push);
+      store.cache.put(push.chunk);
+      await store.uploads.report(push, 'synced');
+      tell({ did: 'synced', tag: push.tagUid, number: Buffer.from(push.chunk.data).readUInt32BE(8) });
+    }
+  }
+}
+
+async function reserve(): Promise<void> {
+  for (let number = base + RESERVE_NUMBERS; ; number++) {
+    const place = (number * 7) % RESERVE_PLACES;
+    await store.reserve.put(numberedChunk(number), numberedStamp(number, place));
+    tell({ did: 'reserve', place, number });
+  }
+}
+
+async function uploadWithoutEnd(): Promise<void> {
+  const { uid } = await store.tags.create();
+  const session = store.uploads.openSession(uid);
+  for (let number = base + UNDONE_NUMBERS; ; number++) {
+    await session.put(numberedChunk(number), numberedStamp(number, 0));
+    await store.state('writer').put('undone', Buffer.of(1));
+    tell({ did: 'undone', tag: uid, number });
+  }
+}
+
+async function state(): Promise<void> {
+  for (let value = base; ; value++) {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(value);
+    await store.state('writer').batch([
+      { put: 'a', value: bytes },
+      { put: 'b', value: bytes },
+    ]);
+    tell({ did: 'state', value });
+  }
+}
+
+await Promise.all([uploadAndPush(), reserve(), uploadWithoutEnd(), state()]);

@@ -200,12 +200,12 @@ class PeerHost implements Host {
     const [dialect] = HANDSHAKE_DIALECTS;
     const stream = this.#framed(link.open(dialect.id), deadline.signal);
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
-    const session = await this.#guard(link, stream, async () => {
-      const introduction = await this.#handshake.introduce(stream, dialect, seen);
-      this.#refuse(introduction);
-      if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
-      return this.#register(link, introduction, 'outbound');
-    });
+    const session = await this.#guard(link, stream, () =>
+      this.#handshake.introduce(stream, dialect, seen, (introduction) => {
+        if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
+        return this.#register(link, introduction, 'outbound');
+      }),
+    );
     if (session === undefined) {
       await stream.close();
       this.#refuseConnected(link.remoteId);
@@ -224,11 +224,11 @@ class PeerHost implements Host {
     const stream = this.#framed(raw, signal);
     const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
     try {
-      const session = await this.#guard(link, stream, async () => {
-        const introduction = await this.#handshake.answer(stream, dialect, seen);
-        this.#refuse(introduction);
-        return this.#register(link, introduction, 'inbound');
-      });
+      const session = await this.#guard(link, stream, () =>
+        this.#handshake.answer(stream, dialect, seen, (introduction) =>
+          this.#register(link, introduction, 'inbound'),
+        ),
+      );
       if (session === undefined) await stream.close();
       else {
         await this.#settle(session, stream, this.#stopped.signal);
@@ -239,45 +239,63 @@ class PeerHost implements Host {
     }
   }
 
-  /** Runs one side of the handshake. A failure resets the stream, and the link unless a registered peer uses it. */
-  async #guard<T>(link: Link, stream: FramedStream, exchange: () => Promise<T>): Promise<T> {
+  /** Runs one side of the handshake. A failure resets the stream, and ends the link unless a settled peer uses it. */
+  async #guard(
+    link: Link,
+    stream: FramedStream,
+    exchange: () => Promise<Session | undefined>,
+  ): Promise<Session | undefined> {
+    const before = this.#sessions.ofRemote(link.remoteId);
     try {
       return await exchange();
     } catch (cause) {
       stream.reset(cause as Error);
-      if (this.#sessions.ofRemote(link.remoteId) === undefined) link.close(cause as Error);
+      const session = this.#sessions.ofRemote(link.remoteId);
+      if (session === undefined) link.close(cause as Error);
+      // Registered in this exchange, which then failed.
+      else if (session !== before && session.link === link) this.#close(session, 'handshake failed');
       if (cause instanceof HostError) throw cause;
       throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
     }
   }
 
-  #refuse(introduction: Introduction): void {
-    const overlayHex = toHex(introduction.record.overlay);
-    if (overlayHex === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
-    if (this.#blocklist.has(overlayHex)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
-  }
-
-  /** @returns undefined when the overlay or the identity is registered already: such a handshake changes nothing */
+  /**
+   * From here on the peer's streams are served.
+   * @returns undefined when the overlay or the identity is registered already: such a handshake changes nothing
+   * @throws HostError when the peer is refused
+   */
   #register(link: Link, introduction: Introduction, direction: Peer['direction']): Session | undefined {
+    const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
+    const id = toHex(record.overlay);
+    if (id === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
+    if (this.#blocklist.has(id)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
+    // The link may have ended while its last bytes were read; nothing would ever remove the peer then.
+    if (!this.#sessions.links(link.remoteId).includes(link)) {
+      throw new HostError('HANDSHAKE_FAILED', 'the connection is gone');
+    }
     const controller = new AbortController();
     setMaxListeners(0, controller.signal);
-    const peer: Peer = {
-      id: toHex(introduction.record.overlay),
-      overlay: introduction.record.overlay,
-      ethereum: introduction.ethereum,
-      fullNode: introduction.fullNode,
+    const { overlay } = record;
+    const connectedAt = this.#deps.clock.now();
+    const { signal: closed } = controller;
+    const peer = {
+      id,
+      overlay,
+      ethereum,
+      fullNode,
       direction,
-      underlays: introduction.underlays,
-      welcomeMessage: introduction.welcomeMessage,
-      connectedAt: this.#deps.clock.now(),
-      closed: controller.signal,
+      underlays,
+      welcomeMessage,
+      connectedAt,
+      closed,
     };
     const session = {
       peer,
-      record: introduction.record,
+      record,
+      link,
       remoteId: link.remoteId,
       controller,
-      serving: new Map(),
+      serving: new Map<string, number>(),
     };
     return this.#sessions.register(session) ? session : undefined;
   }
@@ -349,16 +367,25 @@ class PeerHost implements Host {
     }
     session.serving.set(protocolId, serving + 1);
     this.#metrics.handledStreams.inc();
-    const done = () => session.serving.set(protocolId, (session.serving.get(protocolId) ?? 1) - 1);
-    void this.#serve(session.peer, registration, raw).finally(done);
+    void this.#serve(session, registration, { protocolId, raw });
   }
 
-  async #serve(peer: Peer, { spec, handler, answer }: Registration, raw: RawStream): Promise<void> {
+  async #serve(
+    session: Session,
+    { spec, handler, answer }: Registration,
+    { protocolId, raw }: { protocolId: string; raw: RawStream },
+  ): Promise<void> {
+    const { peer, serving } = session;
     const frames = this.#framed(raw, undefined);
     try {
-      const received = await this.#readHeaders(frames);
-      await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
-      await handler(new PeerStream(peer, received, frames), peer.closed);
+      try {
+        const received = await this.#readHeaders(frames);
+        await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
+        await handler(new PeerStream(peer, received, frames), peer.closed);
+      } finally {
+        // Before the close: the other side may open its next stream as soon as it sees our end.
+        serving.set(protocolId, (serving.get(protocolId) ?? 1) - 1);
+      }
       await frames.close();
     } catch (error) {
       frames.reset(error as Error);

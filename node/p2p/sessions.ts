@@ -5,6 +5,8 @@ import type { Link } from './transport.ts';
 export interface Session {
   readonly peer: Peer;
   readonly record: AddressRecord;
+  /** On which it introduced itself. */
+  readonly link: Link;
   readonly remoteId: string;
   /** Aborts `peer.closed`. */
   readonly controller: AbortController;

@@ -47,11 +47,19 @@ export interface Seen {
   readonly addresses: readonly string[];
 }
 
+/** What the host does with a valid introduction, at once: refuse it by throwing, or register the peer. */
+export type Admit<T> = (introduction: Introduction) => T;
+
 export interface Handshake {
-  /** Dialling side. @throws HandshakeError, StreamError */
-  introduce(stream: FramedStream, dialect: HandshakeDialect, seen: Seen): Promise<Introduction>;
-  /** Accepting side. @throws HandshakeError, StreamError */
-  answer(stream: FramedStream, dialect: HandshakeDialect, seen: () => Promise<Seen>): Promise<Introduction>;
+  /** Dialling side; admits before it introduces itself. @throws HandshakeError, StreamError, what `admit` throws */
+  introduce<T>(stream: FramedStream, dialect: HandshakeDialect, seen: Seen, admit: Admit<T>): Promise<T>;
+  /** Accepting side. @throws HandshakeError, StreamError, what `admit` throws */
+  answer<T>(
+    stream: FramedStream,
+    dialect: HandshakeDialect,
+    seen: () => Promise<Seen>,
+    admit: Admit<T>,
+  ): Promise<T>;
 }
 
 export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps): Handshake {
@@ -68,19 +76,19 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
     stored: deps.stored,
   });
   return {
-    async introduce(stream, dialect, seen) {
+    async introduce(stream, dialect, seen, admit) {
       await stream.write(dialect.Syn, synFor(seen));
       const { syn, ack } = partsOf(await stream.read(dialect.SynAck));
       checkObserved(syn.observedUnderlay, localId);
-      const introduction = checkAck(ack, context());
+      const admitted = admit(checkAck(ack, context()));
       await stream.write(dialect.Ack, await ownAck());
-      return introduction;
+      return admitted;
     },
-    async answer(stream, dialect, seen) {
+    async answer(stream, dialect, seen, admit) {
       const [syn, other] = await Promise.all([stream.read(dialect.Syn), seen()]);
       parseObserved(syn.observedUnderlay);
       await stream.write(dialect.SynAck, { syn: synFor(other), ack: await ownAck() });
-      return checkAck(await stream.read(dialect.Ack), { ...context(), picks: deps.picks });
+      return admit(checkAck(await stream.read(dialect.Ack), { ...context(), picks: deps.picks }));
     },
   };
 }

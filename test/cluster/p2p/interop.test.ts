@@ -84,10 +84,8 @@ async function introduce(connection: Connection, node: Libp2pNode, localId: stri
   );
   const [dialect] = HANDSHAKE_DIALECTS;
   const stream = framed(await connection.newStream(dialect.id));
-  await handshake.introduce(stream, dialect, {
-    remoteId: connection.remotePeer.toString(),
-    addresses: [node.underlay],
-  });
+  const seen = { remoteId: connection.remotePeer.toString(), addresses: [node.underlay] };
+  await handshake.introduce(stream, dialect, seen, ({ fullNode }) => fullNode);
   await stream.close();
 }
 

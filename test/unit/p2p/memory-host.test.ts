@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { HeadersMessage } from '../../../node/p2p/headers.ts';
 import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
-import { memoryNode, startedNodes, testKey } from './memory-nodes.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { type MemoryNode, memoryNode, memoryRecords, startedNodes, testKey } from './memory-nodes.ts';
 
 const Echo = { text: [1, 'string'], data: [2, 'bytes'] } as const;
 const ECHO: ProtocolSpec = {
@@ -12,9 +14,8 @@ const ECHO: ProtocolSpec = {
 };
 const never = new AbortController().signal;
 
-async function pair() {
-  const [a, b] = await startedNodes(2);
-  if (a === undefined || b === undefined) throw new Error('two nodes were asked for');
+async function pair(options: Parameters<typeof startedNodes>[1] = {}) {
+  const [a, b] = (await startedNodes(2, options)) as [MemoryNode, MemoryNode];
   return { a, b };
 }
 
@@ -61,16 +62,257 @@ test('a protocol nobody serves is refused at opening', async () => {
   });
 });
 
-test('network ids must be equal', async () => {
+test('two handlers of one protocol are a mistake', () => {
+  const { host } = memoryNode({ network: new MemoryNetwork(), n: 1 });
+  host.handle(ECHO, async () => undefined);
+  expect(() => host.handle(ECHO, async () => undefined)).toThrow(RangeError);
+});
+
+test('headers that do not come end the stream after ten seconds', async () => {
+  const clock = new ManualClock();
+  const { a, b } = await pair({ clock });
+  const peer = await a.host.connect([b.underlay()], never);
+  b.host.handle(
+    ECHO,
+    async () => undefined,
+    () => {
+      throw new Error('no headers today');
+    },
+  );
+  await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  // A peer that is silent: its stream is accepted by nobody.
+  const silent = { ...ECHO, id: '/swarm/silent/1.0.0/silent', accepts: [] };
+  const stuck = Promise.withResolvers<void>();
+  b.host.handle(silent, () => stuck.promise);
+  const stream = await a.host.open(peer, silent.id, { signal: never });
+  const closing = expect(stream.close()).rejects.toMatchObject({ code: 'TIMEOUT', afterMs: 30_000 });
+  await clock.advance(30_000);
+  await closing;
+  stuck.resolve();
+});
+
+test('a message instead of the end is an error of the close', async () => {
+  const { a, b } = await pair();
+  b.host.handle(ECHO, async (stream) => stream.write(Echo, { text: 'one too many' }));
+  const peer = await a.host.connect([b.underlay()], never);
+  const stream = await a.host.open(peer, ECHO.id, { signal: never });
+  await expect(stream.close()).rejects.toMatchObject({ code: 'STREAM_RESET' });
+});
+
+test('the end instead of a message is told from a reset', async () => {
+  const { a, b } = await pair();
+  b.host.handle(ECHO, async () => undefined);
+  const peer = await a.host.connect([b.underlay()], never);
+  const stream = await a.host.open(peer, ECHO.id, { signal: never });
+  await expect(stream.read(Echo)).rejects.toMatchObject({ code: 'STREAM_ENDED' });
+  await stream.close();
+});
+
+test('streams beyond the limit of the protocol are reset', async () => {
+  const { a, b } = await pair();
+  b.host.handle(ECHO, async (stream) => void (await stream.read(Echo)));
+  const peer = await a.host.connect([b.underlay()], never);
+  const open = () => a.host.open(peer, ECHO.id, { signal: never });
+  const streams = [await open(), await open(), await open(), await open()];
+  await expect(open()).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  await streams[0]?.write(Echo, { text: 'done' });
+  await streams[0]?.close();
+  await open();
+});
+
+test.each([
+  ['of another network', { networkId: 4021n }, 'HANDSHAKE_FAILED'],
+  ['a light node', { fullNode: false }, 'PEER_IS_LIGHT'],
+] as const)('a node that is %s is not kept', async (_name, options, code) => {
   const network = new MemoryNetwork();
   const a = memoryNode({ network, n: 1 });
-  const b = memoryNode({ network, n: 2, networkId: 4021n });
+  const b = memoryNode({ network, n: 2, ...options });
   await a.host.start();
   await b.host.start();
-  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
-    code: 'HANDSHAKE_FAILED',
-    message: expect.stringContaining('incompatible network ID'),
-  });
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code });
   expect(a.host.peers()).toEqual([]);
   expect(b.host.peers()).toEqual([]);
+});
+
+test('a light node that dials is a peer, and is not written to the address book', async () => {
+  const network = new MemoryNetwork();
+  const full = memoryNode({ network, n: 1 });
+  const light = memoryNode({ network, n: 2, fullNode: false });
+  await full.host.start();
+  await light.host.start();
+  await light.host.connect([full.underlay()], never);
+  expect(full.host.peers().map(({ fullNode }) => fullNode)).toEqual([false]);
+  expect(full.addressBook.overlays()).toEqual([]);
+});
+
+test('a full bin refuses a node that dials', async () => {
+  const { a, b } = await pair();
+  b.host.setPicker(() => false);
+  // The dialler is done before the other side has judged it; its connection ends then.
+  const left = new Promise<string>((resolve) => a.host.onDisconnected((_peer, reason) => resolve(reason)));
+  await a.host.connect([b.underlay()], never).catch((error: unknown) => error);
+  await Promise.race([left, Promise.resolve()]);
+  expect(b.host.peers()).toEqual([]);
+  expect(a.host.peers()).toEqual([]);
+});
+
+test('hooks run in order before the peer is announced, on both sides', async () => {
+  const { a, b } = await pair();
+  const events: string[] = [];
+  for (const [name, { host }] of [
+    ['a', a],
+    ['b', b],
+  ] as const) {
+    host.onConnect(async () => void events.push(`${name} first`));
+    host.onConnect(async () => void events.push(`${name} second`));
+    host.onConnected(() => events.push(`${name} connected`));
+  }
+  await a.host.connect([b.underlay()], never);
+  expect(events.filter((event) => event.startsWith('a'))).toEqual(['a first', 'a second', 'a connected']);
+  expect(events.filter((event) => event.startsWith('b'))).toEqual(['b first', 'b second', 'b connected']);
+});
+
+test('a peer may open a stream from within its connect hook', async () => {
+  const { a, b } = await pair();
+  for (const { host } of [a, b]) {
+    host.handle(ECHO, async (stream) => stream.write(Echo, await stream.read(Echo)));
+    host.onConnect(async (peer, signal) => {
+      const stream = await host.open(peer, ECHO.id, { signal });
+      await stream.write(Echo, { text: 'hook' });
+      expect((await stream.read(Echo)).text).toBe('hook');
+      await stream.close();
+    });
+  }
+  await a.host.connect([b.underlay()], never);
+  expect(a.host.peers()).toHaveLength(1);
+  expect(b.host.peers()).toHaveLength(1);
+});
+
+test('a hook that fails disconnects the peer', async () => {
+  const { a, b } = await pair();
+  a.host.onConnect(async () => Promise.reject(new Error('not this one')));
+  const reasons: string[] = [];
+  a.host.onDisconnected((_peer, reason) => reasons.push(reason));
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code: 'HANDSHAKE_FAILED' });
+  expect(reasons).toEqual(['connect hook failed']);
+  expect(a.host.peers()).toEqual([]);
+});
+
+test('a second connect to the same peer is refused, and the first stays', async () => {
+  const { a, b } = await pair();
+  const peer = await a.host.connect([b.underlay()], never);
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
+    code: 'ALREADY_CONNECTED',
+    message: expect.stringContaining(peer.id),
+  });
+  await expect(b.host.connect([a.underlay()], never)).rejects.toMatchObject({ code: 'ALREADY_CONNECTED' });
+  expect(peer.closed.aborted).toBe(false);
+});
+
+test('two nodes that dial each other at the same time keep one session each', async () => {
+  const { a, b } = await pair();
+  const connected: string[] = [];
+  a.host.onConnected((peer) => connected.push(`a: ${peer.id}`));
+  b.host.onConnected((peer) => connected.push(`b: ${peer.id}`));
+  await Promise.allSettled([a.host.connect([b.underlay()], never), b.host.connect([a.underlay()], never)]);
+  expect(connected.sort()).toEqual([`a: ${toHex(b.host.overlay)}`, `b: ${toHex(a.host.overlay)}`]);
+  expect([...a.host.peers(), ...b.host.peers()].some(({ closed }) => closed.aborted)).toBe(false);
+});
+
+test('the next underlay is tried when one leads nowhere', async () => {
+  const { a, b } = await pair();
+  await expect(a.host.connect(['/ip4/10.0.0.99/tcp/1634'], never)).rejects.toMatchObject({
+    code: 'DIAL_FAILED',
+  });
+  const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
+  expect((await a.host.connect([nowhere, b.underlay()], never)).overlay).toEqual(b.host.overlay);
+  await expect(a.host.connect([], never)).rejects.toMatchObject({ code: 'UNDERLAY_INVALID' });
+  await expect(a.host.connect([a.underlay()], never)).rejects.toMatchObject({ code: 'SELF_DIAL' });
+});
+
+test('a disconnect ends streams and is seen on both sides', async () => {
+  const { a, b } = await pair();
+  b.host.handle(ECHO, async (stream) => void (await stream.read(Echo)));
+  const peer = await a.host.connect([b.underlay()], never);
+  const stream = await a.host.open(peer, ECHO.id, { signal: never });
+  const reading = expect(stream.read(Echo)).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  await a.host.disconnect(peer.id, 'enough');
+  await reading;
+  expect(peer.closed.aborted).toBe(true);
+  expect(b.host.peers()).toEqual([]);
+  await expect(a.host.disconnect(peer.id, 'again')).rejects.toMatchObject({ code: 'PEER_NOT_FOUND' });
+  await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({
+    code: 'PEER_NOT_FOUND',
+  });
+});
+
+test('a blocklisted peer is refused in both directions until its time is over, also after a restart', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const state = memoryRecords();
+  const first = memoryNode({ network, n: 1, clock, state });
+  const b = memoryNode({ network, n: 2, clock });
+  await first.host.start();
+  await b.host.start();
+  const peer = await first.host.connect([b.underlay()], never);
+  await first.host.blocklist(peer.id, 60_000, 'it did not pay');
+  await first.host.blocklist(peer.id, 1_000, 'again');
+  expect(peer.closed.aborted).toBe(true);
+  await first.host.stop();
+  const a = memoryNode({ network, n: 1, clock, state });
+  await a.host.start();
+  expect(a.host.blocklisted()).toMatchObject([
+    { overlay: peer.id, durationMs: 60_000, reason: 'again', fullNode: true },
+  ]);
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code: 'PEER_BLOCKLISTED' });
+  await b.host.connect([a.underlay()], never).catch((error: unknown) => error);
+  expect(a.host.peers()).toEqual([]);
+  await clock.advance(60_000);
+  expect(a.host.blocklisted()).toEqual([]);
+  expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
+});
+
+test('streams of a peer that has not introduced itself are reset', async () => {
+  const { a, b } = await pair();
+  let served = 0;
+  b.host.handle(ECHO, async () => void served++);
+  const peer = await a.host.connect([b.underlay()], never);
+  await b.host.disconnect(toHex(a.host.overlay), 'forgotten');
+  expect(peer.closed.aborted).toBe(true);
+  expect(served).toBe(0);
+});
+
+test('a welcome message of 140 bytes is delivered, a longer one is refused here', async () => {
+  const { a, b } = await pair({ welcomeMessage: 'é'.repeat(70) });
+  expect((await a.host.connect([b.underlay()], never)).welcomeMessage).toBe('é'.repeat(70));
+  expect(() => a.host.setWelcomeMessage('é'.repeat(71))).toThrow(RangeError);
+  a.host.setWelcomeMessage('short');
+  expect(a.host.welcomeMessage()).toBe('short');
+});
+
+test('a stopped host is gone for everybody', async () => {
+  const { a, b } = await pair();
+  const peer = await a.host.connect([b.underlay()], never);
+  await b.host.stop();
+  expect(peer.closed.aborted).toBe(true);
+  expect(b.host.underlays()).toEqual([]);
+  await expect(b.host.connect([a.underlay()], never)).rejects.toMatchObject({ code: 'HOST_CLOSED' });
+});
+
+test('a handler that waits for a message sees malformed bytes as such', async () => {
+  const { a, b } = await pair();
+  const seen = Promise.withResolvers<unknown>();
+  b.host.handle(ECHO, (stream) =>
+    stream.read(Echo).then(
+      () => undefined,
+      (error: unknown) => {
+        seen.resolve(error);
+        throw error;
+      },
+    ),
+  );
+  const peer = await a.host.connect([b.underlay()], never);
+  const stream = await a.host.open(peer, ECHO.id, { signal: never });
+  await stream.write(HeadersMessage, { headers: [{ key: '', value: Uint8Array.of(0xff) }] });
+  expect(await seen.promise).toMatchObject({ code: 'MESSAGE_MALFORMED' });
 });

@@ -1,0 +1,101 @@
+/** What the tests on running clusters share: a folder for their state, plain HTTP, and looks at processes. */
+import { createCipheriv, createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Dispatcher, request } from 'undici';
+import { afterAll } from 'vitest';
+import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import type { Holder } from '../../../harness/ledger.ts';
+import { until } from '../../../harness/wait.ts';
+
+/** Most that a test waits for something that takes a moment on an idle machine. */
+const EVENTUALLY_MS = 30_000;
+
+/** A state folder of this test file alone, removed after its last test. */
+export function stateFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-node-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The same bytes for the same name, on every machine. */
+export function bytesOf(name: string, length: number): Uint8Array {
+  const key = createHash('sha256').update(name).digest();
+  const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+  return new Uint8Array(stream.update(Buffer.alloc(length)));
+}
+
+export interface Seen {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** Of a JSON answer. */
+  readonly json: Record<string, unknown>;
+}
+
+interface Asked {
+  readonly method?: Dispatcher.HttpMethod;
+  readonly headers?: Record<string, string>;
+  readonly body?: Uint8Array | string;
+}
+
+/** One request as any HTTP client would send it; every status is an answer. */
+export async function http(node: Pick<ClusterNode, 'api'>, path: string, asked: Asked = {}): Promise<Seen> {
+  const { method = 'GET', headers = {}, body } = asked;
+  const answer = await request(`${node.api}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
+  const bytes = new Uint8Array(await answer.body.arrayBuffer());
+  const isJson = bytes.length > 0 && String(answer.headers['content-type']).startsWith('application/json');
+  return {
+    status: answer.statusCode,
+    headers: Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, String(value)])),
+    body: bytes,
+    json: isJson ? (JSON.parse(Buffer.from(bytes).toString('utf8')) as Record<string, unknown>) : {},
+  };
+}
+
+/** The nodes as the ledger asks them. */
+export function holders(nodes: readonly ClusterNode[]): Holder[] {
+  return nodes.map(({ name, overlay, chunks }) => ({
+    name,
+    overlay,
+    hasChunk: (address: string, signal: AbortSignal) => chunks.has(address, signal),
+  }));
+}
+
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** Waits until `look` gives nothing; what it gives instead is the message of the failure. */
+export function eventually(what: string, look: () => Promise<string | undefined>): Promise<true> {
+  return until<true>(
+    what,
+    async () => {
+      const missing = await look();
+      return missing === undefined ? { done: true } : { missing };
+    },
+    { timeoutMs: EVENTUALLY_MS },
+  );
+}
+
+export function openFiles(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Resident memory, bytes. */
+export function residentBytes(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  if (line?.[1] === undefined) throw new Error(`process ${pid} has no memory`);
+  return Number(line[1]) * 1024;
+}
+
+/** The process of a node that runs. */
+export function pidOf(node: ClusterNode): number {
+  if (node.pid === undefined) throw new Error(`${node.name} does not run`);
+  return node.pid;
+}

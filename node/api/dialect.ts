@@ -4,7 +4,6 @@
  * dialect is active. Requests are accepted in both families of names, the active one wins; answers use the active one.
  */
 import { toHex } from '../crypto/hex.ts';
-import { keccak256 } from '../crypto/keccak.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
@@ -50,10 +49,10 @@ const COMMON_HEADERS = {
   ifUnmodifiedSince: 'if-unmodified-since',
 } as const;
 
-export type OwnHeader = keyof typeof OWN_HEADERS;
+type OwnHeader = keyof typeof OWN_HEADERS;
 export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
 
-export interface HeaderName {
+interface HeaderName {
   /** Lower case; what is emitted and what validation errors name. */
   readonly active: string;
   /** Name of the other family, accepted when `active` is absent. */
@@ -99,10 +98,8 @@ interface DialectColumn {
   readonly reason: (reason: Reason) => unknown;
   /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
-  /** 20-byte chain address in fields such as `ethereum` and `walletAddress`. */
+  /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
-  /** 20-byte chain address in fields such as `chequebookAddress`. */
-  readonly contractAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
@@ -141,7 +138,6 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reason: ({ field, error }) => `${field}: ${error}`,
     settlementAmount: (amount) => amount,
     chainAddress: toHex,
-    contractAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
@@ -174,7 +170,6 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reason: (reason) => reason,
     settlementAmount: String,
     chainAddress: (address) => `0x${toHex(address)}`,
-    contractAddress: checksumAddress,
     tagLimit: {},
     redirectsRoot: () => true,
     rootVary: {},
@@ -220,12 +215,4 @@ export function emit(names: readonly string[], value: unknown): Record<string, u
 /** `content-type` → `Content-Type`. */
 function canonical(name: string): string {
   return name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
-}
-
-/** Mixed-case form of EIP-55: a letter is upper case when its nibble of the hash of the lower-case hex is 8 or more. */
-function checksumAddress(address: Uint8Array): string {
-  const hex = toHex(address);
-  const hash = toHex(keccak256(Buffer.from(hex, 'ascii')));
-  const isHigh = (i: number) => Number.parseInt(hash.charAt(i), 16) >= 8;
-  return `0x${hex.replace(/[a-f]/g, (digit, i: number) => (isHigh(i) ? digit.toUpperCase() : digit))}`;
 }

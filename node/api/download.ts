@@ -13,7 +13,7 @@ import { type ByteRange, type DownloadPlan, planDownload } from './ranges.ts';
 import type { Answer, Call } from './route.ts';
 import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from './unsupported.ts';
 
-export const CONDITION_HEADERS = {
+const CONDITION_HEADERS = {
   range: optional(text, undefined),
   ifRange: optional(text, undefined),
   ifMatch: optional(text, undefined),

@@ -3,7 +3,6 @@
  * which answer each becomes. Where an operation has a text of its own, the handler names it through `orElse`, or the
  * route through its `errors` column. No status number of an error exists outside this file.
  */
-import { STATUS_CODES } from 'node:http';
 import type { AccountingErrorCode } from '../accounting/ports.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { CollectionErrorCode } from '../files/collection.ts';
@@ -20,11 +19,10 @@ type ErrorRow = readonly [status: number, message: Message];
 const STANDARD: Message = { text: 'standard' };
 const CAUSE: Message = { text: 'cause' };
 
-export const ERRORS = {
+const ERRORS = {
   // Transport and gates: http-api-completion.md 3.1 to 3.4.
   MALFORMED_URL: [400, STANDARD],
   NOT_FOUND: [404, STANDARD],
-  METHOD_NOT_ALLOWED: [405, STANDARD],
   BODY_TOO_LARGE: [413, STANDARD],
   INTERNAL: [500, STANDARD],
   NOT_IMPLEMENTED: [501, CAUSE],
@@ -215,9 +213,19 @@ export function errorBody(error: ApiError, dialect: Dialect): Record<string, unk
   return error.reasons.length === 0 ? body : { ...body, reasons: error.reasons.map(dialect.reason) };
 }
 
-/** Reason phrase, the standard text of a status. */
+/** Reason phrases: the standard texts. */
+const STANDARD_TEXTS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Request Entity Too Large',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+};
+
 export function standardText(status: number): string {
-  return status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? String(status));
+  return STANDARD_TEXTS[status] ?? String(status);
 }
 
 function messageText(message: Message, error: ApiError, dialect: Dialect): string {

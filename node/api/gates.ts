@@ -32,7 +32,7 @@ export interface Gates {
   pass(names: readonly GateName[], readHeader: (name: string) => string | undefined): Passage;
 }
 
-export interface Passage extends Disposable {
+interface Passage extends Disposable {
   readonly gas: GasHeaders;
 }
 

@@ -9,7 +9,7 @@ import type { Dialect } from './dialect.ts';
 import { checkMediaType } from './media-type.ts';
 
 /** A fragment of JSON Schema for the served OpenAPI document. */
-export interface ParamSchema {
+interface ParamSchema {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly [keyword: string]: unknown;
 }

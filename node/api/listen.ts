@@ -1,6 +1,5 @@
 /** Sockets of a listener: opening, closing, and what comes in that is no HTTP. */
-import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyServerOptions } from 'fastify';
 import type { Clock } from '../env/clock.ts';
 import { standardText } from './errors.ts';
 import { JSON_CONTENT_TYPE } from './json.ts';
@@ -46,6 +45,8 @@ export async function close(server: FastifyInstance, clock: Clock): Promise<void
   grace.signal.addEventListener('abort', () => server.server.closeAllConnections(), { once: true });
   await server.close();
 }
+
+type Socket = Parameters<NonNullable<FastifyServerOptions['clientErrorHandler']>>[1];
 
 /** Answers bytes that are no HTTP request; there is no request object to answer through. */
 export function refuseMalformed(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {

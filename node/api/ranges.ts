@@ -13,7 +13,7 @@ export interface DownloadRequest {
   readonly ifUnmodifiedSince?: string | undefined;
 }
 
-export interface ContentFacts {
+interface ContentFacts {
   /** Bytes. */
   readonly size: bigint;
   /** With its quotes; absent for content that changes, such as a feed's. */

@@ -74,7 +74,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly metrics: ApiMetrics;
 }
 
-export interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
+interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
   readonly method: Method;
   /** `{name}` is one segment; `{path}` and `{multiAddress}` take the rest. */
   readonly path: string;
@@ -118,7 +118,5 @@ export function route<
   return row;
 }
 
-/** `{"code":200,"message":"OK"}` and its like. */
-export function acknowledgement(status: 200 | 201): Answer {
-  return { status, json: { code: status, message: status === 200 ? 'OK' : 'Created' } };
-}
+/** Answer of an operation that has nothing to tell. */
+export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };

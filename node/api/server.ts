@@ -3,7 +3,6 @@
  * API promises about paths, methods, headers and bodies is done here and in `dispatch.ts`, because the promises are
  * those of another HTTP library (`http-api-completion.md` 3).
  */
-import { type IncomingMessage, METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { observeRequest } from './access.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -27,7 +26,7 @@ const CONNECTIONS_CHECK_MS = 1000;
 /** Longest path variable; Node.js refuses longer heads than this anyway. */
 const PARAM_LENGTH_MAX = 16_384;
 
-export interface ApiOptions {
+interface ApiOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
   /** Absent: no debug listener. */
@@ -93,7 +92,7 @@ export function createListeners(
 type ListenerDeps = DispatchDeps & { readonly cors: Cors };
 
 function createListener(deps: ListenerDeps): FastifyInstance {
-  const targets = new WeakMap<IncomingMessage, Target>();
+  const targets = new WeakMap<FastifyRequest['raw'], Target>();
   const server = fastify({
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CONNECTIONS_CHECK_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -115,7 +114,8 @@ function createListener(deps: ListenerDeps): FastifyInstance {
     },
   });
   // No method has a body as far as fastify is concerned: handlers pull it from the socket themselves.
-  for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  for (const method of server.supportedMethods)
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   const paths = pathsOf(deps.routes, deps.port);
   server.addHook('onRequest', (request, reply, done) => {
     observeRequest(request, reply, deps);

@@ -49,7 +49,7 @@ export interface NodeServices {
 }
 
 /** What does not change while the node runs. */
-export interface NodeFacts {
+interface NodeFacts {
   /** Version of the package. */
   readonly version: string;
   readonly mode: 'full' | 'light' | 'ultra-light';
@@ -68,7 +68,7 @@ export interface Readiness {
 }
 
 /** The status protocol, and what this node says in it about itself. */
-export interface StatusReader extends Pick<Status, 'request'> {
+interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
 }

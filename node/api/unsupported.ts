@@ -18,7 +18,7 @@ export function refuseActDownload(headers: ValuesOf<typeof ACT_DOWNLOAD_HEADERS>
 }
 
 /** The options of an upload that change how it is stored. */
-export interface UploadWishes {
+interface UploadWishes {
   readonly encrypt?: boolean;
   readonly redundancyLevel?: number;
   readonly pin?: boolean;

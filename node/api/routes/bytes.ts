@@ -1,7 +1,8 @@
 /** Raw bytes: `http-api-completion.md` 5.1. */
 import { toHex } from '../../crypto/hex.ts';
+import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
-import { DOWNLOAD_HEADERS, download, openContent, requestGetter } from '../download.ts';
+import { DOWNLOAD_HEADERS, download, requestGetter } from '../download.ts';
 import { orElse } from '../errors.ts';
 import { bool, reference } from '../kinds.ts';
 import { optional, required } from '../params.ts';
@@ -56,13 +57,13 @@ export const BYTES_ROUTES = [
     params: PATH,
     headers: { ...ACT_DOWNLOAD_HEADERS, cache: optional(bool, true) },
     success: [200],
-    failure: 'ROOT_NOT_FOUND',
     async handle({ params, headers, services, dialect, signal }) {
       refuseActDownload(headers, dialect);
       const getter = services.netstore.getter({ cache: headers.cache });
       // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
-      const file = await openContent(params.reference, getter, signal).catch(() => undefined);
-      if (file === undefined) return { status: 404 };
+      const file = await orElse('ROOT_NOT_FOUND', () => openFile(params.reference, getter, { signal }), {
+        CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
+      });
       return {
         status: 200,
         headers: {

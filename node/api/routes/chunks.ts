@@ -16,7 +16,7 @@ import { recoverSigner } from '../../crypto/signer.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { bool, hex, reference, uint } from '../kinds.ts';
 import { optional, type ParamTable, required } from '../params.ts';
-import { acknowledgement, type Call, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, type Call, route } from '../route.ts';
 import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseWishes } from '../unsupported.ts';
 import { inSession, tagHeaders } from '../uploads.ts';
 
@@ -94,7 +94,7 @@ export const CHUNK_ROUTES = [
     handle({ params: { address }, headers, services, dialect }) {
       refuseActDownload(headers, dialect);
       if (!isLocal(address, services)) throw new ApiError('CHUNK_NOT_FOUND');
-      return acknowledgement(200);
+      return ACKNOWLEDGEMENT;
     },
   }),
   route({
@@ -108,7 +108,7 @@ export const CHUNK_ROUTES = [
     response: 'Acknowledgement',
     handle({ params: { address }, services }) {
       if (!isLocal(address, services)) throw new ApiError('NOT_FOUND');
-      return acknowledgement(200);
+      return ACKNOWLEDGEMENT;
     },
   }),
 ];

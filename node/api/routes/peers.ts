@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import { dateTime } from '../http-date.ts';
 import { hex, multiAddress } from '../kinds.ts';
 import { required } from '../params.ts';
-import { acknowledgement, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, route } from '../route.ts';
 
 const PATH = { address: required(hex) } as const;
 
@@ -36,7 +36,7 @@ export const PEER_ROUTES = [
     failure: 'PEER_CALL_FAILED',
     async handle({ params, services: { host } }) {
       await host.disconnect(toHex(params.address), 'disconnected over the API');
-      return acknowledgement(200);
+      return ACKNOWLEDGEMENT;
     },
   }),
   route({

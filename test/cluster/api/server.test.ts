@@ -188,7 +188,7 @@ describe('downloads', () => {
     const { port, services, turn } = await start();
     const { reference, chunks, size } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
-    const { getter } = services.netstore;
+    const getter = services.netstore.getter.bind(services.netstore);
     let fetched = 0;
     services.netstore.getter = (options) => {
       const inner = getter(options);

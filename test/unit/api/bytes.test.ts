@@ -269,7 +269,7 @@ describe('GET /bytes/{reference}', () => {
   });
 
   test.each([
-    ['svc-act-publisher', `02${'79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'}`],
+    ['svc-act-publisher', '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'],
     ['svc-act-history-address', ZEROS],
   ])('%s asks for access control, which is not supported', async (name, value) => {
     const { api, reference } = await stored('hello');

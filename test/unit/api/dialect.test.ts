@@ -121,11 +121,6 @@ describe('shapes', () => {
     expect((await api.main.inject({ url: '/wallet' })).json().walletAddress).toBe(written);
   });
 
-  test('checksum case of a contract address follows EIP-55', () => {
-    const address = Buffer.from('5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'hex');
-    expect(dialectOf('swarm').contractAddress(address)).toBe('0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed');
-  });
-
   test('settlement sums are integers with all digits in svc and text in swarm', async () => {
     const bodyOf = async (dialect: 'svc' | 'swarm') => {
       const { api, knobs } = await startKit({ dialect });

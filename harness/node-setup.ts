@@ -27,7 +27,11 @@ export async function createNodes(
   const groups = plannedNodes(definition);
   const ports = await choosePorts(definition, groups.length);
   const underlays = groups.map((group, index) =>
-    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ports: at(ports, index) }),
+    FLAVOURS[group.flavour].underlay({
+      identity: at(identities, index),
+      port: at(ports, index).p2p,
+      host: driver.host,
+    }),
   );
   const folder = clusterFolder(stateDir, setup.record.name);
   return groups.map((group, index): NodeRecord => {
@@ -38,6 +42,7 @@ export async function createNodes(
       name,
       identity,
       ports: at(ports, index),
+      listen: driver.host,
       profile: definition.profile,
       options: group.options,
       dataDir: folder.dataDir(name),

@@ -2,15 +2,16 @@
  * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
  * of a start that failed is left behind.
  */
-import { Chain, type ChainOptions, type StartedChain, startChain } from './chain.ts';
+import { Chain, type StartedChain, startChain } from './chain.ts';
+import { chainOptions } from './chain-options.ts';
 import type { Uploaded } from './client/types.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { batchAmount, type Definition, plannedNodes } from './definition.ts';
+import { type Definition, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
 import { createNodes, nodeName } from './node-setup.ts';
 import { endProcess, killProcess, type ProcessId } from './processes.ts';
-import { batchNonce, deriveNode, type NodeIdentity } from './seed.ts';
+import { deriveNode, type NodeIdentity } from './seed.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -26,9 +27,6 @@ import { until } from './wait.ts';
 import { lookAtBatches, lookAtMesh } from './waits.ts';
 import { plural } from './words.ts';
 
-/** Native coin and tokens of every node's account, in base units (contracts.md 12). */
-const NODE_NATIVE = 10n ** 19n;
-const NODE_TOKENS = 10n ** 20n;
 /** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
@@ -167,36 +165,6 @@ function startChainOf(
       writeRun(stateDir, record.name, 'chain', { process: id, state: 'running' });
     },
   });
-}
-
-/** The chain of a cluster as its definition and seed describe it. */
-function chainOptions(
-  definition: Definition,
-  seed: bigint,
-  identities: readonly NodeIdentity[],
-): ChainOptions {
-  const { batches, chain } = definition;
-  return {
-    port: chain.port,
-    chainId: chain.chainId,
-    networkId: chain.networkId,
-    blockTimeMs: chain.blockTime,
-    accounts: identities.map(({ ethereum }) => ({
-      address: `0x${ethereum}`,
-      native: NODE_NATIVE.toString(),
-      tokens: NODE_TOKENS.toString(),
-    })),
-    batches:
-      batches === false
-        ? []
-        : identities.map(({ ethereum }, node) => ({
-            owner: `0x${ethereum}`,
-            amount: batchAmount(batches.ttl, chain.blockTime).toString(),
-            depth: batches.depth,
-            immutable: batches.immutable,
-            nonce: batchNonce(seed, node, 0),
-          })),
-  };
 }
 
 function batchesOf(started: StartedChain, identities: readonly NodeIdentity[]): BatchRecord[] {

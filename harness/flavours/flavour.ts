@@ -27,6 +27,8 @@ export interface NodePlan {
   readonly name: string;
   readonly identity: NodeIdentity;
   readonly ports: NodePorts;
+  /** Address that its listeners take. */
+  readonly listen: string;
   readonly profile: Profile;
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
@@ -55,5 +57,6 @@ export interface Flavour {
   readonly reserved: readonly string[];
   files(plan: NodePlan): PlannedFile[];
   command(plan: { dataDir: string }): Command;
-  underlay(plan: { identity: NodeIdentity; ports: NodePorts }): string;
+  /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
+  underlay(plan: { identity: NodeIdentity; port: number; host: string }): string;
 }

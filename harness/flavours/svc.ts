@@ -1,4 +1,5 @@
 /** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
+import { isIPv4 } from 'node:net';
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
@@ -55,7 +56,8 @@ export const svcFlavour: Flavour = {
       env: {},
     };
   },
-  underlay: ({ identity, ports }) => `/ip4/127.0.0.1/tcp/${ports.p2p}/p2p/${identity.peerId}`,
+  underlay: ({ identity, port, host }) =>
+    `/${isIPv4(host) ? 'ip4' : 'dns4'}/${host}/tcp/${port}/p2p/${identity.peerId}`,
 };
 
 function keyFiles(identity: NodeIdentity): PlannedFile[] {
@@ -73,15 +75,16 @@ function keyFiles(identity: NodeIdentity): PlannedFile[] {
 
 /** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
-  const { network, ports } = plan;
+  const { network } = plan;
+  const address = (which: keyof NodePorts) => `${plan.listen}:${plan.ports[which]}`;
   return {
     'data-dir': plan.dataDir,
     password: PASSWORD,
     'node-name': plan.name,
-    'api-addr': address(ports, 'api'),
-    'p2p-addr': address(ports, 'p2p'),
+    'api-addr': address('api'),
+    'p2p-addr': address('p2p'),
     'debug-api-enable': true,
-    'debug-api-addr': address(ports, 'debug'),
+    'debug-api-addr': address('debug'),
     'api-dialect': svcFlavour.dialect.name,
     'swap-endpoint': network.rpc,
     'network-id': network.networkId,
@@ -103,8 +106,4 @@ function configFile(plan: NodePlan): string {
   // JSON values are YAML values; an option per line keeps the file readable.
   const lines = Object.entries(options).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return `${lines.join('\n')}\n`;
-}
-
-function address(ports: NodePorts, which: keyof NodePorts): string {
-  return `127.0.0.1:${ports[which]}`;
 }

@@ -1,0 +1,36 @@
+import type { ChainOptions } from './chain.ts';
+import { batchAmount, type Definition } from './definition.ts';
+import { batchNonce, type NodeIdentity } from './seed.ts';
+
+/** Native coin and tokens of every node's account, in base units (contracts.md 12). */
+const NODE_NATIVE = 10n ** 19n;
+const NODE_TOKENS = 10n ** 20n;
+/** The chain of a cluster as its definition and seed describe it. */
+export function chainOptions(
+  definition: Definition,
+  seed: bigint,
+  identities: readonly NodeIdentity[],
+): ChainOptions {
+  const { batches, chain } = definition;
+  return {
+    port: chain.port,
+    chainId: chain.chainId,
+    networkId: chain.networkId,
+    blockTimeMs: chain.blockTime,
+    accounts: identities.map(({ ethereum }) => ({
+      address: `0x${ethereum}`,
+      native: NODE_NATIVE.toString(),
+      tokens: NODE_TOKENS.toString(),
+    })),
+    batches:
+      batches === false
+        ? []
+        : identities.map(({ ethereum }, node) => ({
+            owner: `0x${ethereum}`,
+            amount: batchAmount(batches.ttl, chain.blockTime).toString(),
+            depth: batches.depth,
+            immutable: batches.immutable,
+            nonce: batchNonce(seed, node, 0),
+          })),
+  };
+}

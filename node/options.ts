@@ -3,6 +3,7 @@
  * and the table in the README are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
 import { VERBOSITIES, type Verbosity } from './env/logger.ts';
+import { nearest } from './nearest.ts';
 
 interface OptionSpec<T> {
   readonly default: T | undefined;
@@ -343,27 +344,4 @@ function shownDefault(name: OptionName, value: unknown): string {
   return (OPTIONS[name] as OptionSpec<unknown>).unit === 'duration'
     ? `${(value as number) / 1000}s`
     : String(value);
-}
-
-/** The known word with the smallest edit distance, when it is near enough to be a slip. */
-function nearest(given: string, known: readonly OptionName[]): OptionName | undefined {
-  let best: { word: OptionName; distance: number } | undefined;
-  for (const candidate of known) {
-    const distance = editDistance(given, candidate);
-    if (best === undefined || distance < best.distance) best = { word: candidate, distance };
-  }
-  return best !== undefined && best.distance <= Math.max(2, given.length / 3) ? best.word : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next[j] = Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1);
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatMs, nearest, parseDurationMs, plural, suggestion } from '../../../harness/words.ts';
+import { formatMs, parseDurationMs, plural, suggestion } from '../../../harness/words.ts';
+import { nearest } from '../../../node/nearest.ts';
 
 const COMMANDS = ['up', 'ps', 'status', 'stamp', 'start', 'stop'];
 

@@ -1,0 +1,130 @@
+/** Clusters side by side: the same seed gives the same network, another seed another one, and none disturbs the other. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { HarnessError } from '../../../harness/errors.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { decryptKey } from '../../../node/crypto/keystore.ts';
+import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
+
+const stateDir = stateFolder();
+let twins: readonly [Cluster, Cluster];
+let stranger: Cluster;
+
+beforeAll(async () => {
+  const [a, b, c] = await Promise.all([
+    Cluster.start({ nodes: 2, seed: 4_242_424_242, name: 'twin-a', stateDir }),
+    Cluster.start({ nodes: 2, seed: 4_242_424_242, name: 'twin-b', stateDir }),
+    Cluster.start({ nodes: 2, seed: 4_242_424_243, name: 'stranger', stateDir }),
+  ]);
+  twins = [a, b];
+  stranger = c;
+});
+afterAll(async () => {
+  await Promise.all([...twins, stranger].map((net) => net.stop()));
+});
+
+/** Everything about a cluster that its seed decides. */
+async function identity(net: Cluster) {
+  const nodes = await Promise.all(
+    net.nodes.map(async (node) => {
+      const { overlay, ethereum, publicKey, pssPublicKey, underlay } = await node.client.addresses();
+      const keys = ['swarm', 'libp2p', 'pss'].map((name) =>
+        toHex(decryptKey(readFileSync(join(node.dataDir, 'keys', `${name}.key`), 'utf8'), 'svcnet')),
+      );
+      const peerIds = underlay.map((address) => address.split('/p2p/')[1]);
+      return { overlay, ethereum, publicKey, pssPublicKey, keys, peerIds };
+    }),
+  );
+  const { contracts } = net.chain;
+  return { nodes, contracts, batches: net.batches };
+}
+
+test('the same seed gives the same keys, overlays, contracts and batches', async () => {
+  expect(await identity(twins[0])).toEqual(await identity(twins[1]));
+});
+
+test('the first batch that a node buys has the same id, and the second as well', async () => {
+  const bought = await Promise.all(
+    twins.map(async (net) => {
+      const request = { amount: 24_000n * 86_400n, depth: 18 };
+      const first = await net.node(0).stamps.buy(request);
+      const second = await net.node(0).stamps.buy(request);
+      return [first.batchID, second.batchID];
+    }),
+  );
+  expect(bought[0]).toEqual(bought[1]);
+  expect(new Set(bought[0]).size).toBe(2);
+});
+
+test('another seed gives other keys, overlays and batches', async () => {
+  const one = await identity(twins[0]);
+  const other = await identity(stranger);
+  const flat = ({ nodes, batches }: typeof one) => [
+    ...nodes.flatMap(({ overlay, ethereum, publicKey, pssPublicKey, keys, peerIds }) => [
+      overlay,
+      ethereum,
+      publicKey,
+      pssPublicKey,
+      ...keys,
+      ...peerIds,
+    ]),
+    ...batches.map(({ id }) => id),
+  ];
+  const known = new Set(flat(one));
+  expect(flat(other).filter((value) => known.has(value))).toEqual([]);
+  const { batchID } = await stranger.node(0).stamps.buy({ amount: 24_000n * 86_400n, depth: 18 });
+  const twin = await twins[0].node(0).stamps.list();
+  expect(twin.map((stamp) => stamp.batchID)).not.toContain(batchID);
+});
+
+test('nodes know only the nodes of their own network', async () => {
+  for (const net of [...twins, stranger]) {
+    for (const [index, node] of net.nodes.entries()) {
+      const peers = await node.client.peers();
+      expect(peers.map(({ address }) => address)).toEqual([net.nodes[1 - index]?.overlay]);
+    }
+  }
+});
+
+test('what one network has, the others have not', async () => {
+  const data = bytesOf('private', 10_000);
+  const { reference } = await twins[0].node(0).bytes.upload(data);
+  await twins[0].synced(reference);
+  expect(sameBytes(await twins[0].node(1).bytes.download(reference), data)).toBe(true);
+  for (const node of [...twins[1].nodes, ...stranger.nodes]) {
+    expect((await http(node, `/bytes/${reference}`)).status).toBe(404);
+  }
+});
+
+test('chains are of their own: one stands still while the other goes on', async () => {
+  await twins[0].chain.pause();
+  const still = await twins[0].chain.height();
+  const before = await twins[1].chain.height();
+  await twins[1].chain.mine(5);
+  expect(await twins[1].chain.height()).toBeGreaterThanOrEqual(before + 5);
+  expect(await twins[0].chain.height()).toBe(still);
+  await twins[0].chain.resume();
+});
+
+test('the same name twice is a conflict, and the first cluster does not notice', async () => {
+  const error = await Cluster.start({ nodes: 1, name: 'twin-a', stateDir }).then(
+    () => undefined,
+    (reason: HarnessError) => reason,
+  );
+  expect(error?.code).toBe('CLUSTER_EXISTS');
+  expect(error?.message).toBe("a cluster named 'twin-a' is running already");
+  await twins[0].ready();
+  expect(await twins[0].meshed()).toEqual({ links: 2, expected: 2 });
+});
+
+test('stopping one leaves the others as they are', async () => {
+  const pids = twins[1].nodes.map(({ pid }) => pid);
+  await stranger.stop();
+  await twins[0].stop();
+  expect(twins[1].nodes.map(({ pid }) => pid)).toEqual(pids);
+  const { reference } = await twins[1].node(0).bytes.upload('still here');
+  await twins[1].synced(reference);
+  expect(Buffer.from(await twins[1].node(1).bytes.download(reference)).toString()).toBe('still here');
+});

@@ -19,6 +19,7 @@ import {
   NEIGHBOUR_DIALS_PER_BIN,
   REDIAL_MS,
   RETRY_MS,
+  ROUND_MS,
   SLOTS,
 } from './rules.ts';
 
@@ -152,7 +153,14 @@ export class Dialler {
   async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {
     const { clock, host, metrics } = this.#deps;
     const underlays = this.#underlays(peer);
-    if (underlays === undefined) return;
+    if (underlays === undefined) {
+      this.#deps.bins.forget(peer.id);
+      return;
+    }
+    if (underlays.length === 0) {
+      this.#leave(peer.id);
+      return;
+    }
     using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
     metrics.attempts.inc();
     try {
@@ -171,17 +179,13 @@ export class Dialler {
     }
   }
 
-  /** Undefined when there is nothing to dial; a peer without a record is forgotten. */
+  /** Addresses to dial, perhaps none; undefined for a peer without a record. */
   #underlays(peer: KnownPeer): string[] | undefined {
     const record = this.#deps.addressBook.get(peer.id);
-    if (record === undefined) {
-      this.#deps.bins.forget(peer.id);
-      return undefined;
-    }
-    const usable = decodeUnderlays(record.underlay).filter(
+    if (record === undefined) return undefined;
+    return decodeUnderlays(record.underlay).filter(
       (underlay) => this.#options.allowPrivateCidrs || !isPrivate(underlay),
     );
-    return usable.length === 0 ? undefined : usable;
   }
 
   async #failed(peer: KnownPeer, error: unknown): Promise<void> {
@@ -190,6 +194,7 @@ export class Dialler {
       case 'PEER_BLOCKLISTED':
       case 'UNDERLAY_INVALID':
       case 'HOST_CLOSED':
+        this.#leave(peer.id);
         return;
       case 'ALREADY_CONNECTED':
         this.#wait(peer.id, REDIAL_MS, 0);
@@ -202,6 +207,7 @@ export class Dialler {
     }
     if (isUnreachable(error)) {
       this.availability = 'Unavailable';
+      this.#leave(peer.id);
       return;
     }
     // It may have dialled us meanwhile.
@@ -212,6 +218,11 @@ export class Dialler {
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
       await this.#forget(peer.id);
     } else this.#wait(peer.id, RETRY_MS, attempts);
+  }
+
+  /** That says nothing about the peer: it is looked at again in the next regular round. */
+  #leave(id: string): void {
+    this.#wait(id, ROUND_MS, this.#waiting.get(id)?.attempts ?? 0);
   }
 
   async #forget(id: string): Promise<void> {

@@ -19,12 +19,10 @@ import { Bins } from './bins.ts';
 import { Dialler } from './dialler.ts';
 import { KADEMLIA_METRICS } from './metrics.ts';
 import { PeerCounters } from './peer-counters.ts';
-import { BROADCAST_BIN_SIZE, bootnodePauseMs, OVER_SATURATION, SLOTS, slotOf } from './rules.ts';
+import { BROADCAST_BIN_SIZE, bootnodePauseMs, OVER_SATURATION, ROUND_MS, SLOTS, slotOf } from './rules.ts';
 import { snapshotOf } from './snapshot.ts';
 import type { Topology, TopologySnapshot } from './topology.ts';
 
-/** Longest time between two dial rounds. */
-const ROUND_MS = 15_000;
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;

@@ -11,6 +11,8 @@ export const BROADCAST_BIN_SIZE = 2;
 const SLOT_BITS = 4;
 export const SLOTS = 2 ** SLOT_BITS;
 
+/** Longest time between two dial rounds. */
+export const ROUND_MS = 15_000;
 /** After a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /** After a successful dial. */

@@ -1,0 +1,467 @@
+import { expect, test } from 'vitest';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { type BlocklistEntry, type Host, HostError, type Peer } from '../../../node/p2p/host.ts';
+import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
+import { createKademlia, type KademliaOptions } from '../../../node/topology/kademlia.ts';
+import vectors from '../../vectors/p2p.json' with { type: 'json' };
+import { memoryRecords } from '../p2p/memory-nodes.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const peerId = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
+const id = (prefix: string) => prefix.padEnd(64, '0');
+/** Overlay and underlay say the same, so that a dial shows who is meant. */
+const underlayOf = (overlayHex: string, ip = '8.8') =>
+  `/ip4/${ip}.${parseInt(overlayHex.slice(0, 2), 16)}.${parseInt(overlayHex.slice(2, 4), 16)}/tcp/1634/p2p/${peerId}`;
+
+interface Announced {
+  readonly to: string;
+  readonly about: readonly string[];
+}
+
+/** A table whose host and hive are the test's; own overlay is all zero. */
+function table(options: Partial<KademliaOptions> = {}, state = memoryRecords()) {
+  const clock = new ManualClock();
+  const addressBook = createAddressBook(memoryRecords());
+  const peers = new Map<string, { peer: Peer; controller: AbortController }>();
+  const listeners: { connected: (peer: Peer) => void; disconnected: (peer: Peer, reason: string) => void } = {
+    connected: () => undefined,
+    disconnected: () => undefined,
+  };
+  const dials: string[] = [];
+  const drops: string[] = [];
+  const announced: Announced[] = [];
+  const blocked: BlocklistEntry[] = [];
+  let picker = (_overlay: Uint8Array, _full: boolean): boolean => true;
+  /** What a dial does; by default nobody is there. */
+  const net = {
+    dial: (_underlay: string): string => {
+      throw new HostError('DIAL_FAILED', 'nobody there');
+    },
+    announce: (_to: string): void => undefined,
+  };
+  const connect = (overlayHex: string, direction: Peer['direction'] = 'inbound', fullNode = true): Peer => {
+    const controller = new AbortController();
+    const peer: Peer = {
+      id: overlayHex,
+      overlay: fromHex(overlayHex),
+      ethereum: new Uint8Array(20),
+      fullNode,
+      direction,
+      underlays: [underlayOf(overlayHex)],
+      welcomeMessage: '',
+      connectedAt: clock.now(),
+      closed: controller.signal,
+    };
+    peers.set(overlayHex, { peer, controller });
+    listeners.connected(peer);
+    return peer;
+  };
+  const disconnect = (overlayHex: string, reason = 'gone'): void => {
+    const entry = peers.get(overlayHex);
+    if (entry === undefined) throw new HostError('PEER_NOT_FOUND', 'not connected');
+    peers.delete(overlayHex);
+    entry.controller.abort();
+    drops.push(`${overlayHex.slice(0, 2)} ${reason}`);
+    listeners.disconnected(entry.peer, reason);
+  };
+  const host = {
+    overlay: new Uint8Array(32),
+    setPicker: (pick: typeof picker) => {
+      picker = pick;
+    },
+    onConnected: (listener: (peer: Peer) => void) => {
+      listeners.connected = listener;
+    },
+    onDisconnected: (listener: (peer: Peer, reason: string) => void) => {
+      listeners.disconnected = listener;
+    },
+    blocklisted: () => blocked,
+    disconnect: async (overlayHex: string, reason: string) => disconnect(overlayHex, reason),
+    connect: async (underlays: readonly string[]) => {
+      const [underlay = ''] = underlays;
+      dials.push(underlay);
+      return connect(net.dial(underlay), 'outbound');
+    },
+  } as unknown as Host;
+  let learned: (overlays: readonly string[]) => void = () => undefined;
+  const hive = {
+    announce: async (peer: Peer, about: readonly string[]) => {
+      net.announce(peer.id);
+      announced.push({ to: peer.id, about });
+    },
+    onLearned: (listener: typeof learned) => {
+      learned = listener;
+    },
+  };
+  const kademlia = createKademlia(
+    { bootnodes: [], storageRadius: () => 0, allowPrivateCidrs: false, ...options },
+    {
+      host,
+      hive,
+      addressBook,
+      clock,
+      random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'svc' }),
+      state,
+    },
+  );
+  const know = async (overlays: readonly string[], ip?: string): Promise<void> => {
+    for (const overlayHex of overlays) {
+      const record = {
+        overlay: fromHex(overlayHex),
+        underlay: encodeUnderlays([underlayOf(overlayHex, ip)]),
+        signature: new Uint8Array(65),
+        nonce: new Uint8Array(32),
+        timestamp: 1n,
+        chequebook: new Uint8Array(20),
+      };
+      await addressBook.put(record);
+    }
+    learned(overlays);
+    await clock.settle();
+  };
+  const dialled = () => dials.splice(0).map((underlay) => underlay);
+  const picks = (overlayHex: string) => picker(fromHex(overlayHex), true);
+  return {
+    kademlia,
+    clock,
+    addressBook,
+    net,
+    dialled,
+    drops,
+    announced,
+    blocked,
+    connect,
+    disconnect,
+    know,
+    picks,
+  };
+}
+
+/** Everybody answers the dial. */
+function everybodyHome(net: { dial: (underlay: string) => string }): void {
+  net.dial = (underlay) => {
+    const [, , , , a, b] = /ip4\/(\d+)\.(\d+)\.((\d+)\.(\d+))/.exec(underlay)?.slice(0) ?? [];
+    return id([a, b].map((part) => Number(part).toString(16).padStart(2, '0')).join(''));
+  };
+}
+
+test('peers learnt by gossip are dialled at once and become connected', async () => {
+  const { kademlia, net, know, dialled } = table();
+  everybodyHome(net);
+  await kademlia.start();
+  await know([id('80'), id('40')]);
+  expect(dialled()).toEqual([underlayOf(id('80')), underlayOf(id('40'))]);
+  expect(kademlia.snapshot()).toMatchObject({
+    population: 2,
+    connected: 2,
+    networkAvailability: 'Available',
+  });
+  await kademlia.stop();
+});
+
+test('a failed dial is repeated after 20 s, and the peer forgotten after the sixth', async () => {
+  const { kademlia, clock, know, dialled, addressBook } = table();
+  await kademlia.start();
+  await know([id('80')]);
+  for (let attempt = 1; attempt <= 6; attempt++) {
+    expect(dialled()).toHaveLength(1);
+    await clock.advance(19_999);
+    expect(dialled()).toHaveLength(0);
+    await clock.advance(1);
+  }
+  expect(dialled()).toHaveLength(0);
+  expect(kademlia.snapshot().population).toBe(0);
+  expect(addressBook.overlays()).toEqual([]);
+  await kademlia.stop();
+});
+
+test('beyond the radius it is forgotten after the fourth', async () => {
+  const { kademlia, clock, know, dialled } = table({ storageRadius: () => 1 });
+  await kademlia.start();
+  await know(Array.from({ length: 16 }, (_, i) => id((0x80 + i * 8).toString(16))));
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    expect(dialled()).toHaveLength(16);
+    await clock.advance(20_000);
+  }
+  expect(kademlia.snapshot().population).toBe(0);
+  await kademlia.stop();
+});
+
+test.each([
+  ['blocklisted', 'PEER_BLOCKLISTED', 1, 1],
+  ['a light node', 'PEER_IS_LIGHT', 0, 0],
+] as const)('a dialled peer that is %s', async (_name, code, population, stored) => {
+  const { kademlia, net, know, addressBook } = table();
+  net.dial = () => {
+    throw new HostError(code, code);
+  };
+  await kademlia.start();
+  await know([id('80')]);
+  expect(kademlia.snapshot().population).toBe(population);
+  expect(addressBook.overlays()).toHaveLength(stored);
+  await kademlia.stop();
+});
+
+test('a machine without network says nothing about its peers', async () => {
+  const { kademlia, net, know, clock } = table();
+  net.dial = () => {
+    const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
+    throw new HostError('DIAL_FAILED', 'no route', { cause });
+  };
+  await kademlia.start();
+  await know([id('80')]);
+  await clock.advance(600_000);
+  expect(kademlia.snapshot()).toMatchObject({ population: 1, networkAvailability: 'Unavailable' });
+  await kademlia.stop();
+});
+
+test('an overlay that answers for another one is dropped, and the other one forgotten', async () => {
+  const { kademlia, net, know, drops } = table();
+  net.dial = () => id('41');
+  await kademlia.start();
+  await know([id('80')]);
+  expect(drops).toEqual(['41 overlay mismatch']);
+  expect(kademlia.snapshot().bins[0]?.population).toBe(0);
+  await kademlia.stop();
+});
+
+test('private addresses from gossip are dialled only where that is allowed', async () => {
+  for (const allowPrivateCidrs of [false, true]) {
+    const { kademlia, know, dialled } = table({ allowPrivateCidrs });
+    await kademlia.start();
+    await know([id('80')], '10.0');
+    expect(dialled()).toHaveLength(allowPrivateCidrs ? 1 : 0);
+    await kademlia.stop();
+  }
+});
+
+test('blocklisted peers are not dialled', async () => {
+  const { kademlia, know, dialled, blocked } = table();
+  blocked.push({ overlay: id('80'), fullNode: true, reason: '', durationMs: 0, since: 0 });
+  await kademlia.start();
+  await know([id('80')]);
+  expect(dialled()).toEqual([]);
+  await kademlia.stop();
+});
+
+test('a shallow bin with few known peers is left alone, one with many is balanced', async () => {
+  const { kademlia, net, know, dialled } = table({ storageRadius: () => 4 });
+  everybodyHome(net);
+  await kademlia.start();
+  await know(['80', '81', 'f8', '40'].map(id));
+  expect(dialled()).toEqual([underlayOf(id('80')), underlayOf(id('f8')), underlayOf(id('40'))]);
+  await kademlia.stop();
+});
+
+test('neighbours are dialled eight per bin and round', async () => {
+  const { kademlia, know, dialled } = table();
+  await kademlia.start();
+  await know(Array.from({ length: 12 }, (_, i) => id((0x80 + i).toString(16))));
+  expect(dialled()).toHaveLength(12);
+  await kademlia.stop();
+});
+
+test('without a peer the bootnodes are dialled again, quickly at first', async () => {
+  const bootnode = `/ip4/10.0.0.1/tcp/1634/p2p/${peerId}`;
+  const { kademlia, clock, net, dialled } = table({ bootnodes: [bootnode] });
+  await kademlia.start();
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode]);
+  await clock.advance(50);
+  expect(dialled()).toEqual([bootnode]);
+  await clock.advance(99);
+  expect(dialled()).toEqual([]);
+  net.dial = () => id('80');
+  await clock.advance(1);
+  expect(dialled()).toEqual([bootnode]);
+  await clock.advance(60_000);
+  expect(dialled()).toEqual([]);
+  expect(kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false })).toMatchObject({
+    id: id('80'),
+  });
+  await kademlia.stop();
+});
+
+test('a lost peer is dialled again after 20 s', async () => {
+  const { kademlia, clock, net, know, dialled, disconnect } = table();
+  everybodyHome(net);
+  await kademlia.start();
+  await know([id('80')]);
+  dialled();
+  disconnect(id('80'));
+  expect(kademlia.snapshot()).toMatchObject({ population: 1, connected: 0 });
+  await clock.advance(19_999);
+  expect(dialled()).toEqual([]);
+  await clock.advance(1);
+  expect(dialled()).toEqual([underlayOf(id('80'))]);
+  await kademlia.stop();
+});
+
+test('a neighbour is announced to all neighbours, and hears of them', async () => {
+  const { kademlia, clock, connect, announced } = table();
+  await kademlia.start();
+  for (const prefix of ['80', '81', '82', '40']) connect(id(prefix));
+  await clock.settle();
+  announced.length = 0;
+  connect(id('20'));
+  await clock.settle();
+  const others = ['80', '81', '82', '40'].map(id);
+  expect(announced).toEqual([
+    ...others.map((to) => ({ to, about: [id('20')] })),
+    { to: id('20'), about: others },
+  ]);
+  await kademlia.stop();
+});
+
+test('beyond the radius two peers of every bin hear of a new one', async () => {
+  const { kademlia, clock, connect, announced } = table({ storageRadius: () => 8 });
+  await kademlia.start();
+  for (const prefix of ['80', '81', '82', '40']) connect(id(prefix));
+  await clock.settle();
+  announced.length = 0;
+  connect(id('20'));
+  await clock.settle();
+  expect(announced.filter(({ about }) => about.includes(id('20'))).map(({ to }) => to)).toEqual(
+    ['81', '82', '40'].map(id),
+  );
+  await kademlia.stop();
+});
+
+test('a light peer hears of others, is not announced, and is not in the table', async () => {
+  const { kademlia, clock, connect, announced } = table();
+  await kademlia.start();
+  connect(id('80'));
+  connect(id('40'), 'inbound', false);
+  await clock.settle();
+  expect(announced).toEqual([{ to: id('40'), about: [id('80')] }]);
+  expect(kademlia.snapshot()).toMatchObject({ connected: 1, lightNodes: { connected: 1 } });
+  connect(id('20'));
+  await clock.settle();
+  expect(announced).toContainEqual({ to: id('40'), about: [id('20')] });
+  await kademlia.stop();
+});
+
+test('the hundred and first light peer drives out another one', async () => {
+  const { kademlia, connect, drops } = table();
+  await kademlia.start();
+  for (let i = 0; i <= 100; i++) connect(id(`4${i.toString(16).padStart(3, '0')}`), 'inbound', false);
+  expect(drops).toHaveLength(1);
+  expect(kademlia.snapshot().lightNodes.connected).toBe(100);
+  await kademlia.stop();
+});
+
+test('a newcomer that can not be told about others is disconnected', async () => {
+  const { kademlia, clock, connect, net, drops } = table();
+  await kademlia.start();
+  connect(id('80'));
+  net.announce = (to) => {
+    if (to === id('40')) throw new Error('no answer');
+  };
+  connect(id('40'));
+  await clock.settle();
+  expect(drops).toEqual(['40 failed broadcasting to peer']);
+  await kademlia.stop();
+});
+
+test('a bin of eighteen peers takes no further inbound peer', async () => {
+  const { kademlia, connect, picks, drops } = table();
+  await kademlia.start();
+  for (let i = 0; i < 18; i++) {
+    expect(picks(id((0x80 + i).toString(16)))).toBe(true);
+    connect(id((0x80 + i).toString(16)));
+  }
+  expect(picks(id('f0'))).toBe(false);
+  expect(picks(id('40'))).toBe(true);
+  connect(id('f0'));
+  expect(drops).toEqual(['f0 oversaturated']);
+  connect(id('f1'), 'outbound');
+  expect(kademlia.snapshot().bins[0]?.connected).toBe(19);
+  await kademlia.stop();
+});
+
+test('every five minutes bins below the radius give up peers that share a slot', async () => {
+  const { kademlia, clock, connect, drops } = table({ storageRadius: () => 1 });
+  await kademlia.start();
+  for (let i = 0; i < 20; i++) connect(id((0x80 + i).toString(16)), 'outbound');
+  await clock.advance(300_000);
+  expect(drops).toEqual(['80 pruned from oversaturated bin', '88 pruned from oversaturated bin']);
+  expect(kademlia.snapshot().bins[0]?.connected).toBe(18);
+  await kademlia.stop();
+});
+
+test('the closest peer is the one with the smallest distance, without those to skip, or the node itself', async () => {
+  const { kademlia, connect } = table();
+  await kademlia.start();
+  for (const prefix of ['80', 'c0', '40']) connect(id(prefix));
+  const closest = (prefix: string, skip: string[] = [], includeSelf = false) => {
+    const choice = kademlia.closestPeer(fromHex(id(prefix)), { skip: new Set(skip.map(id)), includeSelf });
+    return choice === 'self' || choice === undefined ? choice : choice.id.slice(0, 2);
+  };
+  expect(closest('ff')).toBe('c0');
+  expect(closest('ff', ['c0'])).toBe('80');
+  expect(closest('01')).toBe('40');
+  expect(closest('01', [], true)).toBe('self');
+  expect(closest('41', [], true)).toBe('40');
+  expect(closest('ff', ['80', 'c0', '40'])).toBeUndefined();
+  expect(closest('ff', ['80', 'c0', '40'], true)).toBe('self');
+  await kademlia.stop();
+});
+
+test('neighbours are the peers within the storage radius', async () => {
+  let radius = 1;
+  const { kademlia, connect } = table({ storageRadius: () => radius });
+  await kademlia.start();
+  for (const prefix of ['80', '40', '20']) connect(id(prefix));
+  expect(kademlia.neighbours().map((peer) => peer.id.slice(0, 2))).toEqual(['40', '20']);
+  radius = 2;
+  expect(kademlia.neighbours().map((peer) => peer.id.slice(0, 2))).toEqual(['20']);
+  expect(kademlia.snapshot().depth).toBe(2);
+  await kademlia.stop();
+});
+
+test('a snapshot tells how long a peer has been connected, also over restarts', async () => {
+  const state = memoryRecords();
+  const { kademlia, clock, connect, disconnect } = table({}, state);
+  await kademlia.start();
+  connect(id('80'));
+  kademlia.measured(id('80'), 10);
+  kademlia.measured(id('80'), 20);
+  await clock.advance(5_000);
+  expect(kademlia.snapshot().bins[0]?.connectedPeers).toMatchObject([
+    {
+      address: id('80'),
+      metrics: {
+        sessionConnectionDuration: 5,
+        connectionTotalDuration: 5,
+        sessionConnectionDirection: 'inbound',
+        latencyEWMA: 11,
+        reachability: 'Public',
+      },
+    },
+  ]);
+  disconnect(id('80'));
+  await kademlia.stop();
+  const again = table({}, state);
+  await again.kademlia.start();
+  await again.clock.settle();
+  expect(again.kademlia.snapshot().population).toBe(0);
+  again.connect(id('80'));
+  expect(again.kademlia.snapshot().bins[0]?.connectedPeers[0]?.metrics?.connectionTotalDuration).toBe(5);
+  await again.kademlia.stop();
+});
+
+test('a stopped table has no timer left', async () => {
+  const { kademlia, clock, connect } = table({ bootnodes: [`/ip4/10.0.0.1/tcp/1/p2p/${peerId}`] });
+  await kademlia.start();
+  await clock.settle();
+  connect(id('80'));
+  await kademlia.stop();
+  const before = kademlia.snapshot();
+  await clock.advance(1_000_000);
+  expect({ ...kademlia.snapshot(), bins: [] }).toEqual({ ...before, bins: [] });
+});

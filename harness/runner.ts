@@ -160,8 +160,8 @@ async function runOne(
     ledger,
     signal: AbortSignal.any([options.signal, deadline]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
-    measure: recorder.measure,
-    expect: assertions.expect,
+    measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
+    expect: (name, condition, seen) => assertions.expect(name, condition, seen),
     step: (name, work) => runStep(name, work, options.display),
   };
   try {

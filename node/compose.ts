@@ -132,7 +132,16 @@ async function build(
       blockTimeMs: options['block-time'] * MS_PER_SECOND,
       reserveCapacity: options['reserve-capacity'],
     },
-    { chain: rpc, transactions, state: store.state, signer, clock, log: module('postage'), metrics, onFatal },
+    {
+      chain: rpc,
+      transactions,
+      state: (subsystem) => store.state(subsystem),
+      signer,
+      clock,
+      log: module('postage'),
+      metrics,
+      onFatal,
+    },
   );
 
   const addressBook = createAddressBook(store.state('addressbook'));

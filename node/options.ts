@@ -2,7 +2,7 @@
  * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
  * and the table in the README are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
-import { VERBOSITIES, type Verbosity } from './env/logger.ts';
+import { VERBOSITIES } from './env/logger.ts';
 import { nearest } from './nearest.ts';
 
 interface OptionSpec<T> {
@@ -193,7 +193,7 @@ export const OPTIONS = {
     'an origin such as http://localhost:3000',
   ),
   'allow-private-cidrs': flag('gossip and dial private and loopback addresses'),
-  verbosity: word('how much is logged', 'info' as Verbosity, VERBOSITIES),
+  verbosity: word('how much is logged', 'info', VERBOSITIES),
   'node-name': text('name of this node in its log lines', ''),
 } as const satisfies Record<string, OptionSpec<unknown>>;
 

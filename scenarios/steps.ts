@@ -67,7 +67,10 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
       hasChunk: (address: string, aborted: AbortSignal) => chunks.has(address, aborted),
     }));
   await context.step('ledger', async (progress) => {
-    const verdict = await ledger.verify(holders, { signal, onProgress: progress.progress });
+    const verdict = await ledger.verify(holders, {
+      signal,
+      onProgress: (done, total) => progress.progress(done, total),
+    });
     const losses = verdict.losses.map(
       ({ chunk, closest, uploader, reference }) =>
         `chunk ${chunk} not found, closest ${closest}, uploaded on ${uploader} below ${reference}`,

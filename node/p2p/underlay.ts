@@ -1,6 +1,6 @@
 /** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
 import { multiaddr } from '@multiformats/multiaddr';
-import { uvarintSize } from './codec.ts';
+import { uvarintSize } from './codec-table.ts';
 
 /** First byte of a list; no multiaddress starts with it. */
 const LIST = 0x99;

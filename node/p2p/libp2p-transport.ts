@@ -62,7 +62,7 @@ export class Libp2pTransport implements Transport {
       inboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
       outboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
     };
-    this.#tcp = tcp(idle)({ logger: deps.logger } as Parameters<ReturnType<typeof tcp>>[0]);
+    this.#tcp = tcp(idle)({ logger: deps.logger });
   }
 
   addresses(): string[] {

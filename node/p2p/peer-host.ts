@@ -1,6 +1,5 @@
 /**
- * The `Host` above any transport: introduces nodes to each other, keeps who is who, runs the headers exchange and the
- * protocols' handlers. `p2p-protocols.md` 1.5, 2 and 4.1.
+ * The `Host` above any transport: introduces nodes to each other and keeps who is who. `p2p-protocols.md` 1.5 and 4.1.
  *
  * Order of events for a new peer, on both sides: record validated → registered (its streams are served from here on) →
  * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
@@ -14,16 +13,14 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Blocklist } from './blocklist.ts';
-import { FramedStream, PeerStream } from './framed-stream.ts';
+import { FramedStream } from './framed-stream.ts';
 import { createHandshake, HANDSHAKE_TIMEOUT_MS, type Handshake } from './handshake/handshake.ts';
 import type { Introduction } from './handshake/rules.ts';
 import { HANDSHAKE_DIALECTS, type HandshakeDialect, WELCOME_BYTES_MAX } from './handshake/wire.ts';
-import { HeadersMessage, headersMessage, headersOf, NO_HEADERS } from './headers.ts';
 import {
   type AddressBook,
   type BlocklistEntry,
   type ConnectHook,
-  type Headers,
   type HeadersAnswer,
   type Host,
   HostError,
@@ -35,13 +32,13 @@ import {
 } from './host.ts';
 import { P2P_METRICS } from './metrics.ts';
 import { OwnRecord } from './own-record.ts';
+import { type OpenOptions, PeerStreams } from './peer-streams.ts';
 import { type Session, Sessions } from './sessions.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
 import { peerIdOf, withPeerId } from './underlay.ts';
 
 /** One underlay, until the link is secured. */
 const DIAL_TIMEOUT_MS = 15_000;
-const HEADERS_TIMEOUT_MS = 10_000;
 
 export interface PeerHostOptions {
   readonly networkId: bigint;
@@ -62,12 +59,6 @@ export interface PeerHostDeps {
   readonly metrics: Metrics;
 }
 
-interface Registration {
-  readonly spec: ProtocolSpec;
-  readonly handler: ProtocolHandler;
-  readonly answer: HeadersAnswer | undefined;
-}
-
 export function createPeerHost(options: PeerHostOptions, deps: PeerHostDeps): Host {
   return new PeerHost(options, deps);
 }
@@ -79,8 +70,8 @@ class PeerHost implements Host {
   readonly #blocklist: Blocklist;
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
+  readonly #streams: PeerStreams;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
-  readonly #protocols = new Map<string, Registration>();
   readonly #hooks: ConnectHook[] = [];
   readonly #onConnected: ((peer: Peer) => void)[] = [];
   readonly #onDisconnected: ((peer: Peer, reason: string) => void)[] = [];
@@ -95,6 +86,7 @@ class PeerHost implements Host {
     this.#blocklist = new Blocklist(deps);
     this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, deps);
     this.#metrics = deps.metrics.register(P2P_METRICS);
+    this.#streams = new PeerStreams(this.#sessions, { ...deps, metrics: this.#metrics });
     this.setWelcomeMessage(options.welcomeMessage);
     setMaxListeners(0, this.#stopped.signal);
     this.#handshake = createHandshake(
@@ -115,10 +107,7 @@ class PeerHost implements Host {
   }
 
   handle(spec: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void {
-    for (const id of [spec.id, ...(spec.accepts ?? [])]) {
-      if (this.#protocols.has(id)) throw new RangeError(`protocol ${id} has a handler already`);
-      this.#protocols.set(id, { spec, handler, answer });
-    }
+    this.#streams.handle(spec, handler, answer);
   }
 
   async start(): Promise<void> {
@@ -126,8 +115,8 @@ class PeerHost implements Host {
       HANDSHAKE_DIALECTS.map((dialect) => [dialect.id, dialect]),
     );
     const events: LinkEvents = {
-      supports: (protocolId) => dialects.has(protocolId) || this.#protocols.has(protocolId),
-      protocolIds: () => [...dialects.keys(), ...this.#protocols.keys()],
+      supports: (protocolId) => dialects.has(protocolId) || this.#streams.supports(protocolId),
+      protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
       opened: (link) => this.#sessions.addLink(link),
       closed: (link) => {
         const orphan = this.#sessions.removeLink(link);
@@ -135,7 +124,7 @@ class PeerHost implements Host {
       },
       accepted: (link, protocolId, raw) => {
         const dialect = dialects.get(protocolId);
-        if (dialect === undefined) this.#accept(link, protocolId, raw);
+        if (dialect === undefined) this.#streams.accept(link, protocolId, raw);
         else void this.#answer(link, dialect, raw);
       },
     };
@@ -198,7 +187,10 @@ class PeerHost implements Host {
     this.#refuseConnected(link.remoteId);
     using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
     const [dialect] = HANDSHAKE_DIALECTS;
-    const stream = this.#framed(link.open(dialect.id), deadline.signal);
+    const stream = new FramedStream(link.open(dialect.id), {
+      clock: this.#deps.clock,
+      signal: deadline.signal,
+    });
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
     const session = await this.#guard(link, stream, () =>
       this.#handshake.introduce(stream, dialect, seen, (introduction) => {
@@ -221,7 +213,7 @@ class PeerHost implements Host {
     const { clock, log } = this.#deps;
     using deadline = clock.deadline(HANDSHAKE_TIMEOUT_MS, this.#stopped.signal);
     const { signal } = deadline;
-    const stream = this.#framed(raw, signal);
+    const stream = new FramedStream(raw, { clock, signal });
     const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
     try {
       const session = await this.#guard(link, stream, () =>
@@ -317,92 +309,8 @@ class PeerHost implements Host {
     for (const listener of this.#onConnected) listener(peer);
   }
 
-  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async open(
-    peer: Peer,
-    protocolId: string,
-    options: { signal: AbortSignal; headers?: Headers },
-  ): Promise<MessageStream> {
-    const session = this.#sessions.of(peer.id);
-    const link = session?.peer === peer ? this.#sessions.link(session.remoteId) : undefined;
-    if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
-    const stream = this.#framed(link.open(protocolId), options.signal);
-    try {
-      const received = await this.#offerHeaders(stream, options);
-      this.#metrics.createdStreams.inc();
-      return new PeerStream(peer, received, stream);
-    } catch (error) {
-      stream.reset(error as Error);
-      throw error;
-    }
-  }
-
-  async #offerHeaders(
-    stream: FramedStream,
-    options: { signal: AbortSignal; headers?: Headers },
-  ): Promise<Headers> {
-    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS, options.signal);
-    await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
-    try {
-      return headersOf(await stream.read(HeadersMessage, deadline.signal));
-    } catch (cause) {
-      if (!deadline.signal.aborted || options.signal.aborted) throw cause;
-      throw new StreamError('HEADERS_TIMEOUT', 'no headers from the peer', { cause });
-    }
-  }
-
-  #accept(link: Link, protocolId: string, raw: RawStream): void {
-    const session = this.#sessions.ofRemote(link.remoteId);
-    const registration = this.#protocols.get(protocolId);
-    const serving = session?.serving.get(protocolId) ?? 0;
-    if (
-      session === undefined ||
-      registration === undefined ||
-      serving >= registration.spec.inboundStreamsMax
-    ) {
-      this.#metrics.unexpected.inc();
-      raw.reset(new StreamError('STREAM_RESET', 'unexpected stream'));
-      return;
-    }
-    session.serving.set(protocolId, serving + 1);
-    this.#metrics.handledStreams.inc();
-    void this.#serve(session, registration, { protocolId, raw });
-  }
-
-  async #serve(
-    session: Session,
-    { spec, handler, answer }: Registration,
-    { protocolId, raw }: { protocolId: string; raw: RawStream },
-  ): Promise<void> {
-    const { peer, serving } = session;
-    const frames = this.#framed(raw, undefined);
-    try {
-      try {
-        const received = await this.#readHeaders(frames);
-        await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
-        await handler(new PeerStream(peer, received, frames), peer.closed);
-      } finally {
-        // Before the close: the other side may open its next stream as soon as it sees our end.
-        serving.set(protocolId, (serving.get(protocolId) ?? 1) - 1);
-      }
-      await frames.close();
-    } catch (error) {
-      frames.reset(error as Error);
-      this.#metrics.resetStreams.inc();
-      const { log } = this.#deps;
-      if (log.isLevelEnabled('debug'))
-        log.debug({ error, protocol: spec.id, peer: peer.id }, 'stream failed');
-    }
-  }
-
-  async #readHeaders(frames: FramedStream): Promise<Headers> {
-    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS);
-    return headersOf(await frames.read(HeadersMessage, deadline.signal));
-  }
-
-  #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {
-    return new FramedStream(raw, { clock: this.#deps.clock, signal });
+  open(peer: Peer, protocolId: string, options: OpenOptions): Promise<MessageStream> {
+    return this.#streams.open(peer, protocolId, options);
   }
 
   // ── peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -69,17 +69,13 @@ export function withPeerId(address: string, peerId: string): string {
 /** Not reachable from the public network: loopback, private and link-local addresses, and names of the own machine. */
 export function isPrivate(underlay: string): boolean {
   const [, kind, host = ''] = underlay.split('/');
-  switch (kind) {
-    case 'ip4':
-      return /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(
-        host,
-      );
-    case 'ip6':
-      return host === '::1' || /^(f[cd]|fe[89ab])/i.test(host);
-    default:
-      return /^(.+\.)?localhost$/i.test(host);
-  }
+  if (kind === 'ip4') return PRIVATE_IP4.test(host);
+  if (kind === 'ip6') return host === '::1' || /^(f[cd]|fe[89ab])/i.test(host);
+  return /^(.+\.)?localhost$/i.test(host);
 }
+
+const PRIVATE_IP4 =
+  /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
 
 export function isLoopback(underlay: string): boolean {
   return /^\/(ip4\/127\.|ip6\/::1\/)/.test(underlay);

@@ -190,20 +190,18 @@ export class Dialler {
 
   async #failed(peer: KnownPeer, error: unknown): Promise<void> {
     this.#deps.log.debug({ error, peer: peer.id }, 'dial failed');
-    switch (error instanceof HostError ? error.code : undefined) {
-      case 'PEER_BLOCKLISTED':
-      case 'UNDERLAY_INVALID':
-      case 'HOST_CLOSED':
-        this.#leave(peer.id);
-        return;
-      case 'ALREADY_CONNECTED':
-        this.#wait(peer.id, REDIAL_MS, 0);
-        return;
-      case 'PEER_IS_LIGHT':
-      case 'SELF_DIAL':
-        await this.#forget(peer.id);
-        return;
-      default:
+    const code = error instanceof HostError ? error.code : 'DIAL_FAILED';
+    if (code === 'ALREADY_CONNECTED') {
+      this.#wait(peer.id, REDIAL_MS, 0);
+      return;
+    }
+    if (code === 'PEER_IS_LIGHT' || code === 'SELF_DIAL') {
+      await this.#forget(peer.id);
+      return;
+    }
+    if (code === 'PEER_BLOCKLISTED' || code === 'UNDERLAY_INVALID' || code === 'HOST_CLOSED') {
+      this.#leave(peer.id);
+      return;
     }
     if (isUnreachable(error)) {
       this.availability = 'Unavailable';

@@ -1,4 +1,4 @@
-export type StoreErrorCode = 'DATA_DIR_UNUSABLE' | 'STORE_CLOSED' | 'STORE_CORRUPT';
+export type StoreErrorCode = 'DATA_DIR_UNUSABLE' | 'DATA_DIR_IN_USE' | 'STORE_CLOSED' | 'STORE_CORRUPT';
 
 export class StoreError extends Error {
   readonly code: StoreErrorCode;

@@ -21,6 +21,7 @@ import {
 } from './backend.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
+import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 
 /** Changes in one transaction: ten milliseconds of work at most, so that the node stays responsive. */
@@ -28,7 +29,7 @@ const GROUP_MAX = 256;
 
 /**
  * @param options.path folder of the store, made when it is missing
- * @throws StoreError DATA_DIR_UNUSABLE naming the folder
+ * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE naming the folder
  */
 export async function openLmdbStore(
   options: LocalStoreOptions & { readonly path: string },
@@ -38,13 +39,16 @@ export async function openLmdbStore(
 }
 
 function openBackend(path: string): Backend {
+  let unlock: (() => void) | undefined;
   try {
     mkdirSync(path, { recursive: true });
+    unlock = lockFolder(path);
     const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, 0o600);
     const environment = open({ path: join(path, 'index.mdb'), maxDbs: TABLES.length, noSync: true });
-    return new LmdbBackend(environment, slots);
+    return new LmdbBackend(environment, { slots, unlock });
   } catch (cause) {
-    throw dataDirUnusable(path, cause);
+    unlock?.();
+    throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
   }
 }
 
@@ -62,16 +66,18 @@ class LmdbBackend implements Backend {
   readonly slots: Slots;
   readonly #environment: RootDatabase;
   readonly #slotFile: number;
+  readonly #unlock: () => void;
   readonly #tables: Tables;
   readonly #reader: TableReader;
   #queue: Change[] = [];
   #transactions = 0;
   #closed = false;
 
-  constructor(environment: RootDatabase, slotFile: number) {
+  constructor(environment: RootDatabase, files: { slots: number; unlock: () => void }) {
     this.#environment = environment;
-    this.#slotFile = slotFile;
-    this.slots = fileSlots(slotFile);
+    this.#slotFile = files.slots;
+    this.#unlock = files.unlock;
+    this.slots = fileSlots(files.slots);
     const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
     this.#tables = new Map(TABLES.map((name) => [name, environment.openDB(name, binary)]));
     this.#reader = tableReader(this.#tables);
@@ -111,6 +117,7 @@ class LmdbBackend implements Backend {
     while (this.#queue.length > 0) this.#flush();
     await this.#environment.close();
     closeSync(this.#slotFile);
+    this.#unlock();
   }
 
   #flush(): void {

@@ -1,0 +1,70 @@
+/**
+ * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
+ * folder; after `kill -9` the file is still there, so it counts only while that very process lives.
+ */
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreError } from './errors.ts';
+
+/** Between our look at a stale file and our taking it another start may come first; more often it is no accident. */
+const ATTEMPTS = 3;
+
+/** @returns gives the folder free @throws StoreError DATA_DIR_IN_USE naming the folder and the process; what the system says */
+export function lockFolder(path: string): () => void {
+  const file = join(path, 'lock');
+  const own = `${process.pid} ${startTime(process.pid) ?? ''}`;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (create(file, own)) return () => rmSync(file, { force: true });
+    const holder = readFileSync(file, 'utf8');
+    if (isAlive(holder) && holder !== own) {
+      throw new StoreError(
+        'DATA_DIR_IN_USE',
+        `${path} is used by process ${holder.split(' ')[0]}: two nodes can not share a data folder`,
+      );
+    }
+    rmSync(file, { force: true });
+  }
+  throw new StoreError('DATA_DIR_IN_USE', `${path} is being taken by another process`);
+}
+
+function create(file: string, text: string): boolean {
+  try {
+    const descriptor = openSync(file, 'wx', 0o600);
+    writeSync(descriptor, text);
+    closeSync(descriptor);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Process ids are used again; with its start time a process is told from a later one. */
+function isAlive(holder: string): boolean {
+  const [pid = '', started = ''] = holder.split(' ');
+  if (!/^\d+$/.test(pid)) return false;
+  const now = startTime(Number(pid));
+  if (now !== undefined) return started === '' || now === started;
+  return started === '' && answersSignals(Number(pid));
+}
+
+/** Clock ticks since the start of the machine; undefined for a process that is gone, and where there is no `/proc`. */
+function startTime(pid: number): string | undefined {
+  try {
+    // The name in parentheses may hold anything, so fields are counted from its end; the start time is the 22nd.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ');
+    return fields?.[19];
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+function answersSignals(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
+ * package registry is asked.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { NodeClient } from '../../harness/client/node-client.ts';
+import { deriveNode } from '../../harness/seed.ts';
+import { until } from '../../harness/wait.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PROJECT = `svcnet-test-${process.pid}`;
+const SEED = 7n;
+const NODES = 5;
+const START_TIMEOUT_MS = 120_000;
+
+const environment = {
+  ...process.env,
+  SVCNET_DEPENDENCIES: 'copied',
+  SVCNET_SEED: SEED.toString(),
+  DOCKER_BUILDKIT: '0',
+};
+/** The plugin of today, or the program of before. */
+const compose =
+  spawnSync('docker', ['compose', 'version']).status === 0 ? ['docker', 'compose'] : ['docker-compose'];
+
+function run(command: readonly string[], ...args: readonly string[]): string {
+  const [program, ...first] = command as [string, ...string[]];
+  return execFileSync(program, [...first, ...args], {
+    cwd: ROOT,
+    env: environment,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+const inProject = (...args: string[]) => run([...compose, '-p', PROJECT], ...args);
+const docker = (...args: string[]) => run(['docker'], ...args);
+
+const clients = Array.from(
+  { length: NODES },
+  (_, i) => new NodeClient({ node: `node-${i}`, api: `http://127.0.0.1:${1633 + 10 * i}` }),
+);
+
+beforeAll(async () => {
+  inProject('build', '-q');
+  inProject('up', '-d');
+  await until(
+    'the containers are not meshed',
+    async (signal) => {
+      const peers = await Promise.all(clients.map((client) => client.peers(signal).catch(() => [])));
+      const lacking = peers.findIndex((list) => list.length < NODES - 1);
+      return lacking === -1
+        ? { done: true }
+        : { missing: `node-${lacking} has ${peers[lacking]?.length ?? 0} peers` };
+    },
+    { timeoutMs: START_TIMEOUT_MS },
+  );
+}, 400_000);
+
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  inProject('down', '-v');
+}, 60_000);
+
+test('the identities in the containers follow from the seed', async () => {
+  const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
+  const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
+  expect(overlays).toEqual(derived);
+});
+
+test('a file moves from one container to another', async () => {
+  const env = inProject('exec', '-T', 'node-0', 'cat', '/data/env');
+  const batch = /^SVCNET_BATCH_0=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
+  const data = randomBytes(300_000);
+  const { reference } = await (clients[0] as NodeClient).bytes.upload(data, { batch, deferred: false });
+  for (const client of clients.slice(1)) {
+    expect(Buffer.compare(await client.bytes.download(reference), data)).toBe(0);
+  }
+});
+
+test('the containers become healthy and run as an unprivileged user', async () => {
+  const id = inProject('ps', '-q', 'node-1').trim();
+  await until(
+    'node-1 is not healthy',
+    async () => {
+      const health = docker('inspect', '--format', '{{.State.Health.Status}}', id).trim();
+      return health === 'healthy' ? { done: true } : { missing: `it is ${health}` };
+    },
+    { timeoutMs: 60_000 },
+  );
+  expect(inProject('exec', '-T', 'node-1', 'id', '-u').trim()).not.toBe('0');
+});
+
+test('a node keeps its data and its place when its container is killed and started again', async () => {
+  const client = clients[2] as NodeClient;
+  const env = inProject('exec', '-T', 'node-2', 'cat', '/data/env');
+  const batch = /^SVCNET_BATCH_2=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
+  const data = randomBytes(20_000);
+  const { reference } = await client.bytes.upload(data, { batch });
+  inProject('kill', 'node-2');
+  inProject('start', 'node-2');
+  await until(
+    'node-2 is not back',
+    async (signal) => {
+      const peers = await client.peers(signal).catch(() => []);
+      return peers.length === NODES - 1 ? { done: true } : { missing: `${peers.length} peers` };
+    },
+    { timeoutMs: 60_000 },
+  );
+  expect(Buffer.compare(await (clients[4] as NodeClient).bytes.download(reference), data)).toBe(0);
+});
+
+test('the image holds no development packages', () => {
+  const listed = docker('run', '--rm', '--entrypoint', 'ls', 'svcnet', 'node_modules').split(/\s+/);
+  expect(listed).toContain('fastify');
+  for (const name of ['vitest', 'typescript', 'solc', 'knip', 'oxlint', 'libp2p'])
+    expect(listed).not.toContain(name);
+});
+
+test('a node without its required options says which one is missing and does not start', () => {
+  const started = spawnSync('docker', ['run', '--rm', 'svcnet'], { encoding: 'utf8' });
+  expect(started.status).toBe(2);
+  expect(started.stderr).toMatch(/--swap-endpoint is required/);
+});

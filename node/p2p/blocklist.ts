@@ -17,6 +17,8 @@ export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, BlocklistEntry>();
+  /** Still on disk, where they have no effect; removed together with the next write. */
+  readonly #expired = new Set<string>();
 
   constructor(deps: { state: KeyValueStore; clock: Clock }) {
     this.#state = deps.state;
@@ -34,6 +36,7 @@ export class Blocklist {
     const known = this.#valid(entry.overlay);
     const durationMs = known === undefined ? entry.durationMs : longer(known.durationMs, entry.durationMs);
     const stored = { ...entry, durationMs, since: this.#clock.now() };
+    this.#expired.delete(entry.overlay);
     this.#entries.set(entry.overlay, stored);
     const { since, reason, fullNode } = stored;
     const value = {
@@ -42,7 +45,12 @@ export class Blocklist {
       reason,
       fullNode,
     };
-    await this.#state.put(PREFIX + entry.overlay, encodeMessage(Entry, value));
+    const changes = [...this.#expired].map((overlay) => ({ remove: PREFIX + overlay }));
+    this.#expired.clear();
+    await this.#state.batch([
+      ...changes,
+      { put: PREFIX + entry.overlay, value: encodeMessage(Entry, value) },
+    ]);
   }
 
   has(overlay: string): boolean {
@@ -57,8 +65,8 @@ export class Blocklist {
     const entry = this.#entries.get(overlay);
     if (entry === undefined) return undefined;
     if (entry.durationMs === 0 || this.#clock.now() < entry.since + entry.durationMs) return entry;
-    // It stays on disk until the overlay is refused again or the node restarts and looks at it; it has no effect there.
     this.#entries.delete(overlay);
+    this.#expired.add(overlay);
     return undefined;
   }
 }

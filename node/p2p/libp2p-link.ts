@@ -85,7 +85,7 @@ export class Libp2pLink implements Link {
       raw.closeWrite();
     } catch (error) {
       raw.reset(error as Error);
-      this.#deps.log.debug({ error, remote: this.remoteId }, 'peer does not identify itself');
+      this.#deps.log.debug({ err: error, remote: this.remoteId }, 'peer does not identify itself');
     }
     const kept = announced.filter((address) => comparable(address, this.remoteAddress));
     const foreign = (address: string) => (peerIdOf(address) ?? this.remoteId) !== this.remoteId;
@@ -123,7 +123,7 @@ export class Libp2pLink implements Link {
     try {
       return stream.send(bytes);
     } catch (error) {
-      this.#deps.log.debug({ error, remote: this.remoteId }, 'connection lost while writing');
+      this.#deps.log.debug({ err: error, remote: this.remoteId }, 'connection lost while writing');
       this.#end(error as Error);
       return false;
     } finally {
@@ -145,7 +145,7 @@ export class Libp2pLink implements Link {
       else events.accepted(this, protocolId, stream);
     } catch (error) {
       raw.reset(error as Error);
-      if (log.isLevelEnabled('debug')) log.debug({ error, remote: this.remoteId }, 'stream refused');
+      if (log.isLevelEnabled('debug')) log.debug({ err: error, remote: this.remoteId }, 'stream refused');
     }
   }
 

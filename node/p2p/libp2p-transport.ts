@@ -138,7 +138,7 @@ export class Libp2pTransport implements Transport {
       const channel = await this.#deps.secure(connection, 'listener', { signal: deadline.signal });
       this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'inbound' }, events);
     } catch (error) {
-      this.#deps.log.debug({ error, remote: addressOf(connection) }, 'inbound connection not secured');
+      this.#deps.log.debug({ err: error, remote: addressOf(connection) }, 'inbound connection not secured');
       throw error;
     } finally {
       this.#upgrading--;

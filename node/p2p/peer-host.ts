@@ -227,7 +227,7 @@ class PeerHost implements Host {
         this.#metrics.handled.inc();
       }
     } catch (error) {
-      log.debug({ error, remote: link.remoteId }, 'inbound handshake failed');
+      log.debug({ err: error, remote: link.remoteId }, 'inbound handshake failed');
     }
   }
 

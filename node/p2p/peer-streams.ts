@@ -133,7 +133,7 @@ export class PeerStreams {
       this.#metrics.resetStreams.inc();
       const { log } = this.#deps;
       if (log.isLevelEnabled('debug'))
-        log.debug({ error, protocol: spec.id, peer: peer.id }, 'stream failed');
+        log.debug({ err: error, protocol: spec.id, peer: peer.id }, 'stream failed');
     }
   }
 

@@ -105,7 +105,7 @@ export class Dialler {
         connected++;
       } catch (error) {
         if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
-        log.debug({ error, bootnode }, 'bootnode not connected');
+        log.debug({ err: error, bootnode }, 'bootnode not connected');
       }
     }
     return connected > 0;
@@ -189,7 +189,7 @@ export class Dialler {
   }
 
   async #failed(peer: KnownPeer, error: unknown): Promise<void> {
-    this.#deps.log.debug({ error, peer: peer.id }, 'dial failed');
+    this.#deps.log.debug({ err: error, peer: peer.id }, 'dial failed');
     const code = error instanceof HostError ? error.code : 'DIAL_FAILED';
     if (code === 'ALREADY_CONNECTED') {
       this.#wait(peer.id, REDIAL_MS, 0);

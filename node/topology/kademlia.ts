@@ -244,7 +244,7 @@ class KademliaTable implements Kademlia {
   /** In the background; a peer that does not listen is left alone. */
   #tell(peer: Peer, overlaysHex: readonly string[]): void {
     this.#announce(peer, overlaysHex).catch((error: unknown) =>
-      this.#deps.log.debug({ error, peer: peer.id }, 'announcement failed'),
+      this.#deps.log.debug({ err: error, peer: peer.id }, 'announcement failed'),
     );
   }
 
@@ -252,7 +252,7 @@ class KademliaTable implements Kademlia {
   #tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
     const overlays = audience.map(({ id }) => id);
     this.#announce(peer, overlays).catch((error: unknown) => {
-      this.#deps.log.debug({ error, peer: peer.id }, 'announcement failed');
+      this.#deps.log.debug({ err: error, peer: peer.id }, 'announcement failed');
       const moot = peer.closed.aborted || this.#stopped.signal.aborted;
       if (!moot) this.#drop(peer, 'failed broadcasting to peer');
     });
@@ -267,7 +267,9 @@ class KademliaTable implements Kademlia {
   #drop(peer: Peer, reason: string): void {
     this.#deps.host
       .disconnect(peer.id, reason)
-      .catch((error: unknown) => this.#deps.log.debug({ error, peer: peer.id }, 'peer had left already'));
+      .catch((error: unknown) =>
+        this.#deps.log.debug({ err: error, peer: peer.id }, 'peer had left already'),
+      );
   }
 
   // ── loops ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -113,7 +113,7 @@ async function openCluster(options: RunOptions): Promise<Cluster> {
         running = progress.step;
         options.display?.detail(progress.detail);
         if (!progress.done) return;
-        options.display?.end(true);
+        options.display?.end(true, progress.ms);
         running = undefined;
       },
     });

@@ -74,6 +74,8 @@ export class HttpClient implements AsyncDisposable {
         method: options.method,
         path: options.path,
         headers: { ...options.headers },
+        // By default undici closes the connection after every HEAD; presence is asked for thousands of times.
+        reset: false,
         signal,
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
       });

@@ -74,13 +74,14 @@ export class StepDisplay {
     if (this.#state !== undefined) this.#state.part = total === 0 ? 1 : done / total;
   }
 
-  end(succeeded: boolean): void {
+  /** @param ms as measured by the step itself; otherwise since `start` */
+  end(succeeded: boolean, ms?: number): void {
     const state = this.#state;
     if (state === undefined) return;
     clearInterval(this.#timer);
     this.#state = undefined;
     const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
-    const took = formatMs(performance.now() - state.startedMs);
+    const took = formatMs(ms ?? performance.now() - state.startedMs);
     const room = this.#style.width - NAME_WIDTH - TIME_WIDTH - 6;
     const line = `  ${mark} ${state.name.padEnd(NAME_WIDTH)} ${clip(state.detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`;
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${line.trimEnd()}\n`);

@@ -48,17 +48,23 @@ function isAlive(holder: string): boolean {
   return started === '' && answersSignals(Number(pid));
 }
 
-/** Clock ticks since the start of the machine; undefined for a process that is gone, and where there is no `/proc`. */
+/**
+ * Clock ticks since the start of the machine; undefined for a process that has ended, even when its parent has not
+ * asked for its exit code yet, and where there is no `/proc`.
+ */
 function startTime(pid: number): string | undefined {
   try {
-    // The name in parentheses may hold anything, so fields are counted from its end; the start time is the 22nd.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ');
-    return fields?.[19];
+    // The name in parentheses may hold anything, so fields are counted from its end: state first, start time 20th.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return ENDED_STATES.includes(fields[0] ?? '') ? undefined : fields[19];
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
 }
+
+/** Zombie and dead. */
+const ENDED_STATES = ['Z', 'X'];
 
 function answersSignals(pid: number): boolean {
   try {

@@ -1,4 +1,6 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -37,6 +39,25 @@ test.each([
   writeFileSync(join(folder, 'lock'), holder);
   lockFolder(folder)();
 });
+
+test.runIf(process.platform === 'linux')(
+  'the lock of a process that ended and was not reaped does not count',
+  async () => {
+    // The shell's child ends at once; the shell becomes sleep, which never asks for its exit code.
+    const shell = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 20'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      const pid = (await once(shell.stdout, 'data')).toString().trim();
+      const stat = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+      while (stat()[0] !== 'Z') await new Promise((resolve) => setImmediate(resolve));
+      writeFileSync(join(folder, 'lock'), `${pid} ${stat()[19]}`);
+      lockFolder(folder)();
+    } finally {
+      shell.kill('SIGKILL');
+    }
+  },
+);
 
 test('a restart that got the same process id takes the folder', () => {
   lockFolder(folder);

@@ -249,7 +249,13 @@ async function build(
     topology,
     accounting,
     timeSettlements: pseudosettle,
-    pingpong,
+    pingpong: {
+      async ping(peer, ending) {
+        const ms = await pingpong.ping(peer, ending);
+        topology.measured(peer.id, ms);
+        return ms;
+      },
+    },
     status: {
       local: snapshot,
       request: (peer, ending) => status.request(peer, ending),

@@ -7,6 +7,8 @@ import { renderTable } from '../terminal/table.ts';
 import { plural } from '../words.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
+/** Peers of a node that are pinged: the bound of what a look costs in a large cluster. */
+const PINGED_MAX = 8;
 /** A node that takes longer to tell its state is itself what is not well. */
 const LOOK_TIMEOUT_MS = 5000;
 /** More blocks than a node may be behind the chain without being worth a word. */
@@ -67,6 +69,9 @@ async function look(
   if (!node.running) return { ...nothing, problem: `${node.name} is ${node.state}` };
   try {
     const { client } = node;
+    // Latencies are measured by pings, and nobody else may have sent any.
+    const peers = (await client.peers(signal)).slice(0, PINGED_MAX);
+    await Promise.all(peers.map(({ address }) => client.pingpong(address, signal)));
     const [own, topology, chainState, balances] = await Promise.all([
       client.status(signal),
       client.topology(signal),

@@ -32,6 +32,7 @@ import {
   expectedAcceptance,
   expectedDebt,
   forClass,
+  hasOverdrawn,
   nextGrowth,
   payableDebt,
   priceOf,
@@ -178,7 +179,7 @@ class Ledger implements AccountingService {
     this.#balances.changed(account);
     this.#metrics.debited.inc(Number(price));
     this.#metrics.debitEvents.inc();
-    if (account.balance >= account.disconnectLimit && account.balance >= this.#debitLimit(account)) {
+    if (hasOverdrawn(account)) {
       this.#metrics.disconnectsOverdraw.inc();
       this.#blocklist(account, peer, 'disconnect threshold exceeded');
     }

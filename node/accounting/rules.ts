@@ -66,6 +66,21 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
   return elapsedMs >= 1000 ? rate : 0n;
 }
 
+/**
+ * Whether the peer owes what an honest one can not. It asks for as much as the threshold and one second of refresh
+ * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
+ * paid. And it may have counted as paid what we asked of it and have not received yet.
+ */
+export function hasOverdrawn(account: {
+  readonly balance: bigint;
+  readonly reserved: bigint;
+  readonly disconnectLimit: bigint;
+  readonly rate: bigint;
+}): boolean {
+  const { balance, reserved, rate } = account;
+  return balance - reserved >= account.disconnectLimit + rate;
+}
+
 /** What a settlement would pay now: debt less what the peer will owe us for debits in progress. */
 export function debtToSettle(amounts: Amounts): bigint {
   const { balance, surplus, shadowReserved } = amounts;

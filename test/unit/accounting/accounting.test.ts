@@ -138,16 +138,26 @@ describe('giving a service', () => {
     ]);
   });
 
-  test('has no allowance beyond the limit within a second after a refresh', async () => {
+  test('is shown without the allowance within a second after a refresh, and still given to who asked before it', async () => {
     const { accounting, blocklisted, clock, peer, row } = connectedTo();
     accounting.prepareDebit(peer, RATE).apply();
     accounting.refreshmentReceived(peer, RATE);
     expect(row()).toMatchObject({ consumedBalance: 0n, currentThresholdGiven: 16_875_000n });
+    accounting.prepareDebit(peer, 16_875_000n + RATE - 1n).apply();
+    expect(blocklisted).toEqual([]);
     await clock.advance(1_000);
     expect(row()?.currentThresholdGiven).toBe(16_875_000n + RATE);
-    accounting.refreshmentReceived(peer, 0n);
-    await clock.advance(999);
-    accounting.prepareDebit(peer, 16_875_000n).apply();
+    accounting.prepareDebit(peer, 1n).apply();
+    expect(blocklisted).toHaveLength(1);
+  });
+
+  test('what we asked of the peer may have been paid with its debt already', () => {
+    const { accounting, blocklisted, peer } = connectedTo();
+    const asked = accounting.prepareCredit(peer, PRICE, true);
+    accounting.prepareDebit(peer, 16_875_000n + RATE).apply();
+    expect(blocklisted).toEqual([]);
+    asked.release();
+    accounting.prepareDebit(peer, 1n).apply();
     expect(blocklisted).toHaveLength(1);
   });
 

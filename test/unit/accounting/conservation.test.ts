@@ -27,7 +27,7 @@ type Step =
   | { readonly kind: 'wait'; readonly ms: number };
 
 /** Leans to one side, so that debts do reach the limits. */
-const asker: fc.Arbitrary<0 | 1> = fc.constantFrom(0, 0, 0, 0, 1);
+const asker: fc.Arbitrary<0 | 1> = fc.constantFrom(0, 0, 1);
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -35,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('ask' as const),
       from: asker,
-      count: fc.integer({ min: 1, max: 10 }),
+      count: fc.integer({ min: 1, max: 60 }),
       po: fc.integer({ min: 0, max: 8 }),
       served: fc.constantFrom(true, true, true, false),
     }),
@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constant('arrive' as const),
-      count: fc.integer({ min: 1, max: 30 }),
+      count: fc.integer({ min: 1, max: 100 }),
       newestFirst: fc.boolean(),
     }),
   },
@@ -61,12 +61,12 @@ test('whatever two honest nodes ask of each other, what one counts as owed the o
       for (const one of steps) await link.run(one);
       await link.rest();
       const [a, b] = link.ends;
-      expect(balance(a)).toBe(-balance(b));
       expect([...a.books.blocklisted, ...b.books.blocklisted]).toEqual([]);
+      expect(balance(a)).toBe(-balance(b));
       expect(reserved(a)).toEqual([0n, 0n]);
       expect(reserved(b)).toEqual([0n, 0n]);
     }),
-    { numRuns: 40 },
+    { numRuns: 60 },
   );
 });
 
@@ -79,11 +79,12 @@ function reserved({ books, other }: End): bigint[] {
   return [row?.reservedBalance ?? 0n, row?.shadowReservedBalance ?? 0n];
 }
 
-/** A request on its way: first the serving side counts, then the asking one. */
+/** A request on its way: it reaches the serving side, which reserves and then counts, and at last the asking side does. */
 interface Exchange {
   readonly credit: Credit;
-  /** Absent when the serving side fails before it has anything to deliver. */
-  readonly debit: Debit | undefined;
+  /** Undefined when the serving side has nothing to deliver. */
+  readonly serve: (() => Debit) | undefined;
+  debit: Debit | undefined;
   written: boolean;
 }
 
@@ -136,20 +137,23 @@ class Link {
     const price = BigInt(32 - po) * 10_000n;
     const credit = creditOf(asking, price);
     if (credit === undefined) return;
-    const debit = served ? serving.books.accounting.prepareDebit(serving.other, price) : undefined;
-    this.#open.push({ credit, debit, written: false });
+    const serve = served ? () => serving.books.accounting.prepareDebit(serving.other, price) : undefined;
+    this.#open.push({ credit, serve, debit: undefined, written: false });
   }
 
   /** Moves some exchanges one step on. */
   #arrive(count: number, newestFirst: boolean): void {
     const moving = newestFirst ? this.#open.splice(-count) : this.#open.splice(0, count);
     for (const exchange of moving) {
-      const { credit, debit, written } = exchange;
-      if (debit === undefined) credit.release();
+      const { credit, serve, debit, written } = exchange;
+      if (serve === undefined) credit.release();
       else if (written) credit.apply();
       else {
-        debit.apply();
-        exchange.written = true;
+        if (debit === undefined) exchange.debit = serve();
+        else {
+          debit.apply();
+          exchange.written = true;
+        }
         this.#open.push(exchange);
       }
     }

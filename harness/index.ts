@@ -7,6 +7,13 @@ export { Cluster, type ClusterOptions, type WaitLimits } from './cluster.ts';
 export { ClusterNode, type NodeState } from './cluster-node.ts';
 export type { Definition, DefinitionInput } from './definition.ts';
 export { HarnessError, type HarnessErrorCode } from './errors.ts';
+export {
+  defineScenario,
+  type ParameterTable,
+  parameter,
+  type Scenario,
+  type ScenarioContext,
+} from './scenario.ts';
 export type { StartProgress } from './startup.ts';
 export type { BatchRecord, Contracts, Timings } from './state.ts';
 export type { Mesh } from './waits.ts';

@@ -11,7 +11,7 @@ export type Source = 'path' | 'query' | 'header';
 /** Returns the validation text, or undefined when the value is right. */
 export type Check<T> = (value: T, dialect: Dialect) => string | undefined;
 
-interface Param<T> {
+export interface Param<T> {
   readonly kind: Kind<NonNullable<T>>;
   /** Value when the parameter is absent. */
   readonly absent: T;

@@ -1,0 +1,25 @@
+/**
+ * Makes `dist` a package: `npm run build` compiles into it (Node.js refuses to strip types below `node_modules`, so
+ * the published package alone needs a build), this writes its package.json and copies what is not code.
+ */
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const dist = join(root, 'dist');
+const { name, version, description, license, type, engines, dependencies } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+) as Record<string, unknown>;
+const manifest = {
+  name,
+  version,
+  description,
+  license,
+  type,
+  engines,
+  bin: { svcnet: './harness/cli.js' },
+  exports: { '.': { types: './harness/index.d.ts', default: './harness/index.js' } },
+  dependencies,
+};
+writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+for (const file of ['README.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));

@@ -23,14 +23,19 @@ import {
   seededRandom,
 } from './scenario.ts';
 import type { StartProgress } from './startup.ts';
+import { suggestion } from './words.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
 
+/** A scenario with its parameters resolved. */
+export interface PlannedScenario {
+  readonly scenario: Scenario;
+  readonly parameters: ScenarioContext['parameters'];
+}
+
 export interface RunOptions {
-  readonly scenarios: readonly Scenario[];
-  /** `--set` values; each must be a parameter of at least one scenario. */
-  readonly parameters: ReadonlyMap<string, string>;
+  readonly planned: readonly PlannedScenario[];
   /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
   readonly attachTo?: string;
   readonly seed: bigint;
@@ -46,21 +51,37 @@ export interface RunOptions {
   readonly display?: StepDisplay;
 }
 
-/** @throws ParameterError before anything starts; HarnessError when no cluster can be had, or on Ctrl-C */
+/**
+ * @param given `--set` values; each must be a parameter of at least one scenario
+ * @throws ParameterError naming parameter, value and what was expected
+ */
+export function planScenarios(
+  scenarios: readonly Scenario[],
+  given: ReadonlyMap<string, string>,
+): PlannedScenario[] {
+  const known = [...new Set(scenarios.flatMap((scenario) => Object.keys(scenario.parameters)))];
+  const unknown = [...given.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new ParameterError(
+      `no parameter '${unknown}'${suggestion(unknown, known)} (known: ${known.join(', ')})`,
+    );
+  }
+  return scenarios.map((scenario) => {
+    const own = [...given].filter(([name]) => Object.hasOwn(scenario.parameters, name));
+    return { scenario, parameters: resolveParameters(scenario, new Map(own)) };
+  });
+}
+
+/** @throws HarnessError when no cluster can be had, or on Ctrl-C */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
-  const planned = options.scenarios.map((scenario) => ({
-    scenario,
-    given: parametersFor(scenario, options),
-  }));
-  checkParameterNames(options);
   const startedAt = new Date();
   const startMs = performance.now();
   mkdirSync(options.report, { recursive: true });
   const cluster = await openCluster(options);
   const results: ScenarioResult[] = [];
   try {
-    for (const { scenario, given } of planned) {
-      results.push(await runOne(scenario, given, cluster, options));
+    for (const planned of options.planned) {
+      results.push(await runOne(planned, cluster, options));
       if (options.signal.aborted) throw interrupted(options.signal);
     }
     keepEvidence(cluster, options.report);
@@ -83,24 +104,9 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   return run;
 }
 
-function parametersFor(scenario: Scenario, options: RunOptions): ReadonlyMap<string, unknown> {
-  const own = new Map([...options.parameters].filter(([name]) => Object.hasOwn(scenario.parameters, name)));
-  return new Map(Object.entries(resolveParameters(scenario, own)));
-}
-
-function checkParameterNames({ parameters, scenarios }: RunOptions): void {
-  const known = [...new Set(scenarios.flatMap((scenario) => Object.keys(scenario.parameters)))];
-  for (const name of parameters.keys()) {
-    if (!known.includes(name))
-      throw new ParameterError(
-        `no scenario of this run has a parameter '${name}', known: ${known.join(', ')}`,
-      );
-  }
-}
-
 async function openCluster(options: RunOptions): Promise<Cluster> {
   if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
-  const nodes = options.nodes ?? Math.max(...options.scenarios.map(({ cluster }) => cluster.nodes));
+  const nodes = options.nodes ?? Math.max(...options.planned.map(({ scenario }) => scenario.cluster.nodes));
   let running: StartProgress['step'] | undefined;
   try {
     return await Cluster.start({
@@ -124,8 +130,7 @@ async function openCluster(options: RunOptions): Promise<Cluster> {
 }
 
 async function runOne(
-  scenario: Scenario,
-  given: ReadonlyMap<string, unknown>,
+  { scenario, parameters }: PlannedScenario,
   cluster: Cluster,
   options: RunOptions,
 ): Promise<ScenarioResult> {
@@ -133,7 +138,6 @@ async function runOne(
   const recorder = createRecorder(classOf);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
-  const parameters = Object.fromEntries(given) as ScenarioContext['parameters'];
   const finish = (
     result: ScenarioOutcome,
     more: { error?: string; skipReason?: string } = {},

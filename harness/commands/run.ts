@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EXIT, HarnessError, messageOf } from '../errors.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
-import { runScenarios } from '../runner.ts';
+import { type PlannedScenario, planScenarios, runScenarios } from '../runner.ts';
 import { ParameterError, type Scenario } from '../scenario.ts';
 import { drawSeed } from '../seed.ts';
 import { plural, suggestion } from '../words.ts';
@@ -38,37 +38,35 @@ export async function run(
   if (names.length === 0)
     throw new HarnessError('USAGE', `name at least one scenario (known: ${bundled().join(', ')})`);
   const scenarios = await Promise.all(names.map(load));
+  const planned = plan(scenarios, flags.set);
   const seed = flags.seed ?? drawSeed();
   const title = names.map((name) => basename(name, EXTENSION)).join('-');
   const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
   if (!context.json) context.out(`\n  svcnet ${title}   ${whereText(scenarios, flags)} · seed ${seed}\n\n`);
-  const result = await asUsage(() =>
-    runScenarios({
-      scenarios,
-      parameters: parameters(flags.set),
-      seed,
-      stateDir: context.stateDir,
-      report: resolve(flags.report ?? join(context.stateDir, 'runs', runName)),
-      name: runName,
-      command: repeatCommand(names, flags, seed),
-      signal: context.signal,
-      ...(flags.name === undefined ? {} : { attachTo: flags.name }),
-      ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
-      ...(display === undefined ? {} : { display }),
-    }),
-  );
+  const result = await runScenarios({
+    planned,
+    seed,
+    stateDir: context.stateDir,
+    report: resolve(flags.report ?? join(context.stateDir, 'runs', runName)),
+    name: runName,
+    command: repeatCommand(names, flags, seed),
+    signal: context.signal,
+    ...(flags.name === undefined ? {} : { attachTo: flags.name }),
+    ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
+    ...(display === undefined ? {} : { display }),
+  });
   answer(context, result, renderRun(result, context.style).split('\n'));
   return result.passed ? EXIT.success : EXIT.checkFailed;
 }
 
 /** A parameter that is not one is a mistake of usage. */
-async function asUsage<T>(work: () => Promise<T>): Promise<T> {
+function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
-    return await work();
+    return planScenarios(scenarios, parameters(sets));
   } catch (error) {
     if (error instanceof ParameterError)
-      throw new HarnessError('USAGE', `--set ${error.message}`, { cause: error });
+      throw new HarnessError('USAGE', `--set: ${error.message}`, { cause: error });
     throw error;
   }
 }

@@ -1,0 +1,93 @@
+/** Traffic never stalls: debts grow, are forgiven over time, and both ends of each link agree about them. */
+import { describe, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
+
+const stateDir = stateFolder();
+
+/** Both views of every link: what the two balances add up to, and what was paid over time each way. */
+async function links(nodes: readonly ClusterNode[]) {
+  const views = await Promise.all(
+    nodes.map(async ({ overlay, client }) => {
+      const [balances, { settlements }] = await Promise.all([client.balances(), client.timeSettlements()]);
+      return {
+        overlay,
+        balanceWith: (peer: string) => balances.find((row) => row.peer === peer)?.balance ?? 0n,
+        settledWith: (peer: string) =>
+          settlements.find((row) => row.peer === peer) ?? { received: 0n, sent: 0n },
+      };
+    }),
+  );
+  return views.flatMap((one, i) =>
+    views.slice(i + 1).map((other) => ({
+      balances: [one.balanceWith(other.overlay), other.balanceWith(one.overlay)] as const,
+      forth: [one.settledWith(other.overlay).sent, other.settledWith(one.overlay).received] as const,
+      back: [other.settledWith(one.overlay).sent, one.settledWith(other.overlay).received] as const,
+    })),
+  );
+}
+
+/** At rest, no debt is known to one side only, and everything sent was received. */
+async function expectAgreement(nodes: readonly ClusterNode[]) {
+  await eventually('the two ends of a link do not agree', async () => {
+    const seen = await links(nodes);
+    const apart = seen.filter(
+      ({ balances: [a, b], forth, back }) => a + b !== 0n || forth[0] !== forth[1] || back[0] !== back[1],
+    );
+    return apart.length === 0 ? undefined : apart.map(({ balances }) => balances.join(' and ')).join(', ');
+  });
+  return links(nodes);
+}
+
+async function expectNobodyBlocked(net: Cluster): Promise<void> {
+  for (const node of net.nodes) {
+    expect((await http(node, '/blocklist')).json, node.name).toEqual({ peers: [] });
+  }
+  const all = net.nodes.length * (net.nodes.length - 1);
+  expect(await net.meshed()).toEqual({ links: all, expected: all });
+}
+
+test('2,000 chunks go over a single link at once, and come back', async () => {
+  await using net = await Cluster.start({ nodes: 2, seed: 21, stateDir });
+  const [one, other] = [net.node(0), net.node(1)];
+  const data = bytesOf('one link', 2000 * 4096);
+  const { reference } = await one.bytes.upload(data);
+  expect(await net.synced(reference)).toMatchObject({ split: 2017, seen: 0, synced: 2017 });
+  expect(sameBytes(await other.bytes.download(reference, { cache: false }), data)).toBe(true);
+  const [link] = await expectAgreement(net.nodes);
+  expect(link?.balances[0]).not.toBe(0n);
+  await expectNobodyBlocked(net);
+});
+
+describe('with the thresholds of the public network', () => {
+  const options = { 'payment-threshold': 13_500_000, 'refresh-rate': 4_500_000 };
+
+  test('everybody pushes and fetches far more than that at once, because debts are settled over time', async () => {
+    await using net = await Cluster.start({ nodes: [{ count: 4, options }], seed: 22, stateDir });
+    const uploads = await Promise.all(
+      net.nodes.map(async ({ bytes }, i) => {
+        const data = bytesOf(`settled ${i}`, 200 * 4096);
+        const deferred = i % 2 === 0;
+        const { reference, tag } = await bytes.upload(data, { deferred });
+        if (tag !== undefined) {
+          expect(await net.synced({ node: i, tag })).toMatchObject({ split: 203, synced: 203 });
+        }
+        return { data, reference };
+      }),
+    );
+    const downloads = net.nodes.flatMap(({ name, bytes }) =>
+      uploads.map(async ({ data, reference }) => {
+        expect(sameBytes(await bytes.download(reference, { cache: false }), data), name).toBe(true);
+      }),
+    );
+    await Promise.all(downloads);
+    const seen = await expectAgreement(net.nodes);
+    const paid = seen.flatMap(({ forth, back }) => [forth[0], back[0]]).filter((amount) => amount > 0n);
+    expect(paid.length).toBeGreaterThan(seen.length / 2);
+    await expectNobodyBlocked(net);
+    for (const node of net.nodes) {
+      expect(node.logs({ lines: 1000 }).filter((line) => line.includes('blocklisted'))).toEqual([]);
+    }
+  });
+});

@@ -102,6 +102,7 @@ export class Dialler {
       metrics.bootnodeAttempts.inc();
       try {
         await host.connect([bootnode], deadline.signal);
+        this.availability = 'Available';
         connected++;
       } catch (error) {
         if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;

@@ -5,10 +5,11 @@
 import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import { encodeCall, encodeWord, malformed, readWords, selectorOf, topicOf } from './abi.ts';
-import type { Chain, LogEntry } from './ports.ts';
+import { type Chain, ChainError, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {
   balanceOf: 'balanceOf(address)',
+  bzzToken: 'bzzToken()',
   approve: 'approve(address,uint256)',
   createBatch: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
   expireLimited: 'expireLimited(uint256)',
@@ -28,6 +29,7 @@ export const EVENTS = {
 
 const selector = {
   balanceOf: selectorOf(FUNCTIONS.balanceOf),
+  bzzToken: selectorOf(FUNCTIONS.bzzToken),
   approve: selectorOf(FUNCTIONS.approve),
   createBatch: selectorOf(FUNCTIONS.createBatch),
   expireLimited: selectorOf(FUNCTIONS.expireLimited),
@@ -104,6 +106,23 @@ export async function minimumValidityBlocks(
 ): Promise<bigint> {
   const result = await chain.call({ to: contract, data: selector.minimumValidityBlocks }, signal);
   return readWords(result, 'minimumValidityBlocks').uint(0);
+}
+
+/** @returns the token that the contract takes, `0x` and 40 lower-case hex; undefined when there is no such contract */
+export async function postageToken(
+  chain: Reader,
+  contract: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  let result: string;
+  try {
+    result = await chain.call({ to: contract, data: selector.bzzToken }, signal);
+  } catch (error) {
+    if (error instanceof ChainError && error.code === 'REVERTED') return undefined;
+    throw error;
+  }
+  // An address without code answers nothing at all.
+  return result === '0x' ? undefined : toAddress(readWords(result, 'bzzToken').address(0));
 }
 
 export async function postagePaused(chain: Reader, contract: string, signal?: AbortSignal): Promise<boolean> {

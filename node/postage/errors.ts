@@ -1,4 +1,9 @@
-type PostageSyncErrorCode = 'SYNC_STALLED' | 'CONTRACT_PAUSED' | 'CHAIN_RESET' | 'EVENTS_INCONSISTENT';
+type PostageSyncErrorCode =
+  | 'SYNC_STALLED'
+  | 'CONTRACT_MISSING'
+  | 'CONTRACT_PAUSED'
+  | 'CHAIN_RESET'
+  | 'EVENTS_INCONSISTENT';
 
 /** The mirror of the contract can not go on; the node has to stop. `node-behaviour.md` 3.1. */
 export class PostageSyncError extends Error {

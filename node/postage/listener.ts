@@ -9,6 +9,7 @@ import {
   POSTAGE_TOPICS,
   type PostageEvent,
   postagePaused,
+  postageToken,
 } from '../onchain/contracts.ts';
 import { type Chain, ChainError } from '../onchain/ports.ts';
 import { PostageSyncError } from './errors.ts';
@@ -17,12 +18,16 @@ import { PostageSyncError } from './errors.ts';
 export const PAGE_BLOCKS = 5000;
 /** Without a new block for this long the node must not go on: it would accept stamps of batches that have expired. */
 const STALL_MS = 10 * 60_000;
+/** An endpoint that starts together with the node gets this long; later outages are waited out. */
+const FIRST_CONTACT_MS = 10_000;
 /** A head below what was read before may be a lagging endpoint: it is asked this often before the start is refused. */
 const RESET_PROBES = 3;
 
 export interface ListenerOptions {
   /** `0x` and 40 lower-case hex. */
   readonly contract: string;
+  /** What the contract takes, as above. */
+  readonly token: string;
   readonly startBlock: number;
   /** Newest blocks that are not read yet, against reorganisations. */
   readonly tailBlocks: number;
@@ -107,7 +112,8 @@ interface Look {
 
 /** One look at the chain per call. One that fails finds nothing; it is made again after the pause. */
 function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): () => Promise<Look> {
-  const { log, counted } = deps;
+  const { clock, log, counted } = deps;
+  const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
   return async () => {
@@ -122,6 +128,7 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
+      if (!checked && clock.monotonic() >= firstContactUntil) throw error;
       // Once per outage: the pause between two looks may be short.
       if (!away) log.warn({ err: error }, 'postage events can not be read, trying again');
       away = true;
@@ -136,12 +143,14 @@ async function readNext(options: ListenerOptions, deps: ListenerDeps, signal: Ab
   return { page, events: page.kind === 'page' ? await readEvents(options, deps, page, signal) : [] };
 }
 
-/** @throws PostageSyncError CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */
+/** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */
 async function checkStart(
-  { contract, pollIntervalMs }: ListenerOptions,
+  { contract, token, pollIntervalMs }: ListenerOptions,
   { chain, clock, lastBlock }: ListenerDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const accepted = await postageToken(chain, contract, signal);
+  if (accepted !== token) throw contractMissing(contract, token, accepted);
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = await chain.blockNumber(signal);
@@ -172,6 +181,14 @@ async function readEvents(
     events.push({ block: entry.blockNumber, event });
   }
   return events;
+}
+
+function contractMissing(contract: string, token: string, accepted: string | undefined): PostageSyncError {
+  const found = accepted === undefined ? 'there is none' : `the one there takes the token ${accepted}`;
+  return new PostageSyncError(
+    'CONTRACT_MISSING',
+    `expected a postage stamp contract for the token ${token} at ${contract}, but ${found}`,
+  );
 }
 
 function paused(): PostageSyncError {

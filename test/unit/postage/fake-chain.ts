@@ -34,6 +34,8 @@ export class FakeChain implements Chain, Transactions {
   price = 0n;
   minimumValidity = 2n;
   paused = false;
+  /** Of the contract; empty: there is no contract. */
+  token = TOKEN;
   /** Of the one account. */
   tokens = 10n ** 20n;
   nonce = 0;
@@ -140,8 +142,10 @@ export class FakeChain implements Chain, Transactions {
 
   async call({ data }: { data: string }): Promise<string> {
     const selector = data.slice(0, 10);
+    if (this.token === '') return this.#answer('0x');
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.balanceOf, this.tokens],
+      [FUNCTIONS.bzzToken, fromHex(this.token.slice(2))],
       [FUNCTIONS.lastPrice, this.price],
       [FUNCTIONS.minimumValidityBlocks, this.minimumValidity],
       [FUNCTIONS.paused, this.paused],

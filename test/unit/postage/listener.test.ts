@@ -7,7 +7,7 @@ import {
   PAGE_BLOCKS,
 } from '../../../node/postage/listener.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
-import { away, CONTRACT, FakeChain, id32, OTHER } from './fake-chain.ts';
+import { away, CONTRACT, FakeChain, id32, OTHER, TOKEN } from './fake-chain.ts';
 
 describe('which blocks are read next', () => {
   const rules = { startBlock: 1, tailBlocks: 4, batchFactor: 5 };
@@ -76,6 +76,7 @@ function following(): Following {
       followPostage(
         {
           contract: CONTRACT,
+          token: TOKEN,
           startBlock: 1,
           tailBlocks: 4,
           batchFactor: 5,

@@ -160,11 +160,11 @@ describe('following', () => {
     setup.chain.head = 50;
     setup.chain.failure = away();
     setup.onOutcome = () => {
-      if (setup.outcomes.length === 3) setup.chain.failure = undefined;
+      if (setup.outcomes.length === 2) setup.chain.failure = undefined;
     };
     eachLook(setup, () => setup.caughtUp === 0);
     await setup.run();
-    expect(setup.outcomes.slice(0, 4)).toEqual(['failed', 'failed', 'failed', 'answered']);
+    expect(setup.outcomes.slice(0, 3)).toEqual(['failed', 'failed', 'answered']);
     expect(setup.applied).toEqual([{ to: 45, events: 0 }]);
     expect(setup.warnings.length).toBe(1);
   });
@@ -193,8 +193,34 @@ describe('what ends it', () => {
 
   test('ten minutes without the chain', async () => {
     const setup = following();
-    setup.chain.failure = away();
+    setup.onOutcome = () => {
+      setup.chain.failure = away();
+    };
     expect(await setup.run()).toMatchObject({ code: 'SYNC_STALLED' });
+  });
+
+  test('ten seconds without the chain at the start', async () => {
+    const setup = following();
+    setup.chain.failure = away();
+    const before = setup.clock.now();
+    expect(await setup.run()).toMatchObject({ code: 'RPC_UNREACHABLE', message: 'connection refused' });
+    expect(setup.clock.now() - before).toBe(10_000);
+  });
+
+  test.each([
+    ['no contract', '', 'but there is none'],
+    [
+      'a contract for another token',
+      `0x${'71'.repeat(20)}`,
+      `but the one there takes the token 0x${'71'.repeat(20)}`,
+    ],
+  ])('%s at the address', async (_what, token, message) => {
+    const setup = following();
+    setup.chain.token = token;
+    expect(await setup.run()).toMatchObject({
+      code: 'CONTRACT_MISSING',
+      message: `expected a postage stamp contract for the token ${TOKEN} at ${CONTRACT}, ${message}`,
+    });
   });
 
   test('a contract that is paused at the start', async () => {

@@ -195,7 +195,7 @@ export class ClusterNode {
   #ended(): HarnessError {
     const lines = this.logs({ lines: LOG_LINES_SHOWN });
     const how = this.#exit === undefined ? '' : ` (${this.#exit.signal ?? `exit code ${this.#exit.code}`})`;
-    const inUse = lines.some((line) => line.includes('EADDRINUSE'));
+    const inUse = lines.some((line) => line.includes('address already in use'));
     return new HarnessError(inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED', `${this.name} has ended${how}`, {
       hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
     });

@@ -58,7 +58,12 @@ async function run(resolved: NodeOptions): Promise<void> {
     process.stdin.resume();
   }
   const { startNode } = await import('./compose.ts');
-  const node = await startNode(resolved, stopping.signal);
+  const node = await startNode(resolved, stopping.signal).catch((error: unknown) => {
+    // Asked to stop before it was up: that is what it did.
+    if (error === stopping.signal.reason) return undefined;
+    throw error;
+  });
+  if (node === undefined) return;
   const failure = await node.stopped(stopping.signal);
   await node.stop();
   if (failure !== undefined) throw failure;

@@ -48,23 +48,31 @@ const whole = (
   },
 });
 
-const list = (help: string, expected: string): OptionSpec<readonly string[]> => ({
+const list = (help: string, expected: string, item: RegExp): OptionSpec<readonly string[]> => ({
   help,
   default: [],
   expected,
   repeatable: true,
-  parse: (value) =>
-    value
+  parse(value) {
+    const items = value
       .split(',')
       .map((part) => part.trim())
-      .filter((part) => part !== ''),
+      .filter((part) => part !== '');
+    return items.every((part) => item.test(part)) ? items : undefined;
+  },
 });
 
+/** Pairs of a protocol and its value; which ones can be dialled is for the transport to say. */
+const MULTIADDRESS = /^(?:\/[^/\s]+\/[^/\s]+)+$/;
+const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;
+
+/** @param fallback empty when the option may be left out */
 const address = (help: string, fallback: string): OptionSpec<string> => ({
   help,
   default: fallback,
   expected: 'host:port, such as 127.0.0.1:1633',
   parse(value) {
+    if (value === fallback) return value;
     const port = /^(?:\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value)?.[1];
     return port !== undefined && Number(port) <= 65_535 ? value : undefined;
   },
@@ -117,7 +125,7 @@ export const OPTIONS = {
   'password-file': text('file that holds the password of the key files', ''),
   'api-addr': address('address of the HTTP API', '127.0.0.1:1633'),
   'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
-  'nat-addr': text('host:port to advertise to peers instead of the listening address', ''),
+  'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
   'debug-api-enable': flag('serve the debug API as well'),
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
   'api-dialect': word('names used in headers, paths and bodies of the API', 'svc', ['svc', 'swarm'] as const),
@@ -131,6 +139,7 @@ export const OPTIONS = {
   bootnode: list(
     'multiaddress of a peer to dial first (repeatable)',
     'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
+    MULTIADDRESS,
   ),
   'token-address': contract('token contract'),
   'postage-stamp-address': contract('postage stamp contract'),
@@ -190,7 +199,8 @@ export const OPTIONS = {
   'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
   'cors-allowed-origins': list(
     'origins that browsers may call the API from (repeatable, * for all)',
-    'an origin such as http://localhost:3000',
+    'an origin such as http://localhost:3000, or *',
+    ORIGIN,
   ),
   'allow-private-cidrs': flag('gossip and dial private and loopback addresses'),
   verbosity: word('how much is logged', 'info', VERBOSITIES),

@@ -139,6 +139,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   UNDERLAY_INVALID: null,
   PEER_NOT_FOUND: 'PEER_NOT_FOUND',
   HOST_CLOSED: null,
+  LISTEN_FAILED: null,
   RPC_UNREACHABLE: null,
   RPC_ERROR: null,
   REVERTED: null,

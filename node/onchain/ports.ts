@@ -45,16 +45,6 @@ export interface Receipt {
   readonly logs: readonly LogEntry[];
 }
 
-/** Addresses are `0x` + 40 lower-case hex. */
-export interface ContractAddresses {
-  readonly token: string;
-  readonly postageStamp: string;
-  readonly stakeRegistry: string;
-  readonly redistribution: string;
-  readonly chequebookFactory: string;
-  readonly swapPriceOracle: string;
-}
-
 export interface Chain {
   chainId(): Promise<bigint>;
   blockNumber(signal?: AbortSignal): Promise<number>;

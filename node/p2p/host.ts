@@ -111,7 +111,8 @@ export type HostErrorCode =
   | 'HANDSHAKE_FAILED'
   | 'UNDERLAY_INVALID'
   | 'PEER_NOT_FOUND'
-  | 'HOST_CLOSED';
+  | 'HOST_CLOSED'
+  | 'LISTEN_FAILED';
 
 export class HostError extends Error {
   readonly code: HostErrorCode;

@@ -71,11 +71,16 @@ export class Libp2pTransport implements Transport {
     return this.#listener.getAddrs().map(String);
   }
 
+  /** @throws HostError `LISTEN_FAILED` */
   async start(events: LinkEvents): Promise<void> {
     this.#events = events;
     const upgradeInbound = (connection: MultiaddrConnection) => this.#upgradeInbound(connection, events);
     const listener = this.#tcp.createListener({ upgrader: { upgradeInbound } as unknown as Upgrader });
-    await listener.listen(multiaddr(this.#options.listen));
+    try {
+      await listener.listen(multiaddr(this.#options.listen));
+    } catch (cause) {
+      throw listenFailed(this.#options.listen, cause as NodeJS.ErrnoException);
+    }
     this.#listener = listener;
     void this.#keepAlive();
   }
@@ -190,6 +195,11 @@ export class Libp2pTransport implements Transport {
       }
     }
   }
+}
+
+function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {
+  const why = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message;
+  return new HostError('LISTEN_FAILED', `cannot listen on ${address}: ${why}`, { cause });
 }
 
 function parse(underlay: string): Multiaddr {

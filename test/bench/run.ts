@@ -40,7 +40,13 @@ for (const file of files) {
 const out = join(folder, 'results');
 mkdirSync(out, { recursive: true });
 const path = join(out, `${new Date().toISOString().replaceAll(':', '-')}.json`);
-const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), arch: arch(), node: process.version };
+const machine = {
+  cpu: cpus()[0]?.model ?? 'unknown',
+  cores: cpus().length,
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+  arch: arch(),
+  node: process.version,
+};
 writeFileSync(path, `${JSON.stringify({ machine, report }, undefined, 2)}\n`);
 process.stdout.write(`\nfigures: ${path}\n`);
 

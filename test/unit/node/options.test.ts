@@ -71,6 +71,15 @@ test.each([
     ['--api-addr', '127.0.0.1:99999'],
     "--api-addr: got '127.0.0.1:99999', expected host:port, such as 127.0.0.1:1633",
   ],
+  [['--nat-addr', 'here'], "--nat-addr: got 'here', expected host:port, such as 127.0.0.1:1633"],
+  [
+    ['--bootnode', '/ip4/1.1.1.1,boot'],
+    "--bootnode: got '/ip4/1.1.1.1,boot', expected a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…",
+  ],
+  [
+    ['--cors-allowed-origins', 'localhost'],
+    "--cors-allowed-origins: got 'localhost', expected an origin such as http://localhost:3000, or *",
+  ],
   [['--token-address', '0x12'], "--token-address: got '0x12', expected 0x and 40 hex digits"],
   [['--swap-endpoint', 'ftp://x'], "--swap-endpoint: got 'ftp://x', expected an http:// or https:// URL"],
   [

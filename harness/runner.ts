@@ -22,6 +22,7 @@ import {
   type StepProgress,
   seededRandom,
 } from './scenario.ts';
+import { seedToJson } from './seed.ts';
 import type { StartProgress } from './startup.ts';
 import { suggestion } from './words.ts';
 
@@ -91,7 +92,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   }
   const run: RunResult = {
     run: options.name,
-    seed: options.seed.toString(),
+    seed: seedToJson(options.seed),
     passed: runPassed(results),
     startedAt: startedAt.toISOString(),
     durationMs: performance.now() - startMs,
@@ -236,7 +237,7 @@ function keepEvidence(cluster: Cluster, report: string): void {
   }));
   const record = {
     name,
-    seed: seed.toString(),
+    seed: seedToJson(seed),
     profile,
     driver,
     timings,

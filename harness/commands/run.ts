@@ -25,7 +25,7 @@ export interface RunFlags {
   readonly report?: string;
 }
 
-/** @returns the exit code: 0 only when everything passed */
+/** @returns the exit code: success when everything passed or was skipped, else whether a condition was false or a scenario could not run */
 export async function run(
   names: readonly string[],
   flags: RunFlags,
@@ -57,7 +57,8 @@ export async function run(
     ...(display === undefined ? {} : { display }),
   });
   answer(context, result, renderRun(result, context.style).split('\n'));
-  return result.passed ? EXIT.success : EXIT.checkFailed;
+  if (result.passed) return EXIT.success;
+  return result.scenarios.some((scenario) => scenario.result === 'failed') ? EXIT.checkFailed : EXIT.usage;
 }
 
 /** A parameter that is not one is a mistake of usage. */

@@ -28,7 +28,8 @@ export interface ScenarioResult {
 export interface RunResult {
   /** Name of the run and of its folder. */
   readonly run: string;
-  readonly seed: string;
+  /** A number when JSON holds it exactly, else decimal digits. */
+  readonly seed: number | string;
   readonly passed: boolean;
   readonly startedAt: string;
   readonly durationMs: number;

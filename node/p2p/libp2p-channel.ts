@@ -19,6 +19,7 @@ import type {
 import { abortable } from './abortable.ts';
 import { Inbox } from './inbox.ts';
 import { acceptProtocol, ProposedStream } from './multistream.ts';
+import { noiseCrypto } from './noise-cipher.ts';
 import type { RawStream } from './transport.ts';
 import { YAMUX_ID } from './yamux.ts';
 
@@ -63,7 +64,11 @@ export function createSecure(identity: Identity, logger: ComponentLogger): Secur
   };
   muxers.set(YAMUX_ID, muxer);
   const upgrader = { getStreamMuxers: () => muxers } as Upgrader;
-  const encrypter: ConnectionEncrypter = noise()({ ...identity, logger, upgrader });
+  const encrypter: ConnectionEncrypter = noise({ crypto: noiseCrypto })({
+    ...identity,
+    logger,
+    upgrader,
+  });
   return async (connection, role, options) => {
     const { signal } = options;
     await agree(connection, role, { protocolId: encrypter.protocol, signal });

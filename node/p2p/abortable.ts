@@ -1,14 +1,25 @@
 import type { Clock, Deadline } from '../env/clock.ts';
 
+const ONCE = { once: true } as const;
+
 /** Settles as `promise` does, or rejects with the signal's reason when that aborts first. Leaves no listener behind. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);
-    const settled = () => signal.removeEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    promise.finally(settled).then(resolve, reject);
+    else signal.addEventListener('abort', onAbort, ONCE);
+    // One reaction instead of `finally` and `then`: every chunk waits here several times.
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        return resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort);
+        reject(error);
+      },
+    );
   });
 }
 

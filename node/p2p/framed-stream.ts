@@ -1,4 +1,4 @@
-import type { Clock } from '../env/clock.ts';
+import { type Clock, TimeoutError } from '../env/clock.ts';
 import { abortable } from './abortable.ts';
 import { decodeMessage, decodeOwned, encodeFrame } from './codec.ts';
 import { FrameReader } from './framing.ts';
@@ -27,27 +27,39 @@ export class FramedStream {
 
   async read<T extends MessageTable>(table: T, signal = this.#signal): Promise<MessageOf<T>> {
     for (;;) {
-      const frame = this.#frames.next();
-      if (frame !== undefined) {
-        return frame.owned ? decodeOwned(table, frame.bytes) : decodeMessage(table, frame.bytes);
-      }
+      const message = this.take(table);
+      if (message !== undefined) return message;
       const bytes = await this.#arrival(signal);
       if (bytes === undefined) throw new StreamError('STREAM_ENDED', 'the other side closed the stream');
       this.#frames.push(bytes);
     }
   }
 
+  /** A message that is here already. */
+  take<T extends MessageTable>(table: T): MessageOf<T> | undefined {
+    for (;;) {
+      const frame = this.#frames.next();
+      if (frame !== undefined) {
+        return frame.owned ? decodeOwned(table, frame.bytes) : decodeMessage(table, frame.bytes);
+      }
+      const bytes = this.#pending === undefined ? this.#raw.take() : undefined;
+      if (bytes === undefined) return undefined;
+      this.#frames.push(bytes);
+    }
+  }
+
   async write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
     this.#raw.write(encodeFrame(table, message));
-    await this.#raw.drained();
+    const room = this.#raw.drained();
+    if (room !== undefined) await room;
   }
 
   async close(): Promise<void> {
-    using deadline = this.#clock.deadline(FULL_CLOSE_MS);
+    using _limit = this.#clock.timer(FULL_CLOSE_MS, () => this.#raw.reset(new TimeoutError(FULL_CLOSE_MS)));
     try {
       this.#raw.closeWrite();
       const early = this.#frames.buffered > 0;
-      if (early || (await this.#arrival(deadline.signal)) !== undefined) {
+      if (early || (await this.#arrival(undefined)) !== undefined) {
         throw new StreamError('STREAM_RESET', 'bytes instead of the end of the stream');
       }
     } catch (error) {
@@ -61,11 +73,7 @@ export class FramedStream {
   }
 
   async #arrival(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
-    if (this.#pending === undefined) {
-      const here = this.#raw.take();
-      if (here !== undefined) return here;
-      this.#pending = this.#raw.read();
-    }
+    this.#pending ??= this.#raw.read();
     const bytes = await abortable(this.#pending, signal);
     this.#pending = undefined;
     return bytes;

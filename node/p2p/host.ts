@@ -143,11 +143,14 @@ export interface Host {
   /** Own advertised underlays, each with `/p2p/<id>`. Empty before start. */
   underlays(): string[];
   handle(protocol: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void;
-  /** @throws StreamError `PEER_NOT_FOUND`, `PROTOCOL_UNSUPPORTED`, `HEADERS_TIMEOUT`, `STREAM_RESET` */
+  /**
+   * @param options.signal ends the wait for the other side's headers, and later reads that bring no signal of their own
+   * @throws StreamError `PEER_NOT_FOUND`, `PROTOCOL_UNSUPPORTED`, `HEADERS_TIMEOUT`, `STREAM_RESET`
+   */
   open(
     peer: Peer,
     protocolId: string,
-    options: { signal: AbortSignal; headers?: Headers },
+    options: { signal?: AbortSignal; headers?: Headers },
   ): Promise<MessageStream>;
   /**
    * Dials, runs the handshake and the connect hooks. @param underlay multiaddress with or without `/p2p/`

@@ -195,9 +195,12 @@ class MemoryStream implements RawStream {
     if (this.twin !== undefined) this.twin.#inbox.push(bytes);
   }
 
-  async drained(): Promise<void> {
+  drained(): Promise<void> | undefined {
     const { twin } = this;
-    if (twin === undefined) return;
+    return twin === undefined || twin.#inbox.size <= UNREAD_MAX ? undefined : this.#drained(twin);
+  }
+
+  async #drained(twin: MemoryStream): Promise<void> {
     while (this.#failure === undefined && twin.#inbox.size > UNREAD_MAX) {
       twin.#room = Promise.withResolvers();
       await twin.#room.promise;

@@ -84,18 +84,26 @@ export class ProposedStream implements RawStream {
     else this.#raw.write(bytes.length === 0 ? proposal : Buffer.concat([proposal, bytes]));
   }
 
-  drained(): Promise<void> {
+  drained(): Promise<void> | undefined {
     return this.#raw.drained();
   }
 
   take(): Uint8Array | undefined {
-    if (this.#lines !== undefined) return undefined;
+    while (this.#lines !== undefined) {
+      const bytes = this.#raw.take();
+      if (bytes === undefined) return undefined;
+      this.#negotiate(this.#lines, bytes);
+    }
     const early = this.#early;
     this.#early = undefined;
     return early ?? this.#raw.take();
   }
 
-  async read(): Promise<Uint8Array | undefined> {
+  read(): Promise<Uint8Array | undefined> {
+    return this.#lines === undefined && this.#early === undefined ? this.#raw.read() : this.#firstRead();
+  }
+
+  async #firstRead(): Promise<Uint8Array | undefined> {
     await this.agreed();
     return this.take() ?? this.#raw.read();
   }

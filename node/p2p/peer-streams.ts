@@ -23,7 +23,7 @@ import type { Link, RawStream } from './transport.ts';
 const HEADERS_TIMEOUT_MS = 10_000;
 
 export interface OpenOptions {
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   readonly headers?: Headers;
 }
 
@@ -82,14 +82,15 @@ export class PeerStreams {
   }
 
   async #offerHeaders(stream: FramedStream, options: OpenOptions): Promise<Headers> {
-    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS, options.signal);
     await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
-    try {
-      return headersOf(await stream.read(HeadersMessage, deadline.signal));
-    } catch (cause) {
-      if (!deadline.signal.aborted || options.signal.aborted) throw cause;
-      throw new StreamError('HEADERS_TIMEOUT', 'no headers from the peer', { cause });
-    }
+    using _limit = this.#headersLimit(stream);
+    return headersOf(await stream.read(HeadersMessage, options.signal));
+  }
+
+  /** Without headers in time the stream ends, and with it whoever reads from it. */
+  #headersLimit(stream: FramedStream): Disposable {
+    const timedOut = () => stream.reset(new StreamError('HEADERS_TIMEOUT', 'no headers from the peer'));
+    return this.#deps.clock.timer(HEADERS_TIMEOUT_MS, timedOut);
   }
 
   /** Serves a stream that the other side opened; resets it when nobody may. */
@@ -138,8 +139,11 @@ export class PeerStreams {
   }
 
   async #readHeaders(frames: FramedStream): Promise<Headers> {
-    using deadline = this.#deps.clock.deadline(HEADERS_TIMEOUT_MS);
-    return headersOf(await frames.read(HeadersMessage, deadline.signal));
+    // They nearly always come with the first packet.
+    const here = frames.take(HeadersMessage);
+    if (here !== undefined) return headersOf(here);
+    using _limit = this.#headersLimit(frames);
+    return headersOf(await frames.read(HeadersMessage));
   }
 
   #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {

@@ -7,9 +7,9 @@
 export interface RawStream {
   /** Queues bytes, which must not change afterwards. @throws StreamError `STREAM_RESET` */
   write(bytes: Uint8Array): void;
-  /** Resolves when the transport has room for more. */
-  drained(): Promise<void>;
-  /** Bytes that are here already. */
+  /** Resolves when the transport has room for more; undefined when it has. */
+  drained(): Promise<void> | undefined;
+  /** Bytes that are here already. @throws StreamError `PROTOCOL_UNSUPPORTED` */
   take(): Uint8Array | undefined;
   /** Next bytes, or undefined at the other side's end. One reader at a time. @throws StreamError `STREAM_RESET`, `PROTOCOL_UNSUPPORTED` */
   read(): Promise<Uint8Array | undefined>;

@@ -277,12 +277,17 @@ export class YamuxStream implements RawStream {
     this.#pump();
   }
 
-  async drained(): Promise<void> {
-    while (this.#failure === undefined) {
-      const wait = this.#queue.length > 0 ? this.#window() : this.#session.room();
-      if (wait === undefined) return;
-      await wait;
-    }
+  drained(): Promise<void> | undefined {
+    return this.#obstacle() === undefined ? undefined : this.#drained();
+  }
+
+  async #drained(): Promise<void> {
+    for (let wait = this.#obstacle(); wait !== undefined; wait = this.#obstacle()) await wait;
+  }
+
+  #obstacle(): Promise<void> | undefined {
+    if (this.#failure !== undefined) return undefined;
+    return this.#queue.length > 0 ? this.#window() : this.#session.room();
   }
 
   take(): Uint8Array | undefined {

@@ -14,9 +14,6 @@ const NEIGHBOURHOOD_ERRORS = 2;
 /** How long a peer refused by accounting is skipped, milliseconds: then a refresh may have been granted. */
 const OVERDRAFT_SKIP_MS = 600;
 
-/** Reason of the ended pauses; made once, because an exception per chunk is 2 % of a push. */
-const OVER = new Error('the call is over');
-
 /** `T` is what a peer delivers, `R` what the caller makes of it. */
 export interface AttemptsPlan<T, R> {
   /** Failures after which the call gives up, before multiplexing. */
@@ -68,14 +65,15 @@ class Attempts<T, R> {
   readonly #plan: AttemptsPlan<T, R>;
   readonly #clock: Clock;
   readonly #end = Promise.withResolvers<AttemptsOutcome<R>>();
-  /** Aborts when the call is over: ends its pauses. */
-  readonly #over = new AbortController();
+  #over = false;
+  /** Both end with the call. */
+  #preemption: Disposable | undefined;
+  #creditPause: Disposable | undefined;
   /** Peers refused by accounting → end of their time, monotonic. */
   readonly #overdrawn = new Map<string, number>();
   #errorsLeft: number;
   #inFlight = 0;
   #multiplexed = false;
-  #waitsForCredit = false;
 
   constructor(plan: AttemptsPlan<T, R>, clock: Clock) {
     this.#plan = plan;
@@ -83,30 +81,49 @@ class Attempts<T, R> {
     this.#errorsLeft = plan.errorsMax;
   }
 
-  async run(): Promise<AttemptsOutcome<R>> {
-    this.#next();
-    const { preemptiveMs } = this.#plan;
-    if (preemptiveMs !== undefined) this.#preempt(preemptiveMs).catch((error: unknown) => this.abort(error));
-    return await this.#end.promise;
+  run(): Promise<AttemptsOutcome<R>> {
+    this.#guarded(() => this.#next());
+    this.#preemptLater();
+    return this.#end.promise;
   }
 
   abort(reason: unknown): void {
-    this.#over.abort(OVER);
+    this.#stop();
     this.#end.reject(reason);
   }
 
   #finish(outcome: AttemptsOutcome<R>): void {
-    this.#over.abort(OVER);
+    this.#stop();
     this.#end.resolve(outcome);
   }
 
-  async #preempt(everyMs: number): Promise<void> {
-    while (await this.#pause(everyMs)) this.#next();
+  #stop(): void {
+    this.#over = true;
+    this.#preemption?.[Symbol.dispose]();
+    this.#creditPause?.[Symbol.dispose]();
+  }
+
+  /** What a plan's function throws ends the call. */
+  #guarded(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.abort(error);
+    }
+  }
+
+  #preemptLater(): void {
+    const { preemptiveMs } = this.#plan;
+    if (preemptiveMs === undefined || this.#over) return;
+    this.#preemption = this.#clock.timer(preemptiveMs, () => {
+      this.#guarded(() => this.#next());
+      this.#preemptLater();
+    });
   }
 
   /** Starts an attempt, and the plan's further ones when the neighbourhood is reached for the first time. */
   #next(): void {
-    for (let wanted = 1; wanted > 0 && !this.#over.signal.aborted; ) {
+    for (let wanted = 1; wanted > 0 && !this.#over; ) {
       const peer = this.#choose();
       if (peer === undefined) {
         this.#nobodyLeft();
@@ -147,17 +164,22 @@ class Attempts<T, R> {
       return false;
     }
     this.#inFlight++;
-    this.#plan
-      .attempt(peer, credit)
-      .then((delivered) => this.#delivered(peer, delivered))
-      .catch((error: unknown) => this.#failed(peer, error))
-      .catch((error: unknown) => this.abort(error));
+    this.#plan.attempt(peer, credit).then(
+      (delivered) => this.#guarded(() => this.#delivered(peer, delivered)),
+      (error: unknown) => this.#guarded(() => this.#failed(peer, error)),
+    );
     return true;
   }
 
   #delivered(peer: Peer, delivered: T): void {
-    if (this.#over.signal.aborted) return;
-    const result = this.#plan.accept(delivered, peer);
+    if (this.#over) return;
+    let result: R;
+    try {
+      result = this.#plan.accept(delivered, peer);
+    } catch (error) {
+      this.#failed(peer, error);
+      return;
+    }
     this.#inFlight--;
     this.#finish({ outcome: 'done', result });
   }
@@ -174,29 +196,16 @@ class Attempts<T, R> {
   }
 
   #nobodyLeft(): void {
-    if (this.#overdrawn.size > 0) this.#waitForCredit().catch((error: unknown) => this.abort(error));
+    if (this.#overdrawn.size > 0) this.#waitForCredit();
     else if (this.#inFlight === 0) this.#finish({ outcome: 'nobody' });
   }
 
-  async #waitForCredit(): Promise<void> {
-    if (this.#waitsForCredit) return;
-    this.#waitsForCredit = true;
-    const goesOn = await this.#pause(OVERDRAFT_SKIP_MS);
-    this.#waitsForCredit = false;
-    if (!goesOn) return;
-    // All of them: a timer may fire a little before the moment that was noted.
-    this.#readmit(Number.POSITIVE_INFINITY);
-    this.#next();
-  }
-
-  /** @returns false when the call is over */
-  async #pause(ms: number): Promise<boolean> {
-    const { signal } = this.#over;
-    try {
-      await this.#clock.sleep(ms, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
-    return !signal.aborted;
+  #waitForCredit(): void {
+    this.#creditPause ??= this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
+      this.#creditPause = undefined;
+      // All of them: a timer may fire a little before the moment that was noted.
+      this.#readmit(Number.POSITIVE_INFINITY);
+      this.#guarded(() => this.#next());
+    });
   }
 }

@@ -1,4 +1,5 @@
 /** The asking side of a stream: open, talk, close when it went well, reset when it did not. `p2p-protocols.md` 2.3. */
+import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Host, MessageStream, Peer } from '../p2p/host.ts';
 
@@ -6,7 +7,11 @@ export interface Conversation {
   readonly peer: Peer;
   /** Protocol id. */
   readonly protocol: string;
-  readonly signal: AbortSignal;
+}
+
+interface ConversationDeps {
+  readonly host: Pick<Host, 'open'>;
+  readonly log: Logger;
 }
 
 /**
@@ -14,11 +19,36 @@ export interface Conversation {
  * @throws what `open` and `talk` throw
  */
 export async function converse<T>(
-  { peer, protocol, signal }: Conversation,
-  { host, log }: { host: Pick<Host, 'open'>; log: Logger },
+  conversation: Conversation & { readonly signal: AbortSignal },
+  deps: ConversationDeps,
   talk: (stream: MessageStream) => Promise<T>,
 ): Promise<T> {
-  const stream = await host.open(peer, protocol, { signal });
+  const { peer, protocol, signal } = conversation;
+  return await talkOn(await deps.host.open(peer, protocol, { signal }), conversation, deps, talk);
+}
+
+/**
+ * The same with a time for `talk` instead of a signal: its end resets the stream, and so whoever reads from it. For
+ * what happens per chunk, where a signal and its listeners cost more than a timer.
+ * @throws also TimeoutError
+ */
+export async function converseWithin<T>(
+  conversation: Conversation & { readonly timeoutMs: number },
+  deps: ConversationDeps & { readonly clock: Clock },
+  talk: (stream: MessageStream) => Promise<T>,
+): Promise<T> {
+  const { peer, protocol, timeoutMs } = conversation;
+  const stream = await deps.host.open(peer, protocol, {});
+  using _limit = deps.clock.timer(timeoutMs, () => stream.reset(new TimeoutError(timeoutMs)));
+  return await talkOn(stream, conversation, deps, talk);
+}
+
+async function talkOn<T>(
+  stream: MessageStream,
+  { peer, protocol }: Conversation,
+  { log }: ConversationDeps,
+  talk: (stream: MessageStream) => Promise<T>,
+): Promise<T> {
   try {
     const result = await talk(stream);
     stream.close().catch((err: unknown) => log.debug({ err, peer: peer.id, protocol }, 'stream not closed'));

@@ -8,6 +8,7 @@ interface Flight<T> {
   readonly result: Promise<T>;
   readonly controller: AbortController;
   waiting: number;
+  settled: boolean;
 }
 
 export class SingleFlight<T> {
@@ -22,7 +23,9 @@ export class SingleFlight<T> {
     const flight = this.#flights.get(key) ?? this.#start(key, work);
     flight.waiting++;
     try {
-      return await abortable(flight.result, signal);
+      const result = await abortable(flight.result, signal);
+      flight.settled = true;
+      return result;
     } finally {
       flight.waiting--;
       if (flight.waiting === 0) this.#end(key, flight);
@@ -31,13 +34,13 @@ export class SingleFlight<T> {
 
   #start(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
     const controller = new AbortController();
-    const flight: Flight<T> = { result: work(controller.signal), controller, waiting: 0 };
+    const flight: Flight<T> = { result: work(controller.signal), controller, waiting: 0, settled: false };
     this.#flights.set(key, flight);
     return flight;
   }
 
   #end(key: string, flight: Flight<T>): void {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
-    flight.controller.abort(ABANDONED);
+    if (!flight.settled) flight.controller.abort(ABANDONED);
   }
 }

@@ -25,7 +25,7 @@ import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { equalBytes, toHex } from '../../crypto/hex.ts';
 import type { Signer } from '../../crypto/signer.ts';
-import type { Clock } from '../../env/clock.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
@@ -34,7 +34,7 @@ import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { Topology, TopologySnapshot } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
-import { converse } from '../conversation.ts';
+import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
 import { PUSHSYNC_METRICS } from './metrics.ts';
 import {
@@ -194,13 +194,12 @@ class PushsyncProtocol implements Pushsync {
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     const startedAt = clock.monotonic();
-    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    const message = await stream.read(DeliveryMessage, deadline.signal);
+    const message = await this.#readDelivery(stream);
     this.#metrics.received.inc();
     let receipt: Receipt;
     let debit: Debit;
     try {
-      receipt = await this.#take(message, deadline.signal);
+      receipt = await this.#take(message, signal);
       debit = this.#reserveDebit(stream.peer, message.address);
     } catch (error) {
       this.#metrics.handlerErrors.inc();
@@ -218,6 +217,12 @@ class PushsyncProtocol implements Pushsync {
     this.#metrics.handlerTime.observe({ status: 'success' }, (clock.monotonic() - startedAt) / 1000);
   }
 
+  async #readDelivery(stream: MessageStream): Promise<MessageOf<typeof DeliveryMessage>> {
+    const timedOut = () => stream.reset(new TimeoutError(ATTEMPT_TIMEOUT_MS));
+    using _limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
+    return await stream.read(DeliveryMessage);
+  }
+
   #reserveDebit(peer: Peer, address: Uint8Array): Debit {
     const { accounting, host } = this.#deps;
     return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
@@ -225,7 +230,7 @@ class PushsyncProtocol implements Pushsync {
 
   /** @returns the own receipt or that of the node further on */
   async #take(message: MessageOf<typeof DeliveryMessage>, signal: AbortSignal): Promise<Receipt> {
-    const { host, topology } = this.#deps;
+    const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
     const radius = topology.storageRadius();
@@ -233,7 +238,8 @@ class PushsyncProtocol implements Pushsync {
 
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
-    const outcome = await this.#send(parcel, way, signal);
+    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    const outcome = await this.#send(parcel, way, deadline.signal);
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
     if (outcome.outcome === 'nobody') return await this.#store(chunk, stamp, radius);
     this.#metrics.forwarder.inc();
@@ -304,9 +310,8 @@ class PushsyncProtocol implements Pushsync {
     const startedAt = clock.monotonic();
     let status = 'failure';
     this.#metrics.attempts.inc();
-    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS);
     try {
-      const receipt = await this.#ask(peer, parcel, deadline.signal);
+      const receipt = await this.#ask(peer, parcel);
       credit.apply();
       status = 'success';
       return receipt;
@@ -319,14 +324,14 @@ class PushsyncProtocol implements Pushsync {
     }
   }
 
-  async #ask(peer: Peer, { chunk, stamp, onSent }: Parcel, signal: AbortSignal): Promise<Receipt> {
+  async #ask(peer: Peer, { chunk, stamp, onSent }: Parcel): Promise<Receipt> {
     const { address, data } = chunk;
-    const conversation = { peer, protocol: PUSHSYNC.id, signal };
-    const receipt = await converse(conversation, this.#deps, async (stream) => {
+    const conversation = { peer, protocol: PUSHSYNC.id, timeoutMs: ATTEMPT_TIMEOUT_MS };
+    const receipt = await converseWithin(conversation, this.#deps, async (stream) => {
       await stream.write(DeliveryMessage, { address, data, stamp });
       this.#metrics.sent.inc();
       onSent?.();
-      return await stream.read(ReceiptMessage, signal);
+      return await stream.read(ReceiptMessage);
     });
     if (receipt.err !== '') {
       throw new PushsyncError('DELIVERY_FAILED', `delivery of chunk failed: ${receipt.err}`);

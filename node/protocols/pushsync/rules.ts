@@ -3,7 +3,7 @@ import { proximityOrder } from '../../chunk/address.ts';
 import { overlayAddress } from '../../crypto/overlay.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 
-/** One attempt with one peer, and the whole handling of a delivery, milliseconds. */
+/** One attempt with one peer, the wait for a delivery, and pushing it on, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 300_000;

@@ -20,14 +20,14 @@ import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
-import { converse } from '../conversation.ts';
+import { converseWithin } from '../conversation.ts';
 import { SingleFlight } from '../single-flight.ts';
 import { SkipList } from '../skip-list.ts';
 import { RETRIEVAL_METRICS } from './metrics.ts';
@@ -106,12 +106,11 @@ class RetrievalProtocol implements Retrieval {
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
-    using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    const { addr } = await stream.read(Request, deadline.signal);
+    const addr = await this.#readRequest(stream);
     let found: Found;
     let debit: Debit;
     try {
-      found = await this.#find(addr, stream.peer, deadline.signal);
+      found = await this.#find(addr, stream.peer, signal);
       debit = this.#reserveDebit(stream.peer, addr);
     } catch (error) {
       this.#deps.log.debug({ err: error, peer: stream.peer.id }, 'request refused');
@@ -127,6 +126,12 @@ class RetrievalProtocol implements Retrieval {
     if (found.forwarded) this.#deps.store.cache.put(found.chunk);
   }
 
+  async #readRequest(stream: MessageStream): Promise<Uint8Array> {
+    const timedOut = () => stream.reset(new TimeoutError(ATTEMPT_TIMEOUT_MS));
+    using _limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
+    return (await stream.read(Request)).addr;
+  }
+
   #reserveDebit(peer: Peer, address: Uint8Array): Debit {
     const { accounting, host } = this.#deps;
     return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
@@ -139,7 +144,8 @@ class RetrievalProtocol implements Retrieval {
     const local = this.#deps.store.chunks.get(address);
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
-    const chunk = await this.#forwarded.join(id, signal, (flight) =>
+    using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    const chunk = await this.#forwarded.join(id, deadline.signal, (flight) =>
       this.#search(address, id, flight, requester),
     );
     return { chunk, forwarded: true };
@@ -185,9 +191,8 @@ class RetrievalProtocol implements Retrieval {
     const { clock } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.peerRequests.inc();
-    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS);
     try {
-      const data = await this.#ask(peer, address, deadline.signal);
+      const data = await this.#ask(peer, address);
       const chunk = chunkFrom(address, data);
       credit.apply();
       this.#metrics.retrieved.inc();
@@ -202,10 +207,11 @@ class RetrievalProtocol implements Retrieval {
     }
   }
 
-  async #ask(peer: Peer, address: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
-    const delivery = await converse({ peer, protocol: RETRIEVAL.id, signal }, this.#deps, async (stream) => {
+  async #ask(peer: Peer, address: Uint8Array): Promise<Uint8Array> {
+    const conversation = { peer, protocol: RETRIEVAL.id, timeoutMs: ATTEMPT_TIMEOUT_MS };
+    const delivery = await converseWithin(conversation, this.#deps, async (stream) => {
       await stream.write(Request, { addr: address });
-      return await stream.read(Delivery, signal);
+      return await stream.read(Delivery);
     });
     if (delivery.err !== '') {
       throw new RetrievalError('DELIVERY_FAILED', `delivery of chunk failed: ${delivery.err}`);

@@ -2,7 +2,7 @@
 import { closerTo, proximityOrder } from '../../chunk/address.ts';
 import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
 
-/** One attempt with one peer, and the whole handling of a request, milliseconds. */
+/** One attempt with one peer, the wait for a request, and forwarding it, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** How long a peer that failed is not asked for that chunk again, milliseconds. */
 export const FAILED_SKIP_MS = 60_000;

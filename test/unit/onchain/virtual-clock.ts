@@ -26,6 +26,10 @@ export class VirtualClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, wakeAt);
   }
 
+  timer(): Disposable {
+    return { [Symbol.dispose]: () => undefined };
+  }
+
   deadline(_ms: number, parent?: AbortSignal): { signal: AbortSignal } & Disposable {
     return { signal: parent ?? new AbortController().signal, [Symbol.dispose]: () => undefined };
   }

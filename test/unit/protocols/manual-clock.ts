@@ -55,6 +55,10 @@ export class ManualClock implements Clock {
     return promise;
   }
 
+  timer(ms: number, wake: () => void): Disposable {
+    return { [Symbol.dispose]: this.#timer(ms, wake) };
+  }
+
   deadline(ms: number, parent?: AbortSignal): Deadline {
     const controller = new AbortController();
     const cancel = this.#timer(ms, () => controller.abort(new TimeoutError(ms)));

@@ -12,8 +12,9 @@ import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import { decodeAmount, encodeAmount } from '../amounts.ts';
 import { PRICING_METRICS } from './metrics.ts';
-import { decodeAmount, encodeAmount, minimumThreshold } from './rules.ts';
+import { minimumThreshold } from './rules.ts';
 import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 
 /** One announcement, both sides, milliseconds. */

@@ -22,13 +22,13 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
+import { encodeAmount } from '../amounts.ts';
 import { converse } from '../conversation.ts';
 import { PSEUDOSETTLE_METRICS } from './metrics.ts';
 import {
   acceptedAmount,
+  amountOf,
   checkAnswer,
-  decodeAmount,
-  encodeAmount,
   momentOfStamp,
   PseudosettleError,
   unixSeconds,
@@ -101,7 +101,7 @@ class TimeSettlements implements Pseudosettle {
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
     using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
     const payment = await stream.read(Payment, deadline.signal);
-    await stream.write(PaymentAck, this.#accept(stream.peer, decodeAmount(payment.amount)));
+    await stream.write(PaymentAck, this.#accept(stream.peer, amountOf(payment.amount)));
   }
 
   /** Synchronous, so that two refreshes of one peer can not both count, and balanced before the debtor knows. */
@@ -162,7 +162,7 @@ class TimeSettlements implements Pseudosettle {
     return await converse(conversation, this.#deps, async (stream) => {
       await stream.write(Payment, { amount: encodeAmount(attempted) });
       const ack = await stream.read(PaymentAck, deadline.signal);
-      return { accepted: decodeAmount(ack.amount), timestamp: ack.timestamp };
+      return { accepted: amountOf(ack.amount), timestamp: ack.timestamp };
     });
   }
 

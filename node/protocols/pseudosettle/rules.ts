@@ -1,5 +1,5 @@
 /** Decisions of time-based settlement, without clock or network. `p2p-protocols.md` 4.6. */
-import { AMOUNT_SIZE_MAX } from './wire.ts';
+import { decodeAmount } from '../amounts.ts';
 
 /** Largest difference between the creditor's clock and ours, seconds. */
 const CLOCK_TOLERANCE_S = 2n;
@@ -24,20 +24,12 @@ export class PseudosettleError extends Error {
   }
 }
 
-/** @returns minimal big-endian magnitude, empty for zero */
-export function encodeAmount(amount: bigint): Uint8Array {
-  if (amount === 0n) return new Uint8Array(0);
-  const digits = amount.toString(16);
-  return new Uint8Array(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'));
-}
-
-/** @throws PseudosettleError `AMOUNT_MALFORMED` above 32 bytes */
-export function decodeAmount(bytes: Uint8Array): bigint {
-  if (bytes.length > AMOUNT_SIZE_MAX) {
+/** @throws PseudosettleError `AMOUNT_MALFORMED` for more bytes than any amount of ours has */
+export function amountOf(bytes: Uint8Array): bigint {
+  const amount = decodeAmount(bytes);
+  if (amount === undefined)
     throw new PseudosettleError('AMOUNT_MALFORMED', `amount of ${bytes.length} bytes`);
-  }
-  if (bytes.length === 0) return 0n;
-  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  return amount;
 }
 
 /** Unix seconds of a wall time in milliseconds. */

@@ -16,6 +16,3 @@ export const PaymentAck = {
   amount: [1, 'bytes'],
   timestamp: [2, 'int64'],
 } as const satisfies MessageTable;
-
-/** Longest amount that is read, bytes: what a 256-bit number takes. */
-export const AMOUNT_SIZE_MAX = 32;

@@ -57,8 +57,8 @@ export interface RetrievalDeps {
 export interface Retrieval {
   /**
    * Asks the network, not the local store. @param address 32 bytes
-   * @throws ChunkNotFoundError when too many peers failed, RetrievalError `NO_PEER` when there was nobody (left) to
-   * ask, the signal's reason
+   * @throws ChunkNotFoundError when too many peers failed, or all there are; RetrievalError `NO_PEER` when there was
+   * nobody to ask; the signal's reason
    */
   retrieve(address: Uint8Array, options: { signal: AbortSignal }): Promise<Chunk>;
 }
@@ -184,6 +184,9 @@ class RetrievalProtocol implements Retrieval {
       { clock, signal },
     );
     if (outcome.outcome === 'done') this.#metrics.attempts.observe(asked);
+    // Everybody was asked, now or a moment ago: nobody has it. A forwarder has not asked everybody.
+    if (outcome.outcome === 'nobody' && requester === undefined && skip.size > 0)
+      throw new ChunkNotFoundError(id);
     return chunkOf(outcome, id);
   }
 

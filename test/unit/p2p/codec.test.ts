@@ -6,7 +6,7 @@ import { Ack } from '../../../node/p2p/handshake/wire.ts';
 import { HeadersMessage, headersMessage } from '../../../node/p2p/headers.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import type { MessageTable } from '../../../node/p2p/message.ts';
-import { encodeAmount } from '../../../node/protocols/pricing/rules.ts';
+import { encodeAmount } from '../../../node/protocols/amounts.ts';
 import { AnnouncePaymentThreshold } from '../../../node/protocols/pricing/wire.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 

@@ -214,9 +214,9 @@ test('a peer that failed for a chunk is not asked for it again within a minute',
     served === 1 ? stream.write(Delivery, { err: 'later' }) : deliver(stream, someChunk),
   );
   const again = () => node.retrieval.retrieve(someChunk.address, { signal: never });
-  await expect(again()).rejects.toMatchObject({ code: 'NO_PEER' });
+  await expect(again()).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
   await clock.advance(59_000);
-  await expect(again()).rejects.toMatchObject({ code: 'NO_PEER' });
+  await expect(again()).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
   expect(asked).toHaveLength(1);
   await clock.advance(1_000);
   expect(await again()).toEqual(someChunk);

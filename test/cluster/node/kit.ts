@@ -87,9 +87,9 @@ export function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Resident memory, bytes. */
+/** Resident memory without the pages of files, which are the system's cache, bytes. */
 export function residentBytes(pid: number): number {
-  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  const line = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   if (line?.[1] === undefined) throw new Error(`process ${pid} has no memory`);
   return Number(line[1]) * 1024;
 }

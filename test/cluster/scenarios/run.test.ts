@@ -1,0 +1,189 @@
+/** `svcnet run` as a user has it: the command, its exit code, its JSON, the folder it leaves. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import type { RunResult } from '../../../harness/report/result.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-run-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** @param interruptAt text of standard output at which the command gets Ctrl-C */
+function svcnet(args: readonly string[], interruptAt?: string): Promise<Ended> {
+  const env = { ...process.env, SVCNET_STATE: join(folder, 'state') };
+  const child = spawn(process.execPath, [join(ROOT, 'harness/cli.ts'), ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (piece: Buffer) => {
+    const reached = interruptAt !== undefined && !out.includes(interruptAt);
+    out += piece.toString();
+    if (reached && out.includes(interruptAt)) child.kill('SIGINT');
+  });
+  child.stderr.on('data', (piece: Buffer) => {
+    err += piece.toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject).on('close', (code) => resolve({ code, out, err }));
+  });
+}
+
+/** A scenario of the user's own, in a file. */
+function scenarioFile(name: string, run: string): string {
+  const path = join(folder, `${name}.ts`);
+  const harness = join(ROOT, 'harness/index.ts');
+  writeFileSync(
+    path,
+    `import { defineScenario } from ${JSON.stringify(harness)};
+     export default defineScenario({
+       name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: {},
+       needs: { nodes: 2 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
+       async run({ cluster, expect, ledger, signal }) { ${run} },
+     });`,
+  );
+  return path;
+}
+
+function livingProcesses(): string[] {
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .flatMap((pid) => {
+      try {
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')];
+      } catch (error) {
+        if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
+        throw error;
+      }
+    })
+    .filter((command) => command.includes(folder));
+}
+
+test('smoke passes: one JSON document on standard output, progress on standard error, a folder with everything', async () => {
+  const report = join(folder, 'report');
+  const tree = join(ROOT, 'scenarios');
+  const sets = ['--set', 'size=300000', '--set', `dir=${tree}`];
+  const ended = await svcnet([
+    'run',
+    'smoke',
+    '--nodes',
+    '3',
+    '--seed',
+    '7',
+    '--json',
+    '--report',
+    report,
+    ...sets,
+  ]);
+  expect(ended.err).not.toContain('error');
+  expect(ended.code).toBe(0);
+  const result = JSON.parse(ended.out) as RunResult;
+  expect(result).toMatchObject({ seed: 7, passed: true, report });
+  const [smoke] = result.scenarios;
+  expect(smoke).toMatchObject({ name: 'smoke', result: 'passed', ledger: { missing: 0 } });
+  expect(smoke?.ledger.acknowledged).toBeGreaterThan(70);
+  expect(smoke?.assertions.length).toBeGreaterThanOrEqual(7);
+  for (const assertion of smoke?.assertions ?? []) {
+    expect(assertion).toMatchObject({
+      name: expect.any(String),
+      passed: true,
+      observed: expect.any(String),
+      expected: expect.any(String),
+    });
+  }
+  const operations = smoke?.metrics.map(({ operation, node }) => `${operation} ${node}`);
+  expect(operations).toContain('download file node-2');
+  for (const file of [
+    'report.json',
+    'junit.xml',
+    'ledger.jsonl',
+    'cluster.json',
+    'logs/node-0.log',
+    'logs/chain.log',
+  ]) {
+    expect(existsSync(join(report, file)), file).toBe(true);
+  }
+  expect(livingProcesses()).toEqual([]);
+});
+
+test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) => {
+  const ended = await svcnet([
+    'run',
+    scenario,
+    '--nodes',
+    '3',
+    '--json',
+    '--set',
+    'sizes=1,5000,300KiB',
+    '--set',
+    'count=2',
+  ]);
+  expect(ended.code, ended.out).toBe(0);
+  expect((JSON.parse(ended.out) as RunResult).scenarios[0]?.ledger.missing).toBe(0);
+});
+
+test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {
+  const path = scenarioFile(
+    'false',
+    `expect('the answer is right', false, { observed: 41, expected: 42, evidence: 'node-1 said so' });`,
+  );
+  const ended = await svcnet(['run', path, '--seed', '9']);
+  expect(ended.code).toBe(1);
+  for (const part of [
+    'failed',
+    'the answer is right',
+    'expected  42',
+    'observed  41',
+    'node-1 said so',
+    '--seed 9',
+  ]) {
+    expect(ended.out).toContain(part);
+  }
+});
+
+test('a chunk that was acknowledged and is nowhere turns the ledger red', async () => {
+  const path = scenarioFile(
+    'lost',
+    `const { reference } = await cluster.node(0).bytes.upload(Buffer.from('hello'), { deferred: false });
+     const entry = { kind: 'bytes', node: 'node-0', batch: '', reference, size: 5, mode: 'direct', level: 'api', requestedAtMs: 0, acknowledgedAtMs: 0 };
+     await ledger.add({ ...entry, chunks: [reference, 'ab'.repeat(32)] });
+     const holders = cluster.nodes.map(({ name, overlay, chunks }) => ({ name, overlay, hasChunk: (a, s) => chunks.has(a, s) }));
+     const verdict = await ledger.verify(holders, { signal });
+     expect('nothing is lost', verdict.missing === 0, { observed: verdict.missing, expected: 0, evidence: verdict.losses[0]?.chunk });`,
+  );
+  const ended = await svcnet(['run', path, '--json']);
+  expect(ended.code).toBe(1);
+  const [scenario] = (JSON.parse(ended.out) as RunResult).scenarios;
+  expect(scenario).toMatchObject({ result: 'failed', ledger: { acknowledged: 2, found: 1, missing: 1 } });
+  expect(scenario?.assertions[0]?.evidence).toBe('ab'.repeat(32));
+});
+
+test.each([
+  ['throws', `throw new Error('the moon is full');`, 'the moon is full'],
+  ['asserts nothing', ``, 'the scenario asserted nothing'],
+  ['meets a dead node', `await cluster.node(1).kill(); await cluster.node(1).client.health();`, 'node-1'],
+])('a scenario that %s is an error, not a pass: exit code 2', async (name, body, why) => {
+  const ended = await svcnet(['run', scenarioFile(name.replaceAll(' ', '-'), body), '--json']);
+  expect(ended.code).toBe(2);
+  const [scenario] = (JSON.parse(ended.out) as RunResult).scenarios;
+  expect(scenario?.result).toBe('error');
+  expect(scenario?.error).toContain(why);
+});
+
+test('Ctrl-C in the middle ends the run with 130 and leaves no process and no cluster', async () => {
+  const ended = await svcnet(['run', 'upload', '--nodes', '3', '--set', 'sizes=20MiB'], 'links');
+  expect(ended.code).toBe(130);
+  expect(livingProcesses()).toEqual([]);
+  const clusters = join(folder, 'state', 'clusters');
+  expect(existsSync(clusters) ? readdirSync(clusters) : []).toEqual([]);
+});

@@ -5,6 +5,7 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from './client/errors.ts';
 import { Cluster } from './cluster.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
@@ -28,6 +29,8 @@ import { suggestion } from './words.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
+const CRASH_NOTICE_MS = 500;
+const CRASH_POLL_MS = 20;
 
 /** A scenario with its parameters resolved. */
 export interface PlannedScenario {
@@ -170,9 +173,10 @@ async function runOne(
     step: (name, work) => runStep(name, work, options.display),
   };
   try {
-    await scenario.run(context);
+    await orAborted(scenario.run(context), context.signal);
   } catch (error) {
     if (options.signal.aborted) throw interrupted(options.signal);
+    if (error instanceof ClientError && error.status === undefined) await crashNoticed(cluster);
     const why = deadline.aborted
       ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
       : describe(error);
@@ -180,6 +184,26 @@ async function runOne(
   }
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+/** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
+async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The connections of a process that dies are gone a moment before the process is. */
+async function crashNoticed(cluster: Cluster): Promise<void> {
+  const until = performance.now() + CRASH_NOTICE_MS;
+  while (performance.now() < until && cluster.nodes.every((node) => node.state !== 'crashed')) {
+    await sleep(CRASH_POLL_MS);
+  }
 }
 
 async function runStep<R>(

@@ -1,0 +1,255 @@
+/** Scenarios on a running cluster: what a run leaves behind, and that its checks can fail. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import { expectBytes } from '../../../harness/content.ts';
+import type { RunResult } from '../../../harness/report/result.ts';
+import { planScenarios, runScenarios } from '../../../harness/runner.ts';
+import { defineScenario, type Scenario } from '../../../harness/scenario.ts';
+import retrieval from '../../../scenarios/retrieval.ts';
+import { batchOf, uploadLedgered, verifyLedger } from '../../../scenarios/steps.ts';
+import upload from '../../../scenarios/upload.ts';
+
+let folder: string;
+let stateDir: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-scenarios-'));
+  stateDir = join(folder, 'state');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function clusters(): string[] {
+  const path = join(stateDir, 'clusters');
+  return existsSync(path) ? readdirSync(path) : [];
+}
+
+function read(report: string, file: string): string {
+  return readFileSync(join(report, file), 'utf8');
+}
+
+/** The folder that every run leaves, whatever its result. */
+function expectReport(result: RunResult, nodes: number): void {
+  const { report } = result;
+  expect(JSON.parse(read(report, 'report.json'))).toEqual({ schema: 1, ...result });
+  const junit = read(report, 'junit.xml');
+  expect(junit).toMatch(/^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites /);
+  for (const { name, assertions } of result.scenarios) {
+    expect(junit).toContain(`<testsuite name="${name}" tests="`);
+    const failures = assertions.filter(({ passed }) => !passed).length;
+    expect(junit).toContain(`failures="${failures}"`);
+  }
+  const logs = ['chain.log', ...Array.from({ length: nodes }, (_, i) => `node-${i}.log`)];
+  expect(readdirSync(join(report, 'logs')).sort()).toEqual(logs);
+  for (const log of logs) expect(read(report, `logs/${log}`)).not.toBe('');
+  const cluster = JSON.parse(read(report, 'cluster.json')) as { seed: unknown; nodes: unknown[] };
+  expect(String(cluster.seed)).toBe(String(result.seed));
+  expect(cluster.nodes).toHaveLength(nodes);
+}
+
+/** The shape that scripts rely on. */
+function expectShape(result: RunResult): void {
+  const number = expect.any(Number) as number;
+  expect(result).toMatchObject({
+    run: expect.any(String) as string,
+    seed: number,
+    passed: expect.any(Boolean) as boolean,
+    report: expect.any(String) as string,
+  });
+  for (const scenario of result.scenarios) {
+    expect(scenario).toMatchObject({
+      name: expect.any(String) as string,
+      result: expect.stringMatching(/^(passed|failed|error|skipped)$/) as string,
+      durationMs: number,
+      metrics: expect.any(Array) as unknown[],
+    });
+    for (const assertion of scenario.assertions) {
+      expect(assertion).toMatchObject({
+        name: expect.any(String) as string,
+        passed: expect.any(Boolean) as boolean,
+        observed: expect.any(String) as string,
+        expected: expect.any(String) as string,
+      });
+    }
+  }
+}
+
+let net: Cluster;
+let runs = 0;
+beforeAll(async () => {
+  net = await Cluster.start({ nodes: 3, seed: 31, name: 'shared', stateDir });
+});
+afterAll(async () => {
+  await net.stop();
+  expect(clusters()).toEqual([]);
+});
+
+function run(
+  scenarios: readonly Scenario[],
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<RunResult> {
+  return runScenarios({
+    planned: planScenarios(scenarios, new Map(Object.entries(parameters))),
+    attachTo: 'shared',
+    seed: 31n,
+    stateDir,
+    report: join(folder, `run-${++runs}`),
+    name: `run-${runs}`,
+    command: 'as before',
+    signal: new AbortController().signal,
+  });
+}
+
+/** A scenario that uploads, and then does something to what it was promised. */
+function uploading(name: string, then: (context: Parameters<Scenario['run']>[0]) => Promise<void>): Scenario {
+  return defineScenario({
+    name,
+    group: 'durability',
+    about: 'Uploads and checks.',
+    parameters: {},
+    needs: { nodes: 3 },
+    cluster: { nodes: 3 },
+    timeoutMs: 60_000,
+    async run(context) {
+      const node = context.cluster.node(0);
+      const data = context.random('data').bytes(200_000);
+      await uploadLedgered(context, {
+        operation: 'upload',
+        kind: 'bytes',
+        node,
+        batch: batchOf(node),
+        size: data.length,
+        mode: 'deferred',
+        upload: () => node.bytes.upload(data),
+        expected: () => expectBytes(data),
+      });
+      await then(context);
+    },
+  });
+}
+
+test('upload and retrieval pass, deferred and direct, and the cluster stays', async () => {
+  const parameters = { sizes: '1,4096,100KiB', count: '2', concurrency: '2' };
+  const both = await run([upload, retrieval], parameters);
+  expectShape(both);
+  expect(both.scenarios.map(({ name, result }) => [name, result])).toEqual([
+    ['upload', 'passed'],
+    ['retrieval', 'passed'],
+  ]);
+  expectReport(both, 3);
+  const direct = await run([upload], { ...parameters, mode: 'direct' });
+  expect(direct.passed).toBe(true);
+  const operations = both.scenarios[1]?.metrics.map(({ operation }) => operation) ?? [];
+  expect(operations).toEqual(expect.arrayContaining(['upload 4.0 KiB', 'sync', 'download 4.0 KiB']));
+  await net.ready();
+});
+
+test('the same seed uploads the same bytes', async () => {
+  const references = async () => {
+    const { report } = await run([upload], { sizes: '5000', count: '2' });
+    return read(report, 'ledger.jsonl')
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { reference: string }).reference)
+      .sort();
+  };
+  expect(await references()).toEqual(await references());
+});
+
+test('a scenario that needs more nodes than there are is skipped with its reason', async () => {
+  const greedy = { ...uploading('greedy', async () => undefined), needs: { nodes: 4 } };
+  const { passed, scenarios } = await run([greedy]);
+  expect(passed).toBe(true);
+  expect(scenarios[0]).toMatchObject({
+    result: 'skipped',
+    skipReason: 'needs 4 running nodes, the cluster has 3',
+    assertions: [],
+  });
+});
+
+test('a scenario that asserts nothing is an error', async () => {
+  const silent = { ...uploading('silent', async () => undefined), run: async () => undefined };
+  const { passed, scenarios } = await run([silent]);
+  expect(passed).toBe(false);
+  expect(scenarios[0]).toMatchObject({ result: 'error', error: 'the scenario asserted nothing' });
+});
+
+test('a scenario that does not end is an error that names its limit', async () => {
+  // Not even its signal interests it.
+  const endless = { ...uploading('endless', () => new Promise(() => undefined)), timeoutMs: 3000 };
+  const { scenarios } = await run([endless]);
+  expect(scenarios[0]).toMatchObject({
+    result: 'error',
+    error: expect.stringMatching(/^not finished within 3 s: /) as string,
+  });
+});
+
+test('bytes that are not the expected ones fail the download, and say from where on', async () => {
+  const tampered = uploading('tampered', async (context) => {
+    const data = context.random('data').bytes(200_000);
+    const { reference } = await expectBytes(data);
+    data.set([~(data[4097] ?? 0) & 255], 4097);
+    const seen = await context.cluster.node(1).bytes.download(reference);
+    const at = seen.findIndex((byte, i) => byte !== data[i]);
+    context.expect('node-1 serves the tampered bytes', at === -1, {
+      observed: `different from ${at} on`,
+      expected: 'equal',
+    });
+  });
+  const result = await run([tampered]);
+  expect(result.passed).toBe(false);
+  expect(result.scenarios[0]).toMatchObject({ result: 'failed' });
+  const failed = result.scenarios[0]?.assertions.filter(({ passed }) => !passed);
+  expect(failed).toEqual([
+    {
+      name: 'node-1 serves the tampered bytes',
+      passed: false,
+      observed: 'different from 4097 on',
+      expected: 'equal',
+    },
+  ]);
+  expectReport(result, 3);
+});
+
+test('a node that dies is evidence of the error that it causes', async () => {
+  const dying = uploading('dying', async ({ cluster }) => {
+    process.kill(cluster.node(1).pid ?? 0, 'SIGKILL');
+    await cluster.node(1).bytes.upload('nobody is there');
+  });
+  const result = await run([dying]);
+  expect(result.scenarios[0]).toMatchObject({ result: 'error' });
+  expect(result.scenarios[0]?.error).toMatch(/^node-1: POST \/bytes: /);
+  expect(result.scenarios[0]?.error).toContain('node-1 is gone; end of ');
+  await net.node(1).start();
+  await net.meshed();
+});
+
+test('a lost store fails the ledger, and each chunk is named with who had it', async () => {
+  const wiping = uploading('wiping', async (context) => {
+    const { cluster } = context;
+    for (const node of cluster.nodes) {
+      await node.kill();
+      rmSync(join(node.dataDir, 'store'), { recursive: true });
+    }
+    // Nodes of a cluster are started by the process that owns it.
+    for (const node of net.nodes) await node.start();
+    await verifyLedger(context);
+  });
+  const result = await run([wiping]);
+  expect(result.passed).toBe(false);
+  expect(result.scenarios[0]).toMatchObject({
+    result: 'failed',
+    ledger: { acknowledged: 50, found: 0, missing: 50 },
+  });
+  const failed = result.scenarios[0]?.assertions.find(({ passed }) => !passed);
+  expect(failed).toMatchObject({
+    name: 'every acknowledged chunk is held by a node',
+    observed: '50 missing',
+  });
+  expect(failed?.evidence?.split('\n')).toHaveLength(50);
+  expect(failed?.evidence).toMatch(
+    /^chunk [0-9a-f]{64} not found, closest node-[0-2], uploaded on node-0 below [0-9a-f]{64}\n/,
+  );
+});

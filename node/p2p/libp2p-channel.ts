@@ -1,25 +1,15 @@
 /**
- * A secured channel between two nodes: noise over a socket of the TCP transport, then yamux. The pieces are
- * js-libp2p's; they are put together here instead of in its node object, because the latter negotiates every stream
- * in full, looks the peer up in a store and formats log lines for each.
+ * A secured channel between two nodes: noise over a socket of the TCP transport, then yamux. Put together here instead
+ * of in js-libp2p's node object, because the latter does not know the identities of the public network's nodes,
+ * negotiates every stream in full, looks the peer up in a store and formats log lines for each.
  */
 import type { Socket } from 'node:net';
-import { noise } from '@chainsafe/libp2p-noise';
-import type {
-  ComponentLogger,
-  ConnectionEncrypter,
-  Logger,
-  MessageStream,
-  MultiaddrConnection,
-  PeerId,
-  PrivateKey,
-  StreamMuxerFactory,
-  Upgrader,
-} from '@libp2p/interface';
+import type { ComponentLogger, Logger, MultiaddrConnection, PrivateKey } from '@libp2p/interface';
 import { abortable } from './abortable.ts';
 import { Inbox } from './inbox.ts';
 import { acceptProtocol, ProposedStream } from './multistream.ts';
-import { noiseCrypto } from './noise-cipher.ts';
+import { generateDhKey } from './noise.ts';
+import { NOISE_ID, noiseIdentity, noiseInbound, noiseOutbound } from './noise-stream.ts';
 import type { RawStream } from './transport.ts';
 import { YAMUX_ID } from './yamux.ts';
 
@@ -35,98 +25,76 @@ export function silentLibp2pLogger(): ComponentLogger {
 }
 
 export interface SecureChannel {
-  readonly remoteId: PeerId;
-  /** Encrypted from here on. */
-  readonly stream: MessageStream;
+  /** libp2p identity of the other end, as text. */
+  readonly remoteId: string;
+  /** Encrypted from here on, carries yamux. */
+  readonly stream: RawStream;
+  readonly connection: MultiaddrConnection;
   readonly socket: Socket;
 }
 
-export interface Identity {
-  readonly peerId: PeerId;
-  readonly privateKey: PrivateKey;
+type Role = 'dialler' | 'listener';
+
+export interface SecureOptions {
+  /** Identity that a dialled node must prove. */
+  readonly expected?: string | undefined;
+  readonly signal: AbortSignal;
 }
 
 export type Secure = (
   connection: MultiaddrConnection,
-  role: 'dialler' | 'listener',
-  expected: { remotePeer?: PeerId; signal: AbortSignal },
+  role: Role,
+  options: SecureOptions,
 ) => Promise<SecureChannel>;
 
 /** Noise with this node's key, ready to carry yamux. */
-export function createSecure(identity: Identity, logger: ComponentLogger): Secure {
-  // Noise proposes the muxers of the upgrader in its own handshake; a peer that does the same needs no further round.
-  const muxers = new Map<string, StreamMuxerFactory>();
-  const muxer: StreamMuxerFactory = {
-    protocol: YAMUX_ID,
-    createStreamMuxer() {
-      throw new TypeError('streams are multiplexed by our own yamux');
-    },
+export async function createSecure(privateKey: PrivateKey): Promise<Secure> {
+  const own = await noiseIdentity(privateKey, generateDhKey(), [YAMUX_ID]);
+  const secure = async (raw: RawStream, role: Role, { expected, signal }: SecureOptions) => {
+    const bare = await agree(raw, role, { protocolId: NOISE_ID, signal });
+    const channel = await (role === 'dialler' ? noiseOutbound(bare, own, expected) : noiseInbound(bare, own));
+    const { remoteId, muxers, stream } = channel;
+    // Both have named it in the handshake: no further round.
+    if (muxers.includes(YAMUX_ID)) return { remoteId, stream };
+    return { remoteId, stream: await agree(stream, role, { protocolId: YAMUX_ID, signal }) };
   };
-  muxers.set(YAMUX_ID, muxer);
-  const upgrader = { getStreamMuxers: () => muxers } as Upgrader;
-  const encrypter: ConnectionEncrypter = noise({ crypto: noiseCrypto })({
-    ...identity,
-    logger,
-    upgrader,
-  });
   return async (connection, role, options) => {
-    const { signal } = options;
-    await agree(connection, role, { protocolId: encrypter.protocol, signal });
-    const secured = await (role === 'dialler'
-      ? encrypter.secureOutbound(connection, options)
-      : encrypter.secureInbound(connection, options));
-    const stream = secured.connection;
-    if (secured.streamMuxer === undefined) await agree(stream, role, { protocolId: YAMUX_ID, signal });
-    return { remoteId: secured.remotePeer, stream, socket: socketOf(connection) };
+    const secured = await abortable(secure(rawOf(connection), role, options), options.signal);
+    return { ...secured, connection, socket: socketOf(connection) };
   };
 }
 
-/** Settles on one protocol for the whole connection. */
+/** Settles on one protocol for the whole connection. @returns the stream after the negotiation */
 async function agree(
-  connection: MessageStream,
-  role: 'dialler' | 'listener',
+  raw: RawStream,
+  role: Role,
   { protocolId, signal }: { protocolId: string; signal: AbortSignal },
-): Promise<void> {
+): Promise<RawStream> {
+  if (role === 'listener') return (await acceptProtocol(raw, (id) => id === protocolId, { signal })).stream;
+  const proposed = new ProposedStream(raw, protocolId);
+  await proposed.agreed();
+  return proposed;
+}
+
+/** The connection's bytes; its reader is always waiting, so that nothing piles up. */
+function rawOf(connection: MultiaddrConnection): RawStream {
   const inbox = new Inbox(() => undefined);
-  const onMessage = ({ data }: { data: { subarray(): Uint8Array } }) => inbox.push(data.subarray());
-  const onClose = () => inbox.end();
-  connection.addEventListener('message', onMessage);
-  connection.addEventListener('close', onClose);
-  const raw: RawStream = {
+  connection.addEventListener('message', ({ data }) => {
+    if (data instanceof Uint8Array) inbox.push(data);
+    else for (const part of data) inbox.push(part);
+  });
+  connection.addEventListener('remoteCloseWrite', () => inbox.end());
+  connection.addEventListener('close', ({ error }) =>
+    error === undefined ? inbox.end() : inbox.breakOff(error),
+  );
+  return {
     write: (bytes) => void connection.send(bytes),
-    drained: () => Promise.resolve(),
+    drained: () => (connection.writableNeedsDrain ? connection.onDrain() : undefined),
     take: () => inbox.take(),
     read: () => inbox.read(),
-    closeWrite: () => inbox.end(),
-    reset: (reason) => inbox.fail(reason),
+    closeWrite: () => void connection.close(),
+    reset: (reason) => connection.abort(reason),
   };
-  try {
-    const rest = await abortable(negotiate(raw, role, { protocolId, signal }), signal);
-    connection.removeEventListener('message', onMessage);
-    for (const bytes of rest.reverse()) connection.unshift(bytes);
-  } finally {
-    connection.removeEventListener('message', onMessage);
-    connection.removeEventListener('close', onClose);
-  }
-}
-
-/** @returns what came after the negotiation */
-async function negotiate(
-  raw: RawStream,
-  role: 'dialler' | 'listener',
-  options: { protocolId: string; signal: AbortSignal },
-): Promise<Uint8Array[]> {
-  const { protocolId } = options;
-  let stream = raw;
-  if (role === 'listener') ({ stream } = await acceptProtocol(raw, (id) => id === protocolId, options));
-  else {
-    const proposed = new ProposedStream(raw, protocolId);
-    await proposed.agreed();
-    stream = proposed;
-  }
-  const rest: Uint8Array[] = [];
-  for (let bytes = stream.take(); bytes !== undefined; bytes = stream.take()) rest.push(bytes);
-  return rest;
 }
 
 /** The TCP transport keeps its socket in a field that its type does not show; needed to write several buffers at once. */

@@ -1,6 +1,6 @@
 /**
- * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), TCP
- * and Ed25519 identities only. Everything about peers is in `peer-host.ts`, everything about connections in
+ * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), over
+ * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything about connections in
  * `libp2p-transport.ts`.
  */
 import { generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
@@ -41,7 +41,7 @@ export async function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pH
       advertised: options.natAddress === undefined ? undefined : underlayOf(options.natAddress),
     },
     {
-      secure: createSecure({ peerId, privateKey }, logger),
+      secure: await createSecure(privateKey),
       logger,
       clock: deps.clock,
       log: deps.log,

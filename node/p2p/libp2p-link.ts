@@ -40,7 +40,7 @@ export class Libp2pLink implements Link {
   #ended = false;
 
   constructor(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, deps: LinkDeps) {
-    this.remoteId = channel.remoteId.toString();
+    this.remoteId = channel.remoteId;
     this.remoteAddress = end.remoteAddress;
     this.direction = end.direction;
     this.lastHeard = deps.clock.monotonic();
@@ -59,16 +59,11 @@ export class Libp2pLink implements Link {
 
   /** Begins to read. Called once, after the host knows the link. */
   start(): void {
-    const { stream } = this.#channel;
-    stream.addEventListener('drain', () => this.#session.drained());
-    stream.addEventListener('close', ({ error }) => this.#end(error ?? closedByOther()));
-    stream.addEventListener('remoteCloseWrite', () => this.close(closedByOther()));
-    stream.addEventListener('message', ({ data }) => {
-      this.lastHeard = this.#deps.clock.monotonic();
-      if (data instanceof Uint8Array) this.#session.receive(data);
-      else for (const part of data) this.#session.receive(part);
-    });
-    if (stream.status !== 'open') this.#end(closedByOther());
+    const { connection } = this.#channel;
+    connection.addEventListener('drain', () => this.#session.drained());
+    connection.addEventListener('close', ({ error }) => this.#end(error ?? closedByOther()));
+    void this.#receive();
+    if (connection.status !== 'open') this.#end(closedByOther());
   }
 
   open(protocolId: string): RawStream {
@@ -106,22 +101,37 @@ export class Libp2pLink implements Link {
     if (this.#ended) return;
     this.#session.goAway();
     this.#end(reason);
-    const { stream, socket } = this.#channel;
+    const { connection, socket } = this.#channel;
     using deadline = this.#deps.clock.deadline(CLOSE_TIMEOUT_MS);
     try {
-      await stream.close({ signal: deadline.signal });
+      await connection.close({ signal: deadline.signal });
     } catch (error) {
-      stream.abort(error as Error);
+      connection.abort(error as Error);
     }
     socket.destroy();
   }
 
+  async #receive(): Promise<void> {
+    const { stream } = this.#channel;
+    try {
+      for (;;) {
+        const bytes = stream.take() ?? (await stream.read());
+        if (bytes === undefined) return this.close(closedByOther());
+        this.lastHeard = this.#deps.clock.monotonic();
+        this.#session.receive(bytes);
+      }
+    } catch (error) {
+      this.close(error as Error);
+    }
+  }
+
   #send(bytes: Uint8Array): boolean {
-    const { socket, stream } = this.#channel;
-    // Length, ciphertext and tag of one message are separate buffers: one system call for all.
+    const { connection, socket, stream } = this.#channel;
+    // Bytes of more than one noise message: one system call for all.
     socket.cork();
     try {
-      return stream.send(bytes);
+      stream.write(bytes);
+      return !connection.writableNeedsDrain;
     } catch (error) {
       this.#deps.log.debug({ err: error, remote: this.remoteId }, 'connection lost while writing');
       this.#end(error as Error);

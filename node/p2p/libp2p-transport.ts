@@ -1,5 +1,4 @@
 import type { ComponentLogger, MultiaddrConnection, Upgrader } from '@libp2p/interface';
-import { peerIdFromString } from '@libp2p/peer-id';
 import { tcp } from '@libp2p/tcp';
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr';
 import type { Clock } from '../env/clock.ts';
@@ -124,12 +123,7 @@ export class Libp2pTransport implements Transport {
     signal: AbortSignal,
   ): Promise<SecureChannel> {
     const expected = peerIdOf(underlay);
-    const remotePeer = expected === undefined ? {} : { remotePeer: peerIdFromString(expected) };
-    const channel = await this.#deps.secure(connection, 'dialler', { signal, ...remotePeer });
-    if (expected !== undefined && channel.remoteId.toString() !== expected) {
-      throw new HostError('DIAL_FAILED', `another node listens at ${underlay}`);
-    }
-    return channel;
+    return this.#deps.secure(connection, 'dialler', { signal, expected });
   }
 
   /** A rejection makes the listener drop the connection. */
@@ -154,7 +148,7 @@ export class Libp2pTransport implements Transport {
     const { clock, log, defer } = this.#deps;
     const { publicKey, agentVersion, localId } = this.#options;
     if (this.#stopped.signal.aborted) throw new HostError('HOST_CLOSED', 'the host is closed');
-    if (channel.remoteId.toString() === localId) throw new HostError('SELF_DIAL', 'that is our own address');
+    if (channel.remoteId === localId) throw new HostError('SELF_DIAL', 'that is our own address');
     const link = new Libp2pLink(channel, end, {
       clock,
       log,

@@ -132,7 +132,7 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
       listen: '/ip4/127.0.0.1/tcp/0',
       advertised: undefined,
     },
-    { secure: createSecure({ peerId, privateKey }, logger), logger, clock, log, defer },
+    { secure: await createSecure(privateKey), logger, clock, log, defer },
   );
   const host = createPeerHost(
     { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, welcomeMessage: '' },

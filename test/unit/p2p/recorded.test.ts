@@ -1,0 +1,56 @@
+/** What a node of the public network really sends, byte for byte. */
+import { expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { FramedStream } from '../../../node/p2p/framed-stream.ts';
+import { checkAck, checkObserved, partsOf } from '../../../node/p2p/handshake/rules.ts';
+import { SynAck } from '../../../node/p2p/handshake/wire.ts';
+import { askIdentify } from '../../../node/p2p/identify.ts';
+import { Inbox } from '../../../node/p2p/inbox.ts';
+import vectors from '../../vectors/p2p.json' with { type: 'json' };
+
+const { recorded } = vectors;
+const never = new AbortController().signal;
+
+/** A stream on which `hex` arrives, a few bytes at a time, and then the end. */
+function arriving(hex: string): FramedStream {
+  const inbox = new Inbox(() => undefined);
+  const bytes = fromHex(hex);
+  for (let at = 0; at < bytes.length; at += 7) inbox.push(bytes.subarray(at, at + 7));
+  inbox.end();
+  const raw = {
+    write: () => undefined,
+    drained: () => Promise.resolve(),
+    take: () => inbox.take(),
+    read: () => inbox.read(),
+    closeWrite: () => undefined,
+    reset: () => undefined,
+  };
+  return new FramedStream(raw, { clock: systemClock() });
+}
+
+test('identify of a node with a P-256 key and a signed record names its listen addresses', async () => {
+  expect(await askIdentify(arriving(recorded.identify), never)).toEqual(recorded.listenAddresses);
+});
+
+test('the introduction of a node with a P-256 identity is accepted', async () => {
+  const { syn, ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
+  checkObserved(syn.observedUnderlay, recorded.localId);
+  const introduction = checkAck(ack, {
+    networkId: BigInt(recorded.networkId),
+    nowSeconds: BigInt(recorded.nowSeconds),
+    stored: () => undefined,
+  });
+  expect(toHex(introduction.record.overlay)).toBe(recorded.overlay);
+  expect(toHex(introduction.ethereum)).toBe(recorded.ethereum);
+  expect(introduction.fullNode).toBe(true);
+  expect(introduction.underlays).toEqual(
+    recorded.listenAddresses.map((address) => `${address}/p2p/${recorded.remoteId}`),
+  );
+});
+
+test('the same introduction on another network is refused', async () => {
+  const { ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
+  const context = { networkId: 1n, nowSeconds: BigInt(recorded.nowSeconds), stored: () => undefined };
+  expect(() => checkAck(ack, context)).toThrow('incompatible network ID 4020');
+});

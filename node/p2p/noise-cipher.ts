@@ -1,7 +1,7 @@
 /**
- * Encryption of frames for the noise library. Its own takes the key as bytes, from which Node.js makes a key object
+ * Encryption of noise frames. The noise library's own takes the key as bytes, from which Node.js makes a key object
  * for every frame and an exception with a stack on the way: 20 µs, whatever the size. With a key object made once it
- * is 5 µs. Hashes, key exchange and frames below a packet's size stay the library's.
+ * is 5 µs. Frames below a packet's size stay the library's.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { defaultCrypto } from '@chainsafe/libp2p-noise/crypto';
@@ -52,8 +52,7 @@ const decrypt: Decrypt = (ciphertext, nonce, associated, key, target) => {
   return text;
 };
 
-export const noiseCrypto: Crypto = {
-  ...defaultCrypto,
+export const noiseCrypto = {
   chaCha20Poly1305Encrypt: encrypt,
   chaCha20Poly1305Decrypt: decrypt,
 };

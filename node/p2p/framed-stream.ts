@@ -9,6 +9,9 @@ import type { RawStream } from './transport.ts';
 /** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
+/** Of a write into a transport that has room. */
+const ROOM = Promise.resolve();
+
 /** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
 export class FramedStream {
   readonly #raw: RawStream;
@@ -29,7 +32,9 @@ export class FramedStream {
     for (;;) {
       const message = this.take(table);
       if (message !== undefined) return message;
-      const bytes = await this.#arrival(signal);
+      this.#pending ??= this.#raw.read();
+      const bytes = await abortable(this.#pending, signal);
+      this.#pending = undefined;
       if (bytes === undefined) throw new StreamError('STREAM_ENDED', 'the other side closed the stream');
       this.#frames.push(bytes);
     }
@@ -48,35 +53,33 @@ export class FramedStream {
     }
   }
 
-  async write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
-    this.#raw.write(encodeFrame(table, message));
-    const room = this.#raw.drained();
-    if (room !== undefined) await room;
+  write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
+    try {
+      this.#raw.write(encodeFrame(table, message));
+      return this.#raw.drained() ?? ROOM;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async close(): Promise<void> {
-    using _limit = this.#clock.timer(FULL_CLOSE_MS, () => this.#raw.reset(new TimeoutError(FULL_CLOSE_MS)));
+    const limit = this.#clock.timer(FULL_CLOSE_MS, () => this.#raw.reset(new TimeoutError(FULL_CLOSE_MS)));
     try {
       this.#raw.closeWrite();
       const early = this.#frames.buffered > 0;
-      if (early || (await this.#arrival(undefined)) !== undefined) {
+      if (early || (await (this.#pending ?? this.#raw.read())) !== undefined) {
         throw new StreamError('STREAM_RESET', 'bytes instead of the end of the stream');
       }
     } catch (error) {
       this.#raw.reset(error as Error);
       throw error;
+    } finally {
+      limit[Symbol.dispose]();
     }
   }
 
   reset(reason: Error): void {
     this.#raw.reset(reason);
-  }
-
-  async #arrival(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
-    this.#pending ??= this.#raw.read();
-    const bytes = await abortable(this.#pending, signal);
-    this.#pending = undefined;
-    return bytes;
   }
 }
 

@@ -12,6 +12,7 @@ export const HeadersMessage = {
 } as const;
 
 export const NO_HEADERS: Headers = new Map();
+const NO_HEADERS_MESSAGE: MessageOf<typeof HeadersMessage> = { headers: [] };
 
 /** The last value of a key counts. */
 export function headersOf(message: MessageOf<typeof HeadersMessage>): Headers {
@@ -21,5 +22,6 @@ export function headersOf(message: MessageOf<typeof HeadersMessage>): Headers {
 }
 
 export function headersMessage(headers: Headers): MessageOf<typeof HeadersMessage> {
+  if (headers.size === 0) return NO_HEADERS_MESSAGE;
   return { headers: Array.from(headers, ([key, value]) => ({ key, value })) };
 }

@@ -9,6 +9,7 @@ import type { RawStream } from './transport.ts';
 
 const PROTOCOL = '/multistream/1.0.0';
 const NOTHING = new Uint8Array(0);
+const LINE_END = 0x0a;
 /** Longest proposal that is read. */
 const PROPOSAL_SIZE_MAX = 1024;
 /** Proposals that one opener may make before we give up on it. */
@@ -46,9 +47,7 @@ class Lines {
   next(): string | undefined {
     const frame = this.#frames.next();
     if (frame === undefined) return undefined;
-    const text = Buffer.from(frame.bytes.buffer, frame.bytes.byteOffset, frame.bytes.length).toString(
-      'latin1',
-    );
+    const text = textOf(frame.bytes);
     if (!text.endsWith('\n')) throw new StreamError('STREAM_RESET', 'multistream: line without end');
     return text.slice(0, -1);
   }
@@ -66,7 +65,9 @@ export class ProposedStream implements RawStream {
   readonly #raw: RawStream;
   readonly #protocolId: string;
   #unsent: Uint8Array | undefined;
-  #lines: Lines | undefined = new Lines();
+  #isAgreed = false;
+  /** Of an answer that comes in pieces. */
+  #lines: Lines | undefined;
   #headerSeen = false;
   /** Came after the answer in the same packet. */
   #early: Uint8Array | undefined;
@@ -89,10 +90,10 @@ export class ProposedStream implements RawStream {
   }
 
   take(): Uint8Array | undefined {
-    while (this.#lines !== undefined) {
+    while (!this.#isAgreed) {
       const bytes = this.#raw.take();
       if (bytes === undefined) return undefined;
-      this.#negotiate(this.#lines, bytes);
+      this.#negotiate(bytes);
     }
     const early = this.#early;
     this.#early = undefined;
@@ -100,7 +101,7 @@ export class ProposedStream implements RawStream {
   }
 
   read(): Promise<Uint8Array | undefined> {
-    return this.#lines === undefined && this.#early === undefined ? this.#raw.read() : this.#firstRead();
+    return this.#isAgreed && this.#early === undefined ? this.#raw.read() : this.#firstRead();
   }
 
   async #firstRead(): Promise<Uint8Array | undefined> {
@@ -111,11 +112,11 @@ export class ProposedStream implements RawStream {
   /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
   async agreed(): Promise<void> {
     this.#propose();
-    while (this.#lines !== undefined) {
+    while (!this.#isAgreed) {
       const bytes = await this.#raw.read();
       if (bytes === undefined)
         throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
-      this.#negotiate(this.#lines, bytes);
+      this.#negotiate(bytes);
     }
   }
 
@@ -132,13 +133,24 @@ export class ProposedStream implements RawStream {
     this.#raw.reset(reason);
   }
 
-  #negotiate(lines: Lines, bytes: Uint8Array): void {
+  #negotiate(bytes: Uint8Array): void {
+    const expected = proposalOf(this.#protocolId);
+    if (this.#lines === undefined && startsWith(bytes, expected)) {
+      this.#isAgreed = true;
+      if (bytes.length > expected.length) this.#early = bytes.subarray(expected.length);
+      return;
+    }
+    this.#lines ??= new Lines();
+    this.#negotiateByLine(this.#lines, bytes);
+  }
+
+  #negotiateByLine(lines: Lines, bytes: Uint8Array): void {
     lines.push(bytes);
     for (let line = lines.next(); line !== undefined; line = lines.next()) {
       if (!this.#headerSeen && line === PROTOCOL) this.#headerSeen = true;
       else if (this.#headerSeen && line === this.#protocolId) {
         this.#early = lines.rest();
-        this.#lines = undefined;
+        this.#isAgreed = true;
         return;
       } else throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${this.#protocolId}`);
     }
@@ -161,7 +173,11 @@ export async function acceptProtocol(
   supports: (id: string) => boolean,
   deadline: { readonly signal: AbortSignal },
 ): Promise<AcceptedStream> {
+  const first = raw.take();
+  const atOnce = first && acceptFirst(raw, first, supports);
+  if (atOnce !== undefined) return atOnce;
   const lines = new Lines();
+  if (first !== undefined) lines.push(first);
   // Our header travels with the answer, unless the opener waits for it before it proposes.
   let headerDue = false;
   for (let count = 0; count < PROPOSALS_MAX; ) {
@@ -178,7 +194,8 @@ export async function acceptProtocol(
       count++;
     } else if (supports(line)) {
       raw.write(headerDue ? proposalOf(line) : encodeLine(line));
-      return { protocolId: line, stream: withEarly(raw, lines.rest()) };
+      const rest = lines.rest();
+      return { protocolId: line, stream: rest === undefined ? raw : new ResumedStream(raw, rest) };
     } else {
       if (headerDue) raw.write(HEADER_LINE);
       headerDue = false;
@@ -189,24 +206,65 @@ export async function acceptProtocol(
   throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
 }
 
+/** The usual opening, header and one supported proposal in the first packet; undefined when it is anything else. */
+function acceptFirst(
+  raw: RawStream,
+  bytes: Uint8Array,
+  supports: (id: string) => boolean,
+): AcceptedStream | undefined {
+  const start = HEADER_LINE.length + 1;
+  const end = start + (bytes[HEADER_LINE.length] ?? 0);
+  if (end - start >= 0x80 || bytes[end - 1] !== LINE_END || !startsWith(bytes, HEADER_LINE)) return undefined;
+  const protocolId = textOf(bytes.subarray(start, end - 1));
+  if (!supports(protocolId)) return undefined;
+  raw.write(proposalOf(protocolId));
+  const stream = bytes.length === end ? raw : new ResumedStream(raw, bytes.subarray(end));
+  return { protocolId, stream };
+}
+
+function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
+  if (bytes.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (bytes[i] !== prefix[i]) return false;
+  return true;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
 /** A stream whose next bytes have been read already. */
-function withEarly(raw: RawStream, early: Uint8Array | undefined): RawStream {
-  if (early === undefined) return raw;
-  let rest: Uint8Array | undefined = early;
-  const take = () => {
-    const bytes = rest;
-    rest = undefined;
-    return bytes ?? raw.take();
-  };
-  return {
-    take,
-    read: () => {
-      const bytes = take();
-      return bytes === undefined ? raw.read() : Promise.resolve(bytes);
-    },
-    write: (bytes) => raw.write(bytes),
-    drained: () => raw.drained(),
-    closeWrite: () => raw.closeWrite(),
-    reset: (reason) => raw.reset(reason),
-  };
+class ResumedStream implements RawStream {
+  readonly #raw: RawStream;
+  #early: Uint8Array | undefined;
+
+  constructor(raw: RawStream, early: Uint8Array) {
+    this.#raw = raw;
+    this.#early = early;
+  }
+
+  take(): Uint8Array | undefined {
+    const early = this.#early;
+    this.#early = undefined;
+    return early ?? this.#raw.take();
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return this.#early === undefined ? this.#raw.read() : Promise.resolve(this.take());
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#raw.write(bytes);
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#raw.drained();
+  }
+
+  closeWrite(): void {
+    this.#raw.closeWrite();
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
 }

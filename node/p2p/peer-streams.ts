@@ -15,6 +15,7 @@ import {
   type ProtocolSpec,
   StreamError,
 } from './host.ts';
+import type { MessageOf } from './message.ts';
 import type { P2P_METRICS } from './metrics.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { Link, RawStream } from './transport.ts';
@@ -71,20 +72,18 @@ export class PeerStreams {
     const link = session?.peer === peer ? this.#sessions.link(session.remoteId) : undefined;
     if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
     const stream = this.#framed(link.open(protocolId), options.signal);
+    const limit = this.#headersLimit(stream);
     try {
-      const received = await this.#offerHeaders(stream, options);
+      await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
+      const received = await stream.read(HeadersMessage);
       this.#metrics.createdStreams.inc();
-      return new PeerStream(peer, received, stream);
+      return new PeerStream(peer, headersOf(received), stream);
     } catch (error) {
       stream.reset(error as Error);
       throw error;
+    } finally {
+      limit[Symbol.dispose]();
     }
-  }
-
-  async #offerHeaders(stream: FramedStream, options: OpenOptions): Promise<Headers> {
-    await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
-    using _limit = this.#headersLimit(stream);
-    return headersOf(await stream.read(HeadersMessage, options.signal));
   }
 
   /** Without headers in time the stream ends, and with it whoever reads from it. */
@@ -121,7 +120,8 @@ export class PeerStreams {
     const frames = this.#framed(raw, undefined);
     try {
       try {
-        const received = await this.#readHeaders(frames);
+        // They nearly always come with the first packet.
+        const received = headersOf(frames.take(HeadersMessage) ?? (await this.#awaitHeaders(frames)));
         await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
         await handler(new PeerStream(peer, received, frames), peer.closed);
       } finally {
@@ -138,12 +138,9 @@ export class PeerStreams {
     }
   }
 
-  async #readHeaders(frames: FramedStream): Promise<Headers> {
-    // They nearly always come with the first packet.
-    const here = frames.take(HeadersMessage);
-    if (here !== undefined) return headersOf(here);
+  async #awaitHeaders(frames: FramedStream): Promise<MessageOf<typeof HeadersMessage>> {
     using _limit = this.#headersLimit(frames);
-    return headersOf(await frames.read(HeadersMessage));
+    return await frames.read(HeadersMessage);
   }
 
   #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {

@@ -19,12 +19,19 @@ interface ConversationDeps {
  * @throws what `open` and `talk` throw
  */
 export async function converse<T>(
-  conversation: Conversation & { readonly signal: AbortSignal },
+  { peer, protocol, signal }: Conversation & { readonly signal: AbortSignal },
   deps: ConversationDeps,
   talk: (stream: MessageStream) => Promise<T>,
 ): Promise<T> {
-  const { peer, protocol, signal } = conversation;
-  return await talkOn(await deps.host.open(peer, protocol, { signal }), conversation, deps, talk);
+  const stream = await deps.host.open(peer, protocol, { signal });
+  try {
+    const result = await talk(stream);
+    closeLater(stream, protocol, deps);
+    return result;
+  } catch (error) {
+    stream.reset(asError(error));
+    throw error;
+  }
 }
 
 /**
@@ -33,28 +40,32 @@ export async function converse<T>(
  * @throws also TimeoutError
  */
 export async function converseWithin<T>(
-  conversation: Conversation & { readonly timeoutMs: number },
+  { peer, protocol, timeoutMs }: Conversation & { readonly timeoutMs: number },
   deps: ConversationDeps & { readonly clock: Clock },
   talk: (stream: MessageStream) => Promise<T>,
 ): Promise<T> {
-  const { peer, protocol, timeoutMs } = conversation;
-  const stream = await deps.host.open(peer, protocol, {});
-  using _limit = deps.clock.timer(timeoutMs, () => stream.reset(new TimeoutError(timeoutMs)));
-  return await talkOn(stream, conversation, deps, talk);
-}
-
-async function talkOn<T>(
-  stream: MessageStream,
-  { peer, protocol }: Conversation,
-  { log }: ConversationDeps,
-  talk: (stream: MessageStream) => Promise<T>,
-): Promise<T> {
+  const stream = await deps.host.open(peer, protocol, NO_OPTIONS);
+  const limit = deps.clock.timer(timeoutMs, () => stream.reset(new TimeoutError(timeoutMs)));
   try {
     const result = await talk(stream);
-    stream.close().catch((err: unknown) => log.debug({ err, peer: peer.id, protocol }, 'stream not closed'));
+    closeLater(stream, protocol, deps);
     return result;
   } catch (error) {
-    stream.reset(error instanceof Error ? error : new Error('conversation failed', { cause: error }));
+    stream.reset(asError(error));
     throw error;
+  } finally {
+    limit[Symbol.dispose]();
   }
+}
+
+const NO_OPTIONS = {};
+
+function closeLater(stream: MessageStream, protocol: string, { log }: ConversationDeps): void {
+  stream
+    .close()
+    .catch((err: unknown) => log.debug({ err, peer: stream.peer.id, protocol }, 'stream not closed'));
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('conversation failed', { cause: error });
 }

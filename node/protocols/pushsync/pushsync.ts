@@ -219,8 +219,12 @@ class PushsyncProtocol implements Pushsync {
 
   async #readDelivery(stream: MessageStream): Promise<MessageOf<typeof DeliveryMessage>> {
     const timedOut = () => stream.reset(new TimeoutError(ATTEMPT_TIMEOUT_MS));
-    using _limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
-    return await stream.read(DeliveryMessage);
+    const limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
+    try {
+      return await stream.read(DeliveryMessage);
+    } finally {
+      limit[Symbol.dispose]();
+    }
   }
 
   #reserveDebit(peer: Peer, address: Uint8Array): Debit {

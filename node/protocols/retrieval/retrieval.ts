@@ -128,8 +128,12 @@ class RetrievalProtocol implements Retrieval {
 
   async #readRequest(stream: MessageStream): Promise<Uint8Array> {
     const timedOut = () => stream.reset(new TimeoutError(ATTEMPT_TIMEOUT_MS));
-    using _limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
-    return (await stream.read(Request)).addr;
+    const limit = this.#deps.clock.timer(ATTEMPT_TIMEOUT_MS, timedOut);
+    try {
+      return (await stream.read(Request)).addr;
+    } finally {
+      limit[Symbol.dispose]();
+    }
   }
 
   #reserveDebit(peer: Peer, address: Uint8Array): Debit {

@@ -65,29 +65,36 @@ export function systemClock(): Clock {
         signal?.addEventListener('abort', onAbort, { once: true });
       });
     },
-    timer(ms, wake) {
-      const timer = setTimeout(wake, ms);
-      return { [Symbol.dispose]: () => clearTimeout(timer) };
-    },
-    deadline(ms, parent) {
-      const controller = new AbortController();
-      const onParent = () => {
-        clearTimeout(timer);
-        controller.abort(parent?.reason);
-      };
-      const timer = setTimeout(() => {
-        parent?.removeEventListener('abort', onParent);
-        controller.abort(new TimeoutError(ms));
-      }, ms);
-      if (parent?.aborted === true) onParent();
-      else parent?.addEventListener('abort', onParent, { once: true });
-      return {
-        signal: controller.signal,
-        [Symbol.dispose]() {
-          clearTimeout(timer);
-          parent?.removeEventListener('abort', onParent);
-        },
-      };
-    },
+    // A timer of the runtime is disposable itself; an object literal with a symbol as key costs more than the timer.
+    timer: (ms, wake) => setTimeout(wake, ms),
+    deadline: (ms, parent) => new SystemDeadline(ms, parent),
   };
+}
+
+class SystemDeadline implements Deadline {
+  readonly signal: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  readonly #parent: AbortSignal | undefined;
+  readonly #onParent: () => void;
+
+  constructor(ms: number, parent: AbortSignal | undefined) {
+    const controller = new AbortController();
+    this.signal = controller.signal;
+    this.#parent = parent;
+    this.#onParent = () => {
+      clearTimeout(this.#timer);
+      controller.abort(parent?.reason);
+    };
+    this.#timer = setTimeout(() => {
+      parent?.removeEventListener('abort', this.#onParent);
+      controller.abort(new TimeoutError(ms));
+    }, ms);
+    if (parent?.aborted === true) this.#onParent();
+    else parent?.addEventListener('abort', this.#onParent, { once: true });
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#parent?.removeEventListener('abort', this.#onParent);
+  }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockFolder } from '../../../node/store/lock-store.ts';
 
@@ -43,14 +44,19 @@ test.each([
 test.runIf(process.platform === 'linux')(
   'the lock of a process that ended and was not reaped does not count',
   async () => {
-    // The shell's child ends at once; the shell becomes sleep, which never asks for its exit code.
-    const shell = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 20'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
+    // The shell becomes sleep, which never asks how its child ended; only then may the child end.
+    const shell = spawn('sh', ['-c', 'cat <&3 >/dev/null & echo $!; exec sleep 60 3<&-'], {
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
     });
+    const until = async (condition: () => boolean) => {
+      while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+    };
     try {
-      const pid = (await once(shell.stdout, 'data')).toString().trim();
+      const pid = (await once(shell.stdout as Readable, 'data')).toString().trim();
       const stat = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-      while (stat()[0] !== 'Z') await new Promise((resolve) => setImmediate(resolve));
+      await until(() => readFileSync(`/proc/${shell.pid}/cmdline`, 'utf8').startsWith('sleep'));
+      (shell.stdio[3] as Writable).end();
+      await until(() => stat()[0] === 'Z');
       writeFileSync(join(folder, 'lock'), `${pid} ${stat()[19]}`);
       lockFolder(folder)();
     } finally {

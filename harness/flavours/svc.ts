@@ -18,6 +18,12 @@ const CONFIG_FILE = 'config.yaml';
  */
 const YOUNG_GENERATION = '--max-semi-space-size=8';
 /**
+ * Growth of the old generation, in percent of what lives, before V8 looks for garbage in it: by default it more than
+ * doubles, and holds on to chunk buffers all the time. Measured while 48 MiB stream in and out: 65 MiB less for the
+ * uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
+ */
+const OLD_GENERATION = '--heap-growing-percent=60';
+/**
  * One heap of the C library, given back to the system above a megabyte: by default every thread of Node.js keeps
  * freed chunk buffers in a heap of its own. Measured on uploads and downloads: 75 MiB less per node.
  */
@@ -62,7 +68,14 @@ export const svcFlavour: Flavour = {
   command({ dataDir }): Command {
     return {
       file: process.execPath,
-      args: [YOUNG_GENERATION, programPath('node/main'), 'start', '--config', `${dataDir}/${CONFIG_FILE}`],
+      args: [
+        YOUNG_GENERATION,
+        OLD_GENERATION,
+        programPath('node/main'),
+        'start',
+        '--config',
+        `${dataDir}/${CONFIG_FILE}`,
+      ],
       env: ALLOCATOR,
     };
   },

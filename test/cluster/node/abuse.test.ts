@@ -272,7 +272,6 @@ describe('a client that vanishes in the middle of an upload', () => {
     await vanishTimes(20);
     const before = residentBytes(pid);
     await vanishTimes(40);
-    console.log((residentBytes(pid) - before) / MIB);
     expect((residentBytes(pid) - before) / MIB).toBeLessThan(80);
   });
 });

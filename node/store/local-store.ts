@@ -15,7 +15,7 @@ export interface LocalStoreOptions {
   readonly cacheCapacity: number;
   /** Chunks. */
   readonly reserveCapacity: number;
-  /** Storage radius: depth from which this node stores chunks. */
+  /** Storage radius of a new reserve, and the least one of an old reserve. */
   readonly radius: number;
 }
 

@@ -94,17 +94,40 @@ export class ReserveOverwriteError extends Error {
   }
 }
 
-/** Chunks received for storage, with their stamps. Nothing stored is lost; capacity rules come with pull syncing. */
+/** One entry of a bin of the reserve: a chunk under one stamp. */
+export interface ReserveItem {
+  /** Place in its bin, from 1. */
+  readonly binId: bigint;
+  /** 32 bytes each. */
+  readonly address: Uint8Array;
+  readonly batchId: Uint8Array;
+  readonly stampHash: Uint8Array;
+}
+
+/** Chunks received for storage, with their stamps. Bin of a chunk: proximity order of its address and the overlay. */
 export interface Reserve {
   /** Rules of `node-behaviour.md` 2.5. Resolves when durable. @throws ReserveOverwriteError for an older stamp on a used index */
   put(chunk: Chunk, stamp: Stamp): Promise<void>;
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean;
-  /** Stamp under which a reserve chunk is held, for pulling and sampling. */
-  stamp(address: Uint8Array, batchId: Uint8Array): Stamp | undefined;
+  /** A chunk with the stamp under which it is held. */
+  load(
+    address: Uint8Array,
+    batchId: Uint8Array,
+    stampHash: Uint8Array,
+  ): { chunk: Chunk; stamp: Stamp } | undefined;
+  /** Entries of a bin with `binId >= fromBinId`, ascending, at most `limit`. Ids of what has left are missing. */
+  items(bin: number, fromBinId: bigint, limit: number): ReserveItem[];
+  /** Called with the bin for every new entry of it, once it can be seen. @returns ends the calls */
+  onPut(listener: (bin: number) => void): () => void;
   /** Number of (chunk, batch, stamp) entries. */
   size(): number;
   sizeWithinRadius(): number;
+  /** Bin from which this node stores chunks. */
   radius(): number;
+  /** Holds, and is durable, when it resolves. @param radius 0..31 */
+  setRadius(radius: number): Promise<void>;
+  /** Called after every change of the radius. @returns ends the calls */
+  onRadius(listener: (radius: number, before: number) => void): () => void;
   /** Highest bin id per bin, 32 entries, 0 for an empty bin. */
   lastBinIds(): bigint[];
   /** Unix seconds of the reserve's creation. */

@@ -1,21 +1,24 @@
 /** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
-import { BINS, proximityOrder } from '../chunk/address.ts';
+import { proximityOrder } from '../chunk/address.ts';
 import type { Chunk } from '../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
-import type { Backend, TableReader, Transaction } from './backend.ts';
+import type { Backend, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { type Reserve, ReserveOverwriteError } from './ports.ts';
-import { behind, decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from './records.ts';
+import { StoreError } from './errors.ts';
+import { type Reserve, type ReserveItem, ReserveOverwriteError } from './ports.ts';
+import { decodeNumber, encodeNumber, join, NUMBER_SIZE } from './records.ts';
+import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './reserve-bins.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
+const RADIUS = Buffer.from('reserveRadius');
 const ADDRESS_SIZE = 32;
 const TIMESTAMP_SIZE = 8;
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
-  /** Depth from which this node stores chunks. */
+  /** Radius of a new reserve, and the least one of an old reserve. */
   readonly radius: number;
 }
 
@@ -26,15 +29,12 @@ interface ReserveDeps {
 }
 
 /** One chunk under one stamp. */
-interface Holding {
-  readonly address: Uint8Array;
-  readonly batchId: Uint8Array;
-  readonly stampHash: Uint8Array;
-}
+type Holding = Omit<ReserveItem, 'binId'>;
 
-interface Bin {
-  readonly lastId: number;
-  readonly count: number;
+/** What the last lives of the reserve have left. */
+interface Found {
+  readonly epoch: bigint;
+  readonly radius: number;
 }
 
 /** Opens the reserve; the first time, this is the beginning of its epoch. */
@@ -50,117 +50,158 @@ export async function openReserve(
     tx.put('meta', EPOCH, encodeNumber(seconds));
     return seconds;
   });
-  return new StoredReserve({ ...options, epoch: BigInt(epoch) }, deps);
+  const radius = backend.get('meta', RADIUS);
+  const found: Found = {
+    epoch: BigInt(epoch),
+    radius: Math.max(options.radius, radius === undefined ? 0 : decodeNumber(radius)),
+  };
+  return new StoredReserve({ capacity: options.reserveCapacity, ...found }, deps);
 }
 
 class StoredReserve implements Reserve {
-  readonly #options: ReserveOptions & { readonly epoch: bigint };
+  readonly #capacity: number;
+  readonly #epoch: bigint;
   readonly #backend: Backend;
   readonly #chunks: ChunkTable;
   readonly #overlay: Uint8Array;
+  readonly #bins: ReserveBins;
+  readonly #putListeners = new Set<(bin: number) => void>();
+  readonly #radiusListeners = new Set<(radius: number, before: number) => void>();
+  #radius: number;
 
-  constructor(options: ReserveOptions & { epoch: bigint }, { backend, chunks, overlay }: ReserveDeps) {
-    this.#options = options;
+  constructor(
+    { capacity, epoch, radius }: Found & { capacity: number },
+    { backend, chunks, overlay }: ReserveDeps,
+  ) {
+    this.#capacity = capacity;
+    this.#epoch = epoch;
+    this.#radius = radius;
     this.#backend = backend;
     this.#chunks = chunks;
     this.#overlay = overlay;
+    this.#bins = new ReserveBins(backend);
   }
 
-  put(chunk: Chunk, stamp: Stamp): Promise<void> {
+  async put(chunk: Chunk, stamp: Stamp): Promise<void> {
     const holding: Holding = { address: chunk.address, batchId: stamp.batchId, stampHash: stampHash(stamp) };
-    return this.#backend.change((tx) => {
-      if (tx.has('reserve', this.#key(holding))) return;
-      const indexKey = join(stamp.batchId, stamp.index);
-      const used = tx.get('stampIndex', indexKey);
-      if (used === undefined) this.#chunks.retainLatest(tx, chunk);
-      else this.#overwrite(tx, { used, chunk, stamp });
-      this.#enter(tx, holding, stamp);
-      tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
-    });
+    const counts = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
+    if (counts === undefined) return;
+    this.#bins.committed(counts);
+    const bin = this.#binOf(chunk.address);
+    for (const listener of this.#putListeners) listener(bin);
   }
 
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean {
     return this.#backend.has('reserve', this.#key({ address, batchId, stampHash }));
   }
 
-  stamp(address: Uint8Array, batchId: Uint8Array): Stamp | undefined {
-    const prefix = this.#key({ address, batchId, stampHash: new Uint8Array() });
-    const entry = this.#backend.scan('reserve', prefix, behind(prefix), 1)[0];
-    return entry === undefined ? undefined : decodeStamp(entry[1].subarray(NUMBER_SIZE));
+  load(
+    address: Uint8Array,
+    batchId: Uint8Array,
+    stampHash: Uint8Array,
+  ): { chunk: Chunk; stamp: Stamp } | undefined {
+    const record = this.#backend.get('reserve', this.#key({ address, batchId, stampHash }));
+    const chunk = record && this.#chunks.get(address);
+    return chunk && { chunk, stamp: decodeStamp(record.subarray(NUMBER_SIZE)) };
+  }
+
+  items(bin: number, fromBinId: bigint, limit: number): ReserveItem[] {
+    const { from, to } = binRange(bin, fromBinId);
+    return this.#backend.scan('bins', from, to, limit).map(([key, value]) => ({
+      binId: binIdOf(key),
+      address: value.subarray(0, ADDRESS_SIZE),
+      batchId: value.subarray(ADDRESS_SIZE, 2 * ADDRESS_SIZE),
+      stampHash: value.subarray(2 * ADDRESS_SIZE),
+    }));
+  }
+
+  onPut(listener: (bin: number) => void): () => void {
+    this.#putListeners.add(listener);
+    return () => this.#putListeners.delete(listener);
   }
 
   size(): number {
-    return this.#countFrom(0);
+    return this.#bins.count(0);
   }
 
   sizeWithinRadius(): number {
-    return this.#countFrom(this.#options.radius);
+    return this.#bins.count(this.#radius);
   }
 
   lastBinIds(): bigint[] {
-    return Array.from({ length: BINS }, (_, bin) => BigInt(binOf(this.#backend, bin).lastId));
+    return this.#bins.lastIds();
   }
 
   radius(): number {
-    return this.#options.radius;
+    return this.#radius;
+  }
+
+  async setRadius(radius: number): Promise<void> {
+    await this.#backend.change((tx) => tx.put('meta', RADIUS, encodeNumber(radius)));
+    const before = this.#radius;
+    if (radius === before) return;
+    this.#radius = radius;
+    for (const listener of this.#radiusListeners) listener(radius, before);
+  }
+
+  onRadius(listener: (radius: number, before: number) => void): () => void {
+    this.#radiusListeners.add(listener);
+    return () => this.#radiusListeners.delete(listener);
   }
 
   epoch(): bigint {
-    return this.#options.epoch;
+    return this.#epoch;
   }
 
   capacity(): number {
-    return this.#options.reserveCapacity;
+    return this.#capacity;
   }
 
-  /** The stamp's index is in use: the newer stamp wins, for every kind of batch, and the size stays. */
-  #overwrite(
+  /** @returns what it made of the bins, undefined when the stamp was there already */
+  #put(
     tx: Transaction,
-    { used, chunk, stamp }: { used: Uint8Array; chunk: Chunk; stamp: Stamp },
-  ): void {
-    const stored = used.subarray(0, TIMESTAMP_SIZE);
-    if (Buffer.compare(stored, stamp.timestamp) >= 0) {
-      const [previous, current] = [stored, stamp.timestamp].map((time) => BigInt(`0x${toHex(time)}`));
-      throw new ReserveOverwriteError(
-        `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(stamp.batchId)}: overwriting chunk with newer timestamp`,
-      );
+    holding: Holding,
+    { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
+  ): BinCounts | undefined {
+    if (tx.has('reserve', this.#key(holding))) return undefined;
+    const indexKey = join(stamp.batchId, stamp.index);
+    const used = tx.get('stampIndex', indexKey);
+    const counts = new Map<number, number>();
+    if (used === undefined) {
+      this.#chunks.retainLatest(tx, chunk);
+    } else {
+      const old = overwritten(used, stamp);
+      this.#leave(tx, old, counts);
+      // In this order a chunk that keeps its address never loses its last reference.
+      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.release(tx, old.address);
     }
-    const address = used.subarray(TIMESTAMP_SIZE, TIMESTAMP_SIZE + ADDRESS_SIZE);
-    const old: Holding = {
-      address,
-      batchId: stamp.batchId,
-      stampHash: used.subarray(TIMESTAMP_SIZE + ADDRESS_SIZE),
-    };
-    this.#leave(tx, old);
-    // In this order a chunk that keeps its address never loses its last reference.
-    this.#chunks.retainLatest(tx, chunk);
-    this.#chunks.release(tx, old.address);
+    this.#enter(tx, { holding, stamp, counts });
+    tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
+    return counts;
   }
 
-  #enter(tx: Transaction, holding: Holding, stamp: Stamp): void {
+  #enter(
+    tx: Transaction,
+    { holding, stamp, counts }: { holding: Holding; stamp: Stamp; counts: Map<number, number> },
+  ): void {
     const bin = this.#binOf(holding.address);
-    const { lastId, count } = binOf(tx, bin);
-    const id = lastId + 1;
-    putBin(tx, bin, { lastId: id, count: count + 1 });
+    const { id, count } = this.#bins.enter(tx, bin);
+    counts.set(bin, count);
     tx.put('reserve', this.#key(holding), join(encodeNumber(id), encodeStamp(stamp)));
     tx.put('bins', binKey(bin, id), join(holding.address, holding.batchId, holding.stampHash));
   }
 
-  #leave(tx: Transaction, holding: Holding): void {
+  #leave(tx: Transaction, holding: Holding, counts: Map<number, number>): void {
     const key = this.#key(holding);
     const record = tx.get('reserve', key);
-    if (record === undefined) return;
+    if (record === undefined) {
+      throw new StoreError('STORE_CORRUPT', `the reserve lacks chunk ${toHex(holding.address)} of its index`);
+    }
     const bin = this.#binOf(holding.address);
-    const { lastId, count } = binOf(tx, bin);
-    putBin(tx, bin, { lastId, count: count - 1 });
+    counts.set(bin, this.#bins.leave(tx, bin, 1));
     tx.remove('reserve', key);
     tx.remove('bins', binKey(bin, decodeNumber(record)));
-  }
-
-  #countFrom(radius: number): number {
-    let count = 0;
-    for (let bin = radius; bin < BINS; bin++) count += binOf(this.#backend, bin).count;
-    return count;
   }
 
   #binOf(address: Uint8Array): number {
@@ -172,20 +213,18 @@ class StoredReserve implements Reserve {
   }
 }
 
-function binOf(reader: TableReader, bin: number): Bin {
-  const record = reader.get('meta', binName(bin));
-  if (record === undefined) return { lastId: 0, count: 0 };
-  return { lastId: decodeNumber(record), count: decodeNumber(record, NUMBER_SIZE) };
-}
-
-function putBin(tx: Transaction, bin: number, { lastId, count }: Bin): void {
-  tx.put('meta', binName(bin), encodeNumbers([lastId, count]));
-}
-
-function binName(bin: number): Uint8Array {
-  return Buffer.from(`bin${bin}`);
-}
-
-function binKey(bin: number, id: number): Uint8Array {
-  return join(Uint8Array.of(bin), encodeNumber(id));
+/**
+ * A stamp's index is in use: the newer stamp wins, for every kind of batch.
+ * @param used record of the stamp index @returns what has to leave @throws ReserveOverwriteError unless `stamp` is newer
+ */
+function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): Holding {
+  const stored = used.subarray(0, TIMESTAMP_SIZE);
+  if (Buffer.compare(stored, timestamp) >= 0) {
+    const [previous, current] = [stored, timestamp].map((time) => BigInt(`0x${toHex(time)}`));
+    throw new ReserveOverwriteError(
+      `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(batchId)}: overwriting chunk with newer timestamp`,
+    );
+  }
+  const address = used.subarray(TIMESTAMP_SIZE, TIMESTAMP_SIZE + ADDRESS_SIZE);
+  return { address, batchId, stampHash: used.subarray(TIMESTAMP_SIZE + ADDRESS_SIZE) };
 }

@@ -254,15 +254,15 @@ describe('after all this', () => {
         { path: join(node.dataDir, 'store'), cacheCapacity: 1000, reserveCapacity: 1_000_000, radius: 0 },
         { clock: systemClock(), log: pino({ enabled: false }), overlay: fromHex(node.overlay) },
       );
-      for (const [batchId, addresses] of stamped) {
-        for (const address of addresses) {
-          const stamp = store.reserve.stamp(fromHex(address), fromHex(batchId));
-          if (stamp === undefined) continue;
-          stamps++;
-          const index = `${batchId}/${toHex(stamp.index)}`;
-          expect(owners.get(index) ?? address).toBe(address);
-          owners.set(index, address);
-        }
+      const { reserve } = store;
+      const items = reserve.lastBinIds().flatMap((_, bin) => reserve.items(bin, 1n, 1_000_000));
+      for (const { address, batchId, stampHash } of items) {
+        if (stamped.get(toHex(batchId))?.has(toHex(address)) !== true) continue;
+        stamps++;
+        const { stamp } = reserve.load(address, batchId, stampHash)!;
+        const index = `${toHex(batchId)}/${toHex(stamp.index)}`;
+        expect(owners.get(index) ?? toHex(address)).toBe(toHex(address));
+        owners.set(index, toHex(address));
       }
       await store.close();
     }

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import type { LocalStore } from '../../../node/store/ports.ts';
 import { chunk, OVERLAY, stamp } from './stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-lmdb-'));
@@ -88,4 +89,21 @@ test('an upload whose chunk can not be written fails at the next put and is take
   expect([1, 3, 4].filter((first) => store.chunks.has(chunk(first).address))).toEqual([]);
   expect(store.uploads.pendingCount()).toBe(0);
   await store.close();
+});
+
+test('a reserve made anew has a new epoch and a new radius, an old one never less than the least', async () => {
+  const path = join(folder, 'anew');
+  const open = (radius: number, now: number) =>
+    openLmdbStore({ ...options, path, radius }, { ...deps, clock: { ...deps.clock, now: () => now } });
+  const facts = async (store: LocalStore) => {
+    await store.close();
+    return [store.reserve.epoch(), store.reserve.radius()];
+  };
+  const first = await open(0, 1_700_000_000_999);
+  await first.reserve.setRadius(3);
+  expect(await facts(first)).toEqual([1_700_000_000n, 3]);
+  expect(await facts(await open(2, 1_700_000_001_000))).toEqual([1_700_000_000n, 3]);
+  expect(await facts(await open(5, 1_700_000_001_000))).toEqual([1_700_000_000n, 5]);
+  rmSync(path, { recursive: true });
+  expect(await facts(await open(2, 1_700_000_001_000))).toEqual([1_700_000_001n, 2]);
 });

@@ -158,8 +158,10 @@ class Model {
     expect(reserve.lastBinIds().map(Number)).toEqual(this.#lastBinIds);
     for (const { chunk, stamp } of this.#reserve) {
       expect(reserve.has(chunk.address, stamp.batchId, stampHash(stamp))).toBe(true);
-      const found = reserve.stamp(chunk.address, stamp.batchId)!;
-      expect(this.#reserve.map(holdingOf)).toContain(holdingOf({ chunk, stamp: found }));
+      expect(reserve.load(chunk.address, stamp.batchId, stampHash(stamp))).toEqual({
+        chunk: this.#bytes.get(toHex(chunk.address)),
+        stamp,
+      });
     }
   }
 

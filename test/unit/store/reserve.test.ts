@@ -1,11 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import type { LocalStore } from '../../../node/store/ports.ts';
+import type { LocalStore, Reserve, ReserveItem } from '../../../node/store/ports.ts';
 import { BACKENDS, chunk, stamp } from './stores.ts';
 
 function holds({ reserve }: LocalStore, { address }: Chunk, under: Stamp): boolean {
   return reserve.has(address, under.batchId, stampHash(under));
+}
+
+function held({ reserve }: LocalStore, { address }: Chunk, under: Stamp): ReturnType<Reserve['load']> {
+  return reserve.load(address, under.batchId, stampHash(under));
+}
+
+/** The entry that a chunk under a stamp is in its bin. */
+function item(binId: number, { address }: Chunk, under: Stamp): ReserveItem {
+  return { binId: BigInt(binId), address, batchId: under.batchId, stampHash: stampHash(under) };
 }
 
 /** The overlay of the tests is all zeros: 0x80 is in bin 0, 0x01 in bin 7. */
@@ -37,7 +46,12 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     await reserve.put(chunk(1), stamp({ batch: 1 }));
     await reserve.put(chunk(1), stamp({ batch: 2 }));
     expect(reserve.size()).toBe(2);
-    expect(reserve.stamp(chunk(1).address, stamp({ batch: 2 }).batchId)).toEqual(stamp({ batch: 2 }));
+    for (const batch of [1, 2]) {
+      expect(held(bench.store, chunk(1), stamp({ batch }))).toEqual({
+        chunk: chunk(1),
+        stamp: stamp({ batch }),
+      });
+    }
   });
 
   test.each([5, 4])(
@@ -64,7 +78,7 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(holds(store, chunk(1), stamp({ timestamp: 1 }))).toBe(false);
     expect(holds(store, chunk(0x80), stamp({ timestamp: 2 }))).toBe(true);
     expect(store.reserve.size()).toBe(1);
-    expect(store.reserve.stamp(chunk(1).address, stamp().batchId)).toBeUndefined();
+    expect(held(store, chunk(1), stamp({ timestamp: 1 }))).toBeUndefined();
   });
 
   test('gives the same chunk with a newer stamp a new number and keeps its bytes', async () => {
@@ -75,7 +89,8 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect(store.reserve.size()).toBe(1);
     expect(store.reserve.lastBinIds()[7]).toBe(2n);
     expect(store.chunks.get(chunk(1).address)).toEqual(chunk(1));
-    expect(store.reserve.stamp(chunk(1).address, stamp().batchId)).toEqual(stamp({ timestamp: 2 }));
+    expect(held(store, chunk(1), stamp({ timestamp: 1 }))).toBeUndefined();
+    expect(held(store, chunk(1), stamp({ timestamp: 2 }))?.stamp).toEqual(stamp({ timestamp: 2 }));
   });
 
   test('lets the last writer of a single-owner chunk win, also under another batch', async () => {
@@ -88,6 +103,85 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     await store.reserve.put(versions[2]!, stamp({ batch: 2 }));
     expect(store.chunks.get(versions[0]!.address)).toEqual(versions[2]);
     expect(store.reserve.size()).toBe(2);
+  });
+
+  test('lists a bin by number, from any number on, in pages', async () => {
+    await using bench = await open();
+    const { reserve } = bench.store;
+    for (const n of [1, 2, 3]) await reserve.put(chunk(0x80 + n), stamp({ index: n }));
+    await reserve.put(chunk(0x40), stamp({ index: 4 }));
+    const items = [1, 2, 3].map((n) => item(n, chunk(0x80 + n), stamp({ index: n })));
+    expect(reserve.items(0, 0n, 10)).toEqual(items);
+    expect(reserve.items(0, 2n, 10)).toEqual(items.slice(1));
+    expect(reserve.items(0, 1n, 2)).toEqual(items.slice(0, 2));
+    expect(reserve.items(1, 1n, 10)).toEqual([item(1, chunk(0x40), stamp({ index: 4 }))]);
+    expect([4n, 2n ** 48n, 2n ** 64n - 1n].map((from) => reserve.items(0, from, 10))).toEqual([[], [], []]);
+    expect(reserve.items(31, 1n, 10)).toEqual([]);
+  });
+
+  test('lists what was stamped again under its new number alone', async () => {
+    await using bench = await open();
+    const { reserve } = bench.store;
+    await reserve.put(chunk(0x80), stamp({ index: 1, timestamp: 1 }));
+    await reserve.put(chunk(0x81), stamp({ index: 2 }));
+    await reserve.put(chunk(0x80), stamp({ index: 1, timestamp: 2 }));
+    expect(reserve.items(0, 1n, 10)).toEqual([
+      item(2, chunk(0x81), stamp({ index: 2 })),
+      item(3, chunk(0x80), stamp({ index: 1, timestamp: 2 })),
+    ]);
+  });
+
+  test('goes on numbering after a restart, also when the newest entry has left', async () => {
+    await using bench = await open();
+    await bench.store.reserve.put(chunk(0x80), stamp({ index: 1 }));
+    await bench.store.reserve.put(chunk(0x81), stamp({ index: 2, timestamp: 1 }));
+    await bench.store.reserve.put(chunk(0x40), stamp({ index: 2, timestamp: 2 }));
+    await bench.reopen();
+    const { reserve } = bench.store;
+    expect(reserve.lastBinIds().slice(0, 2)).toEqual([2n, 1n]);
+    await reserve.put(chunk(0x82), stamp({ index: 3 }));
+    expect(reserve.items(0, 1n, 10).map(({ binId }) => binId)).toEqual([1n, 3n]);
+    expect([reserve.size(), reserve.sizeWithinRadius()]).toEqual([3, 0]);
+  });
+
+  test('tells the bin of each new entry when it can be seen, and of nothing else', async () => {
+    await using bench = await open();
+    const { reserve } = bench.store;
+    const told: (readonly [bin: number, topmost: bigint | undefined])[] = [];
+    const end = reserve.onPut((bin) => told.push([bin, reserve.items(bin, 1n, 10).at(-1)?.binId]));
+    await reserve.put(chunk(0x80), stamp({ timestamp: 2 }));
+    await reserve.put(chunk(0x80), stamp({ timestamp: 2 }));
+    await expect(reserve.put(chunk(0x81), stamp({ timestamp: 1 }))).rejects.toThrow();
+    await reserve.put(chunk(0x80), stamp({ timestamp: 3 }));
+    await reserve.put(chunk(0x40), stamp({ index: 2 }));
+    expect(told).toEqual([
+      [0, 1n],
+      [0, 2n],
+      [1, 1n],
+    ]);
+    end();
+    await reserve.put(chunk(0x41), stamp({ index: 3 }));
+    expect(told).toHaveLength(3);
+  });
+
+  test('keeps its radius and says when it changes', async () => {
+    await using bench = await open({ radius: 1 });
+    const { reserve } = bench.store;
+    await reserve.put(chunk(0x20), stamp());
+    const told: unknown[] = [];
+    const end = reserve.onRadius((...change) => told.push([...change, reserve.radius()]));
+    await reserve.setRadius(3);
+    await reserve.setRadius(3);
+    await reserve.setRadius(2);
+    end();
+    await reserve.setRadius(4);
+    expect(told).toEqual([
+      [3, 1, 3],
+      [2, 3, 2],
+    ]);
+    expect(reserve.sizeWithinRadius()).toBe(0);
+    await bench.reopen();
+    expect(bench.store.reserve.radius()).toBe(4);
   });
 
   test('begins its epoch once', async () => {

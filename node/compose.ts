@@ -17,6 +17,7 @@ import { createMetrics } from './env/metrics.ts';
 import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
+import { createWarmUp } from './neighbourhood/warmup.ts';
 import { toAddress, tokenBalance } from './onchain/contracts.ts';
 import { createRpc } from './onchain/rpc.ts';
 import { createTransactions } from './onchain/transactions.ts';
@@ -219,6 +220,12 @@ async function build(
     },
   );
 
+  const warmUp = createWarmUp({ timeMs: options['warmup-time'] }, { clock, metrics });
+  parts.defer(() => warmUp.stop());
+  host.onConnected(({ fullNode }) => {
+    if (fullNode) warmUp.connected();
+  });
+
   const shared = { host, topology, accounting, store, clock, metrics };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const pushsync = createPushsync(
@@ -259,7 +266,7 @@ async function build(
     status: {
       local: snapshot,
       request: (peer, ending) => status.request(peer, ending),
-      isWarmingUp: () => readiness !== 'ready',
+      isWarmingUp: () => !warmUp.isOver(),
     },
     chain: rpc,
     wallet: {

@@ -188,6 +188,10 @@ export const OPTIONS = {
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
+  'warmup-time': duration(
+    'longest time after the first peer in which the node still finds its place',
+    300_000,
+  ),
   'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),
   'reserve-capacity': whole(
     'chunks that the reserve is made for',

@@ -36,6 +36,7 @@ const PROFILE_OPTIONS = {
     'chain-tail-blocks': 0,
     'chain-batch-factor': 1,
     'chain-poll-interval': '100ms',
+    'warmup-time': '200ms',
     'payment-threshold': 13_500_000_000,
     'refresh-rate': 4_500_000_000,
   },

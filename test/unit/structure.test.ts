@@ -22,6 +22,7 @@ const NODE_LAYERS = [
   'accounting',
   'topology',
   'protocols',
+  'neighbourhood',
   'manifest',
   'files',
   'api',

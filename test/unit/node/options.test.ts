@@ -122,7 +122,8 @@ test('every default is a value that the option itself accepts', () => {
   for (const name of optionNames()) {
     const fallback = OPTIONS[name].default;
     if (fallback === undefined || Array.isArray(fallback) || fallback === '') continue;
-    const shown = name === 'chain-poll-interval' ? `${String(fallback)}ms` : String(fallback);
+    const isDuration = 'unit' in OPTIONS[name] && OPTIONS[name].unit === 'duration';
+    const shown = isDuration ? `${String(fallback)}ms` : String(fallback);
     expect(OPTIONS[name].parse(shown), name).toEqual(fallback);
   }
 });

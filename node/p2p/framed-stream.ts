@@ -9,6 +9,9 @@ import type { RawStream } from './transport.ts';
 /** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
+/** How long the other side may leave no room for what we write; then it has stopped reading. */
+const WRITE_STALL_MS = 30_000;
+
 /** Of a write into a transport that has room. */
 const ROOM = Promise.resolve();
 
@@ -56,10 +59,22 @@ export class FramedStream {
   write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
     try {
       this.#raw.write(encodeFrame(table, message));
-      return this.#raw.drained() ?? ROOM;
+      const room = this.#raw.drained();
+      return room === undefined ? ROOM : this.#within(room);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Without room in time the stream ends, and with it whoever writes to it. */
+  async #within(room: Promise<void>): Promise<void> {
+    const stalled = Promise.withResolvers<never>();
+    using _limit = this.#clock.timer(WRITE_STALL_MS, () => {
+      const reason = new TimeoutError(WRITE_STALL_MS);
+      this.#raw.reset(reason);
+      stalled.reject(reason);
+    });
+    await Promise.race([room, stalled.promise]);
   }
 
   async close(): Promise<void> {

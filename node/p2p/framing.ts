@@ -1,4 +1,5 @@
 /** Frames on a stream: uvarint length ‖ message. `p2p-protocols.md` 2.1. */
+import { compact } from './compact.ts';
 import { StreamError } from './host.ts';
 
 /** Readers of the public network refuse longer messages. */
@@ -29,6 +30,7 @@ export class FrameReader {
     if (bytes.length === 0) return;
     this.#parts.push(bytes);
     this.#buffered += bytes.length;
+    compact(this.#parts, this.#buffered);
   }
 
   /** Bytes that arrived and were not handed out. */

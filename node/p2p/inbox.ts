@@ -1,3 +1,5 @@
+import { compact, detached } from './compact.ts';
+
 /** Bytes that arrived on one stream and wait for its reader. */
 export class Inbox {
   readonly #parts: Uint8Array[] = [];
@@ -19,9 +21,14 @@ export class Inbox {
 
   push(bytes: Uint8Array): void {
     if (this.#ended || this.#failure !== undefined || bytes.length === 0) return;
-    this.#parts.push(bytes);
     this.#size += bytes.length;
-    if (this.#waiting !== undefined) this.#wake()?.resolve(this.take());
+    if (this.#waiting !== undefined) {
+      this.#parts.push(bytes);
+      this.#wake()?.resolve(this.take());
+      return;
+    }
+    this.#parts.push(detached(bytes));
+    compact(this.#parts, this.#size);
   }
 
   /** No more will come; what is here stays readable. */

@@ -26,6 +26,11 @@ const OUTBOX_MAX = 262_144;
 /** Streams that one peer may have open towards us: the system-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
 const OUTBOUND_STREAMS_MAX = 10_000;
+/**
+ * Frames and bodies that wait for a channel without room: several for every stream that may be open. The other side
+ * makes us answer (pings, refusals) without reading any of it, so there must be an end.
+ */
+const OUTBOX_PIECES_MAX = 131_072;
 /** Unread bytes of all streams of a link together; 256 full windows. */
 const UNREAD_MAX = 256 * WINDOW;
 
@@ -211,17 +216,27 @@ export class YamuxSession {
     this.#outbox.push(header);
     if (body !== undefined) this.#outbox.push(body);
     this.#outboxSize += HEADER_SIZE + (body?.length ?? 0);
-    if (this.#outboxSize >= OUTBOX_MAX) this.#flush();
+    if (this.#outboxSize >= OUTBOX_MAX && this.#blocked === undefined) this.#flush();
     else this.#scheduleFlush();
   }
 
   #scheduleFlush(): void {
-    if (this.#flushing || this.#blocked !== undefined) return;
+    if (this.#blocked !== undefined) {
+      if (this.#outbox.length > OUTBOX_PIECES_MAX) this.#breakOff(violation('the other side does not read'));
+      return;
+    }
+    if (this.#flushing) return;
     this.#flushing = true;
     this.#deps.defer(() => {
       this.#flushing = false;
       this.#flush();
     });
+  }
+
+  /** Ends first, so that the farewell of the channel's owner can not come here again. */
+  #breakOff(reason: StreamError): void {
+    this.end(reason);
+    this.#deps.broken(reason);
   }
 
   #flush(): void {
@@ -319,7 +334,8 @@ export class YamuxStream implements RawStream {
   }
 
   arrive(bytes: Uint8Array): void {
-    if (this.#failure === undefined) {
+    // What follows the end is dropped by the inbox, and never taken from it.
+    if (this.#failure === undefined && !this.#remoteEnded) {
       this.#session.unread(bytes.length);
       this.#inbox.push(bytes);
     }

@@ -4,6 +4,12 @@
  */
 import type { MessageOf, MessageTable } from './message.ts';
 
+/**
+ * Handshake version spoken with a peer; it says which records and which gossip the peer understands. The older one is
+ * that of Bee v2.7: its records have no time.
+ */
+export type Generation = '15.0.0' | '14.0.0';
+
 /** A peer that has completed the handshake. One object per connection session; compare by `id`. */
 export interface Peer {
   /** Overlay as 64 hex: key of every map. */
@@ -14,6 +20,7 @@ export interface Peer {
   readonly ethereum: Uint8Array;
   readonly fullNode: boolean;
   readonly direction: 'inbound' | 'outbound';
+  readonly generation: Generation;
   /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
   readonly welcomeMessage: string;
@@ -30,7 +37,7 @@ export interface AddressRecord {
   readonly underlay: Uint8Array;
   readonly signature: Uint8Array;
   readonly nonce: Uint8Array;
-  /** Unix seconds. */
+  /** Unix seconds; 0 in a record of generation 14.0.0, whose signature covers neither nonce nor time. */
   readonly timestamp: bigint;
   /** 20 bytes, zero when none. */
   readonly chequebook: Uint8Array;
@@ -157,6 +164,11 @@ export interface Host {
    * @throws HostError; `ALREADY_CONNECTED` carries the peer's overlay in its message
    */
   connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer>;
+  /**
+   * Can strangers reach a node there? Connects under a fresh identity, pings once and leaves; tries the best address
+   * first. @returns round-trip time of the ping, ms @throws HostError `DIAL_FAILED` after 15 s at most; the signal's reason
+   */
+  probe(underlays: readonly string[], signal: AbortSignal): Promise<number>;
   /** @throws HostError `PEER_NOT_FOUND` */
   disconnect(overlayHex: string, reason: string): Promise<void>;
   /** Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration. */

@@ -3,6 +3,7 @@
  * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
  */
 import { multiaddr } from '@multiformats/multiaddr';
+import { equalBytes } from '../crypto/hex.ts';
 import { encodeFrame } from './codec.ts';
 import type { FramedStream } from './framed-stream.ts';
 import { StreamError } from './host.ts';
@@ -13,7 +14,7 @@ export const PING_ID = '/ipfs/ping/1.0.0';
 
 const PROTOCOL_VERSION = 'ipfs/0.1.0';
 /** What a ping carries, and the most that is echoed at once. */
-const PING_SIZE = 32;
+export const PING_SIZE = 32;
 /** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
 const PINGS_PER_STREAM_MAX = 100_000;
 
@@ -61,6 +62,20 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
       throw error;
     }
   });
+}
+
+/** Asking side, once. @param payload 32 bytes that nobody else sends @throws StreamError when something else comes back */
+export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void> {
+  raw.write(payload);
+  for (let seen = 0; seen < payload.length; ) {
+    const bytes = await raw.read();
+    if (bytes === undefined)
+      throw new StreamError('STREAM_ENDED', 'the other side closed instead of an echo');
+    const expected = payload.subarray(seen, seen + bytes.length);
+    if (!equalBytes(bytes, expected)) throw new StreamError('STREAM_RESET', 'ping: the echo differs');
+    seen += bytes.length;
+  }
+  raw.closeWrite();
 }
 
 /** Serving side: every 32 bytes come back until the other side ends. */

@@ -3,12 +3,12 @@
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything about connections in
  * `libp2p-transport.ts`.
  */
-import { generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
+import { generateKeyPair, generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
 import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import { VERSION } from '../version.ts';
 import type { Host } from './host.ts';
 import { createSecure, silentLibp2pLogger } from './libp2p-channel.ts';
-import { Libp2pTransport } from './libp2p-transport.ts';
+import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
 import { underlayOf } from './underlay.ts';
 
@@ -42,6 +42,7 @@ export async function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pH
     },
     {
       secure: await createSecure(privateKey),
+      stranger,
       logger,
       clock: deps.clock,
       log: deps.log,
@@ -50,4 +51,9 @@ export async function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pH
     },
   );
   return createPeerHost(options, { ...shared, transport });
+}
+
+async function stranger(): Promise<Stranger> {
+  const privateKey = await generateKeyPair('Ed25519');
+  return { publicKey: publicKeyToProtobuf(privateKey.publicKey), secure: await createSecure(privateKey) };
 }

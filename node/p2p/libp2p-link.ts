@@ -1,12 +1,20 @@
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { lazyDeadline } from './abortable.ts';
+import { abortable, lazyDeadline } from './abortable.ts';
 import { FramedStream } from './framed-stream.ts';
 import { StreamError } from './host.ts';
-import { answerIdentify, answerPing, askIdentify, IDENTIFY_ID, type Identity, PING_ID } from './identify.ts';
+import {
+  answerIdentify,
+  answerPing,
+  askIdentify,
+  askPing,
+  IDENTIFY_ID,
+  type Identity,
+  PING_ID,
+} from './identify.ts';
 import type { SecureChannel } from './libp2p-channel.ts';
-import { acceptProtocol, ProposedStream } from './multistream.ts';
-import type { Link, LinkEvents, RawStream } from './transport.ts';
+import { acceptProtocol, ProposedStream, proposeInTurn } from './multistream.ts';
+import type { AcceptedStream, Link, LinkEvents, RawStream } from './transport.ts';
 import { isLoopback, isPrivate, peerIdOf, withPeerId } from './underlay.ts';
 import { YamuxSession, type YamuxStream } from './yamux.ts';
 
@@ -70,6 +78,16 @@ export class Libp2pLink implements Link {
     return new ProposedStream(this.#session.open(), protocolId);
   }
 
+  async negotiate(protocolIds: readonly string[], signal: AbortSignal): Promise<AcceptedStream> {
+    const raw = this.#session.open();
+    try {
+      return await abortable(proposeInTurn(raw, protocolIds), signal);
+    } catch (error) {
+      raw.reset(error as Error);
+      throw error;
+    }
+  }
+
   /** What go-libp2p would keep of the announced addresses: as public as the address that we see. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
@@ -86,6 +104,20 @@ export class Libp2pLink implements Link {
     const foreign = (address: string) => (peerIdOf(address) ?? this.remoteId) !== this.remoteId;
     const own = kept.filter((address) => !foreign(address));
     return (own.length > 0 ? own : [this.remoteAddress]).map((address) => withPeerId(address, this.remoteId));
+  }
+
+  /** One `/ipfs/ping/1.0.0`. @param payload 32 bytes @returns round-trip time, ms @throws StreamError; the signal's reason */
+  async ping(payload: Uint8Array, signal: AbortSignal): Promise<number> {
+    const { clock } = this.#deps;
+    const start = clock.monotonic();
+    const raw = this.open(PING_ID);
+    try {
+      await abortable(askPing(raw, payload), signal);
+      return clock.monotonic() - start;
+    } catch (error) {
+      raw.reset(error as Error);
+      throw error;
+    }
   }
 
   keepAlive(): void {

@@ -4,6 +4,7 @@ import { type Multiaddr, multiaddr } from '@multiformats/multiaddr';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { HostError, StreamError } from './host.ts';
+import { PING_SIZE } from './identify.ts';
 import type { Secure, SecureChannel } from './libp2p-channel.ts';
 import { Libp2pLink } from './libp2p-link.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
@@ -33,13 +34,30 @@ export interface TransportOptions {
   readonly advertised: string | undefined;
 }
 
+/** A libp2p identity used once. */
+export interface Stranger {
+  /** Protobuf of the public key, which ends in the key's 32 bytes. */
+  readonly publicKey: Uint8Array;
+  readonly secure: Secure;
+}
+
 export interface TransportDeps {
   readonly secure: Secure;
+  readonly stranger: () => Promise<Stranger>;
   readonly logger: ComponentLogger;
   readonly clock: Clock;
   readonly log: Logger;
   readonly defer: (flush: () => void) => void;
 }
+
+/** Of a link that only asks. */
+const NOTHING_SERVED: LinkEvents = {
+  supports: () => false,
+  protocolIds: () => [],
+  opened: () => undefined,
+  closed: () => undefined,
+  accepted: () => undefined,
+};
 
 /** Links over TCP. */
 export class Libp2pTransport implements Transport {
@@ -87,25 +105,58 @@ export class Libp2pTransport implements Transport {
   async dial(underlay: string, signal: AbortSignal): Promise<Link> {
     const events = this.#events;
     if (events === undefined) throw new HostError('HOST_CLOSED', 'the host is not listening');
-    const address = parse(underlay);
-    if (this.#tcp.dialFilter([address]).length === 0) {
-      throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
-    }
-    // The transport hands the bare connection to its upgrader; securing it is our own business.
-    const upgrader = {
-      upgradeOutbound: (connection: MultiaddrConnection) => connection,
-    } as unknown as Upgrader;
-    const connection = (await this.#tcp.dial(address, {
-      signal,
-      upgrader,
-    })) as unknown as MultiaddrConnection;
+    const connection = await this.#connect(underlay, signal);
     try {
-      const channel = await this.#secureOutbound(connection, underlay, signal);
+      const expected = peerIdOf(underlay);
+      const channel = await this.#deps.secure(connection, 'dialler', { signal, expected });
       return this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'outbound' }, events);
     } catch (error) {
       connection.abort(error as Error);
       throw error;
     }
+  }
+
+  async probe(underlay: string, signal: AbortSignal): Promise<number> {
+    const { clock, log, defer } = this.#deps;
+    const { publicKey, secure } = await this.#deps.stranger();
+    const connection = await this.#connect(underlay, signal);
+    try {
+      const channel = await secure(connection, 'dialler', { signal, expected: peerIdOf(underlay) });
+      const end = { remoteAddress: addressOf(connection), direction: 'outbound' } as const;
+      const { agentVersion } = this.#options;
+      const identity = () => ({ publicKey, agentVersion, addresses: [], protocolIds: [] });
+      const link = new Libp2pLink(channel, end, {
+        clock,
+        log,
+        defer,
+        events: NOTHING_SERVED,
+        identity,
+        ended: () => undefined,
+      });
+      link.start();
+      try {
+        // The key is as fresh as the identity: nobody else sends it.
+        return await link.ping(publicKey.subarray(-PING_SIZE), signal);
+      } finally {
+        await link.shutDown(new StreamError('STREAM_RESET', 'the probe is over'));
+      }
+    } catch (error) {
+      connection.abort(error as Error);
+      throw error;
+    }
+  }
+
+  /** The bare connection. @throws HostError `UNDERLAY_INVALID`, what the socket says */
+  async #connect(underlay: string, signal: AbortSignal): Promise<MultiaddrConnection> {
+    const address = parse(underlay);
+    if (this.#tcp.dialFilter([address]).length === 0) {
+      throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
+    }
+    // The transport hands it to its upgrader; securing it is our own business.
+    const upgrader = {
+      upgradeOutbound: (connection: MultiaddrConnection) => connection,
+    } as unknown as Upgrader;
+    return (await this.#tcp.dial(address, { signal, upgrader })) as unknown as MultiaddrConnection;
   }
 
   async stop(): Promise<void> {
@@ -115,15 +166,6 @@ export class Libp2pTransport implements Transport {
     await this.#listener?.close();
     this.#listener = undefined;
     this.#events = undefined;
-  }
-
-  async #secureOutbound(
-    connection: MultiaddrConnection,
-    underlay: string,
-    signal: AbortSignal,
-  ): Promise<SecureChannel> {
-    const expected = peerIdOf(underlay);
-    return this.#deps.secure(connection, 'dialler', { signal, expected });
   }
 
   /** A rejection makes the listener drop the connection. */

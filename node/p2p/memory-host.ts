@@ -8,7 +8,7 @@ import { overlayAddress } from '../crypto/overlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
 import { Inbox } from './inbox.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
-import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
+import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from './transport.ts';
 import { peerIdOf } from './underlay.ts';
 
 /** A writer waits while the other side has this much unread: the first window of a real stream. */
@@ -77,6 +77,22 @@ class MemoryTransport implements Transport {
   }
 
   async dial(underlay: string): Promise<Link> {
+    const other = this.#find(underlay);
+    const here = this.#link(other, 'outbound');
+    here.twin = other.#link(this, 'inbound');
+    here.twin.twin = here;
+    other.#opened(here.twin);
+    this.#opened(here);
+    return here;
+  }
+
+  /** Everything on this network takes no time. */
+  async probe(underlay: string): Promise<number> {
+    this.#find(underlay);
+    return 0;
+  }
+
+  #find(underlay: string): MemoryTransport {
     const expected = peerIdOf(underlay);
     const address = expected === undefined ? underlay : underlay.slice(0, underlay.lastIndexOf('/p2p/'));
     const other = this.#network.at(address);
@@ -85,12 +101,7 @@ class MemoryTransport implements Transport {
     if (expected !== undefined && other.localId !== expected) {
       throw new HostError('DIAL_FAILED', `another node listens at ${address}`);
     }
-    const here = this.#link(other, 'outbound');
-    here.twin = other.#link(this, 'inbound');
-    here.twin.twin = here;
-    other.#opened(here.twin);
-    this.#opened(here);
-    return here;
+    return other;
   }
 
   async stop(): Promise<void> {
@@ -157,6 +168,15 @@ class MemoryLink implements Link {
     there.twin = here;
     queueMicrotask(() => twin.#owner.accepted(twin, protocolId, there));
     return here;
+  }
+
+  async negotiate(protocolIds: readonly string[]): Promise<AcceptedStream> {
+    const { twin } = this;
+    const protocolId = twin && protocolIds.find((id) => twin.#owner.supports(id));
+    if (protocolId === undefined) {
+      throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolIds.join(' or ')}`);
+    }
+    return { protocolId, stream: this.open(protocolId) };
   }
 
   close(reason: Error): void {

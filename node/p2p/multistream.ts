@@ -5,7 +5,7 @@
 import { abortable } from './abortable.ts';
 import { FrameReader } from './framing.ts';
 import { StreamError } from './host.ts';
-import type { RawStream } from './transport.ts';
+import type { AcceptedStream, RawStream } from './transport.ts';
 
 const PROTOCOL = '/multistream/1.0.0';
 const NOTHING = new Uint8Array(0);
@@ -25,7 +25,8 @@ function encodeLine(text: string): Uint8Array {
 }
 
 const HEADER_LINE = encodeLine(PROTOCOL);
-const REFUSED_LINE = encodeLine('na');
+const REFUSED = 'na';
+const REFUSED_LINE = encodeLine(REFUSED);
 
 /** Header and `protocolId`, both as sent by the opener and as confirmed by the acceptor. */
 export function proposalOf(protocolId: string): Uint8Array {
@@ -157,10 +158,33 @@ export class ProposedStream implements RawStream {
   }
 }
 
-/** A stream that we accepted, and the protocol on it. */
-export interface AcceptedStream {
-  readonly protocolId: string;
-  readonly stream: RawStream;
+/**
+ * Proposes one protocol after the other, on one stream, until the other side takes one. Nothing is sent ahead of the
+ * answer, because what follows a refused proposal would be read as the next one.
+ * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is taken
+ */
+export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
+  const lines = new Lines();
+  const nextLine = async (): Promise<string> => {
+    for (;;) {
+      const line = lines.next();
+      if (line !== undefined) return line;
+      const bytes = await raw.read();
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      lines.push(bytes);
+    }
+  };
+  for (const [turn, protocolId] of protocolIds.entries()) {
+    raw.write(turn === 0 ? proposalOf(protocolId) : encodeLine(protocolId));
+    if (turn === 0 && (await nextLine()) !== PROTOCOL) {
+      throw new StreamError('STREAM_RESET', 'multistream: no header');
+    }
+    const answer = await nextLine();
+    if (answer === protocolId) return { protocolId, stream: resumed(raw, lines.rest()) };
+    if (answer !== REFUSED) throw new StreamError('STREAM_RESET', 'multistream: neither taken nor refused');
+  }
+  throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolIds.join(' or ')}`);
 }
 
 /**
@@ -194,8 +218,7 @@ export async function acceptProtocol(
       count++;
     } else if (supports(line)) {
       raw.write(headerDue ? proposalOf(line) : encodeLine(line));
-      const rest = lines.rest();
-      return { protocolId: line, stream: rest === undefined ? raw : new ResumedStream(raw, rest) };
+      return { protocolId: line, stream: resumed(raw, lines.rest()) };
     } else {
       if (headerDue) raw.write(HEADER_LINE);
       headerDue = false;
@@ -230,6 +253,10 @@ function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
 
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+function resumed(raw: RawStream, rest: Uint8Array | undefined): RawStream {
+  return rest === undefined ? raw : new ResumedStream(raw, rest);
 }
 
 /** A stream whose next bytes have been read already. */

@@ -3,21 +3,23 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { decodeMessage, encodeMessage } from './codec.ts';
-import type { AddressRecord } from './host.ts';
-import { BzzAddress, mintRecord, NO_CHEQUEBOOK } from './record.ts';
+import type { AddressRecord, Generation } from './host.ts';
+import { BzzAddress, mintRecord, NO_CHEQUEBOOK, NO_TIME } from './record.ts';
 import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 
 const KEY = 'own-record';
 
 /**
- * The record this node introduces itself with. Minted once per set of underlays and then repeated byte for byte, also
- * after a restart: a freshly signed one would make every peer rewrite and gossip it again.
+ * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
+ * repeated byte for byte, also after a restart: a freshly signed one would make every peer rewrite and gossip it again.
+ * The one without time needs no storing for that, because signatures are deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
   #last: AddressRecord | undefined;
+  #timeless: AddressRecord | undefined;
 
   constructor(
     identity: { signer: Signer; networkId: bigint; nonce: Uint8Array },
@@ -31,8 +33,20 @@ export class OwnRecord {
   }
 
   /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
-  async current(underlays: readonly string[]): Promise<AddressRecord> {
+  async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
     const underlay = encodeUnderlays(fittingUnderlays([...new Set(underlays)].sort()));
+    return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
+  }
+
+  #untimed(underlay: Uint8Array): AddressRecord {
+    if (this.#timeless !== undefined && equalBytes(this.#timeless.underlay, underlay)) return this.#timeless;
+    const { nonce } = this.#identity;
+    const statement = { underlay, nonce, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
+    this.#timeless = mintRecord(statement, this.#identity);
+    return this.#timeless;
+  }
+
+  async #timed(underlay: Uint8Array): Promise<AddressRecord> {
     const last = this.#last;
     if (last !== undefined && equalBytes(last.underlay, underlay) && this.#isOwn(last)) return last;
     const now = BigInt(Math.floor(this.#clock.now() / 1000));

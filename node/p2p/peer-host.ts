@@ -21,6 +21,7 @@ import {
   type AddressBook,
   type BlocklistEntry,
   type ConnectHook,
+  type Generation,
   type HeadersAnswer,
   type Host,
   HostError,
@@ -35,7 +36,7 @@ import { OwnRecord } from './own-record.ts';
 import { type OpenOptions, PeerStreams } from './peer-streams.ts';
 import { type Session, Sessions } from './sessions.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { peerIdOf, withPeerId } from './underlay.ts';
+import { fittingUnderlays, peerIdOf, withPeerId } from './underlay.ts';
 
 /** One underlay, until the link is secured. */
 const DIAL_TIMEOUT_MS = 15_000;
@@ -46,6 +47,8 @@ export interface PeerHostOptions {
   readonly nonce: Uint8Array;
   readonly fullNode: boolean;
   readonly welcomeMessage: string;
+  /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
+  readonly generations?: readonly Generation[];
 }
 
 export interface PeerHostDeps {
@@ -70,6 +73,7 @@ class PeerHost implements Host {
   readonly #blocklist: Blocklist;
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
+  readonly #dialects: readonly HandshakeDialect[];
   readonly #streams: PeerStreams;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
   readonly #hooks: ConnectHook[] = [];
@@ -83,6 +87,8 @@ class PeerHost implements Host {
     const { networkId, fullNode, nonce } = options;
     this.overlay = overlayAddress(deps.signer.address, networkId, nonce);
     this.#deps = deps;
+    const { generations } = options;
+    this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
     this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, deps);
     this.#metrics = deps.metrics.register(P2P_METRICS);
@@ -93,7 +99,7 @@ class PeerHost implements Host {
       { networkId, fullNode, localId: deps.transport.localId },
       {
         clock: deps.clock,
-        ownRecord: () => this.#ownRecord.current(this.underlays()),
+        ownRecord: (generation) => this.#ownRecord.current(this.underlays(), generation),
         welcomeMessage: () => this.#welcomeMessage,
         stored: (overlay) => deps.addressBook.get(toHex(overlay))?.timestamp,
         picks: (overlay, full) => this.#picker(overlay, full),
@@ -111,9 +117,7 @@ class PeerHost implements Host {
   }
 
   async start(): Promise<void> {
-    const dialects = new Map<string, HandshakeDialect>(
-      HANDSHAKE_DIALECTS.map((dialect) => [dialect.id, dialect]),
-    );
+    const dialects = new Map(this.#dialects.map((dialect) => [dialect.id, dialect]));
     const events: LinkEvents = {
       supports: (protocolId) => dialects.has(protocolId) || this.#streams.supports(protocolId),
       protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
@@ -176,6 +180,23 @@ class PeerHost implements Host {
     }
   }
 
+  async probe(underlays: readonly string[], signal: AbortSignal): Promise<number> {
+    const { clock, transport } = this.#deps;
+    const bounded = AbortSignal.any([signal, this.#stopped.signal]);
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, bounded);
+    let failure: unknown;
+    for (const underlay of fittingUnderlays(underlays)) {
+      try {
+        return await transport.probe(underlay, deadline.signal);
+      } catch (error) {
+        bounded.throwIfAborted();
+        failure = error;
+      }
+    }
+    const cause = failure ?? new HostError('UNDERLAY_INVALID', 'no underlay to probe');
+    throw new HostError('DIAL_FAILED', `not reachable: ${(cause as Error).message}`, { cause });
+  }
+
   #refuseConnected(remoteId: string): void {
     const session = this.#sessions.ofRemote(remoteId);
     if (session !== undefined)
@@ -186,16 +207,12 @@ class PeerHost implements Host {
   async #introduce(link: Link, underlay: string, signal: AbortSignal): Promise<Peer> {
     this.#refuseConnected(link.remoteId);
     using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
-    const [dialect] = HANDSHAKE_DIALECTS;
-    const stream = new FramedStream(link.open(dialect.id), {
-      clock: this.#deps.clock,
-      signal: deadline.signal,
-    });
+    const { generation, stream } = await this.#negotiate(link, deadline.signal);
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
     const session = await this.#guard(link, stream, () =>
-      this.#handshake.introduce(stream, dialect, seen, (introduction) => {
+      this.#handshake.introduce(stream, generation, seen, (introduction) => {
         if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
-        return this.#register(link, introduction, 'outbound');
+        return this.#register(link, introduction, { direction: 'outbound', generation });
       }),
     );
     if (session === undefined) {
@@ -208,8 +225,25 @@ class PeerHost implements Host {
     return session.peer;
   }
 
+  /** The best handshake that both sides speak. */
+  async #negotiate(
+    link: Link,
+    signal: AbortSignal,
+  ): Promise<{ generation: Generation; stream: FramedStream }> {
+    const { clock } = this.#deps;
+    try {
+      const ids = this.#dialects.map(({ id }) => id);
+      const { protocolId, stream: raw } = await link.negotiate(ids, signal);
+      const { generation } = this.#dialects.find(({ id }) => id === protocolId) as HandshakeDialect;
+      return { generation, stream: new FramedStream(raw, { clock, signal }) };
+    } catch (cause) {
+      if (this.#sessions.ofRemote(link.remoteId) === undefined) link.close(cause as Error);
+      throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
+    }
+  }
+
   /** Accepting side of the handshake. Its errors end the connection, and that is all the other side sees. */
-  async #answer(link: Link, dialect: HandshakeDialect, raw: RawStream): Promise<void> {
+  async #answer(link: Link, { generation }: HandshakeDialect, raw: RawStream): Promise<void> {
     const { clock, log } = this.#deps;
     using deadline = clock.deadline(HANDSHAKE_TIMEOUT_MS, this.#stopped.signal);
     const { signal } = deadline;
@@ -217,8 +251,8 @@ class PeerHost implements Host {
     const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
     try {
       const session = await this.#guard(link, stream, () =>
-        this.#handshake.answer(stream, dialect, seen, (introduction) =>
-          this.#register(link, introduction, 'inbound'),
+        this.#handshake.answer(stream, generation, seen, (introduction) =>
+          this.#register(link, introduction, { direction: 'inbound', generation }),
         ),
       );
       if (session === undefined) await stream.close();
@@ -256,7 +290,11 @@ class PeerHost implements Host {
    * @returns undefined when the overlay or the identity is registered already: such a handshake changes nothing
    * @throws HostError when the peer is refused
    */
-  #register(link: Link, introduction: Introduction, direction: Peer['direction']): Session | undefined {
+  #register(
+    link: Link,
+    introduction: Introduction,
+    how: Pick<Peer, 'direction' | 'generation'>,
+  ): Session | undefined {
     const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
     const id = toHex(record.overlay);
     if (id === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
@@ -275,7 +313,7 @@ class PeerHost implements Host {
       overlay,
       ethereum,
       fullNode,
-      direction,
+      ...how,
       underlays,
       welcomeMessage,
       connectedAt,

@@ -1,11 +1,12 @@
 /**
- * Address records: a node's signed statement where it can be dialled. `p2p-protocols.md` 3.3 and 3.4, the dialect of
- * handshake 15.0.0 and hive 2.0.0. Vectors: `test/vectors/p2p.json`.
+ * Address records: a node's signed statement where it can be dialled. `p2p-protocols.md` 3.3 and 3.4. A
+ * record of handshake 15.0.0 and hive 2.0.0 has a time; one of handshake 14.0.0 and hive 1.1.0 has none, here time 0,
+ * and its signature covers less. Vectors: `test/vectors/p2p.json`.
  */
 import { equalBytes } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { recoverSigner, type Signer } from '../crypto/signer.ts';
-import type { AddressRecord } from './host.ts';
+import type { AddressRecord, Generation } from './host.ts';
 import type { MessageOf } from './message.ts';
 import { decodeUnderlays } from './underlay.ts';
 
@@ -20,6 +21,8 @@ export const BzzAddress = {
 } as const;
 
 export const NO_CHEQUEBOOK = new Uint8Array(20);
+/** Of a record of generation 14.0.0. */
+export const NO_TIME = 0n;
 
 const PREFIX = new TextEncoder().encode('bee-handshake-');
 const NONCE_SIZE = 32;
@@ -54,21 +57,22 @@ export interface ValidRecord {
   readonly underlays: readonly string[];
 }
 
+/** Without a time it is a record of the older generation. */
+export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generation {
+  return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
+}
+
 /** The bytes that a record's signature covers. Network id big endian here, unlike in the overlay. */
 export function signData(record: Omit<AddressRecord, 'signature'>, networkId: bigint): Uint8Array {
-  const numbers = new DataView(new ArrayBuffer(16));
-  numbers.setBigUint64(0, networkId);
-  numbers.setBigInt64(8, record.timestamp);
-  const bytes = new Uint8Array(numbers.buffer);
-  const parts = [
-    PREFIX,
-    record.underlay,
-    record.overlay,
-    bytes.subarray(0, 8),
-    record.nonce,
-    bytes.subarray(8),
-  ];
-  return new Uint8Array(Buffer.concat([...parts, record.chequebook]));
+  const parts = [PREFIX, record.underlay, record.overlay, u64(networkId)];
+  if (generationOf(record) === '15.0.0') parts.push(record.nonce, u64(record.timestamp), record.chequebook);
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+function u64(value: bigint): Uint8Array {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigInt64(0, value);
+  return new Uint8Array(view.buffer);
 }
 
 export function mintRecord(
@@ -80,19 +84,36 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
-/** @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE` */
-export function parseRecord(wire: MessageOf<typeof BzzAddress>, networkId: bigint): ValidRecord {
+/**
+ * @param wire as received; of a peer of generation 14.0.0 time and chequebook do not count
+ * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
+ */
+export function parseRecord(
+  wire: MessageOf<typeof BzzAddress>,
+  networkId: bigint,
+  generation: Generation = '15.0.0',
+): ValidRecord {
   if (wire.nonce.length !== NONCE_SIZE) throw invalid(`nonce of ${wire.nonce.length} bytes`);
-  if (wire.chequebook.length !== 0 && wire.chequebook.length !== NO_CHEQUEBOOK.length) {
-    throw invalid(`chequebook of ${wire.chequebook.length} bytes`);
-  }
-  if (wire.timestamp <= 0n) throw new RecordError('TIMESTAMP_NOT_POSITIVE', 'timestamp must be positive');
-  const record = { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
+  const record = generation === '15.0.0' ? withTime(wire) : withoutTime(wire);
   const ethereum = signerOf(record, networkId);
   if (!equalBytes(overlayAddress(ethereum, networkId, wire.nonce), wire.overlay)) {
     throw invalid('the signer does not own the overlay');
   }
   return { record, ethereum, underlays: underlaysOf(wire.underlay) };
+}
+
+function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
+  if (wire.chequebook.length !== 0 && wire.chequebook.length !== NO_CHEQUEBOOK.length) {
+    throw invalid(`chequebook of ${wire.chequebook.length} bytes`);
+  }
+  if (wire.timestamp <= NO_TIME)
+    throw new RecordError('TIMESTAMP_NOT_POSITIVE', 'timestamp must be positive');
+  return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
+}
+
+/** A record as generation 14.0.0 has it, without what is not part of it there. */
+export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
+  return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }
 
 /** Is a record with this timestamp news, given the stored one of its overlay? Unix seconds. @throws RecordError */
@@ -104,7 +125,7 @@ export function checkTimestamp(
     throw new RecordError('TIMESTAMP_IN_FUTURE', 'timestamp in future');
   }
   const { stored } = known;
-  if (stored === undefined || stored === 0n) return;
+  if (stored === undefined || stored === NO_TIME) return;
   const stale = known.source === 'handshake' ? timestamp < stored : timestamp <= stored;
   if (stale) throw new RecordError('TIMESTAMP_NOT_NEWER', 'timestamp not newer than existing');
   if (known.source === 'gossip' && timestamp <= stored + UPDATE_INTERVAL_SECONDS) {

@@ -19,6 +19,12 @@ export interface RawStream {
   reset(reason: Error): void;
 }
 
+/** A stream and the protocol agreed on it. */
+export interface AcceptedStream {
+  readonly protocolId: string;
+  readonly stream: RawStream;
+}
+
 /** A connection to another node, before or after it has introduced itself. */
 export interface Link {
   /** libp2p identity of the other end, proved by the transport. */
@@ -30,6 +36,11 @@ export interface Link {
   listenAddresses(signal: AbortSignal): Promise<string[]>;
   /** Proposes `protocolId` without waiting for the answer: a refusal appears at the first read as `PROTOCOL_UNSUPPORTED`. */
   open(protocolId: string): RawStream;
+  /**
+   * Proposes one id after the other on one stream, best first. @returns the stream with the id that was taken
+   * @throws StreamError `PROTOCOL_UNSUPPORTED` when none was, others; the signal's reason
+   */
+  negotiate(protocolIds: readonly string[], signal: AbortSignal): Promise<AcceptedStream>;
   /** Ends the link and every stream on it. Safe to call twice. */
   close(reason: Error): void;
 }
@@ -56,6 +67,11 @@ export interface Transport {
   start(events: LinkEvents): Promise<void>;
   /** @param underlay multiaddress, with or without `/p2p/`; with it, the other end must prove that identity */
   dial(underlay: string, signal: AbortSignal): Promise<Link>;
+  /**
+   * A stranger's visit: connects under an identity of its own, pings once and leaves.
+   * @returns round-trip time of the ping, ms @throws HostError, StreamError and others; the signal's reason
+   */
+  probe(underlay: string, signal: AbortSignal): Promise<number>;
   /** Closes every link and frees the address. */
   stop(): Promise<void>;
 }

@@ -81,6 +81,7 @@ function peer(n: number): Peer {
     ethereum: new Uint8Array(20),
     fullNode: true,
     direction: 'outbound',
+    generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
     connectedAt: 0,

@@ -124,15 +124,18 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
   const peerId = peerIdFromPrivateKey(privateKey);
   const logger = silentLibp2pLogger();
   const log = silentLogger();
+  const secure = await createSecure(privateKey);
+  const publicKey = publicKeyToProtobuf(privateKey.publicKey);
+  const stranger = async () => ({ publicKey, secure });
   const transport = new Libp2pTransport(
     {
       localId: peerId.toString(),
-      publicKey: publicKeyToProtobuf(privateKey.publicKey),
+      publicKey,
       agentVersion: 'bench/1.0.0 node/24',
       listen: '/ip4/127.0.0.1/tcp/0',
       advertised: undefined,
     },
-    { secure: await createSecure(privateKey), logger, clock, log, defer },
+    { secure, stranger, logger, clock, log, defer },
   );
   const host = createPeerHost(
     { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, welcomeMessage: '' },
@@ -162,6 +165,7 @@ function negotiatingFully(transport: Transport): Transport {
       direction: link.direction,
       listenAddresses: (signal) => link.listenAddresses(signal),
       close: (reason) => link.close(reason),
+      negotiate: (protocolIds, signal) => link.negotiate(protocolIds, signal),
       open: (protocolId) => patientStream(link.open(protocolId)),
     };
     decorated.set(link, patient);
@@ -171,6 +175,7 @@ function negotiatingFully(transport: Transport): Transport {
     localId: transport.localId,
     addresses: () => transport.addresses(),
     stop: () => transport.stop(),
+    probe: (underlay, signal) => transport.probe(underlay, signal),
     dial: async (underlay, signal) => decoratedLink(await transport.dial(underlay, signal)),
     start: (events) =>
       transport.start({

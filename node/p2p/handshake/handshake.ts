@@ -11,17 +11,18 @@
  */
 import type { Clock } from '../../env/clock.ts';
 import type { FramedStream } from '../framed-stream.ts';
-import type { AddressRecord } from '../host.ts';
+import type { AddressRecord, Generation } from '../host.ts';
 import { encodeUnderlays, fittingUnderlays, withPeerId } from '../underlay.ts';
 import {
   type AckContext,
+  ackMessage,
   checkAck,
   checkObserved,
   type Introduction,
   parseObserved,
   partsOf,
 } from './rules.ts';
-import type { HandshakeDialect } from './wire.ts';
+import { Ack, Syn, SynAck } from './wire.ts';
 
 /** The exchange as a whole, on each side. */
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
@@ -34,7 +35,7 @@ export interface HandshakeOptions {
 
 export interface HandshakeDeps {
   readonly clock: Clock;
-  readonly ownRecord: () => Promise<AddressRecord>;
+  readonly ownRecord: (generation: Generation) => Promise<AddressRecord>;
   readonly welcomeMessage: () => string;
   readonly stored: (overlay: Uint8Array) => bigint | undefined;
   readonly picks: (overlay: Uint8Array, fullNode: boolean) => boolean;
@@ -52,11 +53,11 @@ export type Admit<T> = (introduction: Introduction) => T;
 
 export interface Handshake {
   /** Dialling side; admits before it introduces itself. @throws HandshakeError, StreamError, what `admit` throws */
-  introduce<T>(stream: FramedStream, dialect: HandshakeDialect, seen: Seen, admit: Admit<T>): Promise<T>;
+  introduce<T>(stream: FramedStream, generation: Generation, seen: Seen, admit: Admit<T>): Promise<T>;
   /** Accepting side. @throws HandshakeError, StreamError, what `admit` throws */
   answer<T>(
     stream: FramedStream,
-    dialect: HandshakeDialect,
+    generation: Generation,
     seen: () => Promise<Seen>,
     admit: Admit<T>,
   ): Promise<T>;
@@ -64,31 +65,30 @@ export interface Handshake {
 
 export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps): Handshake {
   const { networkId, fullNode, localId } = options;
-  const ownAck = async () => ({
-    address: await deps.ownRecord(),
-    networkId,
-    fullNode,
-    welcomeMessage: deps.welcomeMessage(),
-  });
-  const context = (): AckContext => ({
+  const ownAck = async (generation: Generation) => {
+    const record = await deps.ownRecord(generation);
+    return ackMessage({ record, networkId, fullNode, welcomeMessage: deps.welcomeMessage() });
+  };
+  const context = (generation: Generation): AckContext => ({
+    generation,
     networkId,
     nowSeconds: BigInt(Math.floor(deps.clock.now() / 1000)),
     stored: deps.stored,
   });
   return {
-    async introduce(stream, dialect, seen, admit) {
-      await stream.write(dialect.Syn, synFor(seen));
-      const { syn, ack } = partsOf(await stream.read(dialect.SynAck));
+    async introduce(stream, generation, seen, admit) {
+      await stream.write(Syn, synFor(seen));
+      const { syn, ack } = partsOf(await stream.read(SynAck));
       checkObserved(syn.observedUnderlay, localId);
-      const admitted = admit(checkAck(ack, context()));
-      await stream.write(dialect.Ack, await ownAck());
+      const admitted = admit(checkAck(ack, context(generation)));
+      await stream.write(Ack, await ownAck(generation));
       return admitted;
     },
-    async answer(stream, dialect, seen, admit) {
-      const [syn, other] = await Promise.all([stream.read(dialect.Syn), seen()]);
+    async answer(stream, generation, seen, admit) {
+      const [syn, other] = await Promise.all([stream.read(Syn), seen()]);
       parseObserved(syn.observedUnderlay);
-      await stream.write(dialect.SynAck, { syn: synFor(other), ack: await ownAck() });
-      return admit(checkAck(await stream.read(dialect.Ack), { ...context(), picks: deps.picks }));
+      await stream.write(SynAck, { syn: synFor(other), ack: await ownAck(generation) });
+      return admit(checkAck(await stream.read(Ack), { ...context(generation), picks: deps.picks }));
     },
   };
 }

@@ -1,7 +1,14 @@
 /** What a node checks of the other one's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
-import type { AddressRecord } from '../host.ts';
+import type { AddressRecord, Generation } from '../host.ts';
 import type { MessageOf } from '../message.ts';
-import { checkTimestamp, parseRecord, RecordError, type RecordErrorCode } from '../record.ts';
+import {
+  checkTimestamp,
+  generationOf,
+  NO_TIME,
+  parseRecord,
+  RecordError,
+  type RecordErrorCode,
+} from '../record.ts';
 import { decodeUnderlays, peerIdOf, UnderlayError } from '../underlay.ts';
 import type { Ack, SynAck } from './wire.ts';
 
@@ -12,6 +19,8 @@ export type HandshakeErrorCode =
   | 'NETWORK_ID_INCOMPATIBLE'
   | 'PICKER_REJECTION'
   | RecordErrorCode;
+
+const NOTHING = new Uint8Array(0);
 
 export class HandshakeError extends Error {
   readonly code: HandshakeErrorCode;
@@ -34,6 +43,7 @@ export interface Introduction {
 }
 
 export interface AckContext {
+  readonly generation: Generation;
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
   /** Timestamp of the stored record of this overlay. */
@@ -73,6 +83,19 @@ export function partsOf(synAck: MessageOf<typeof SynAck>) {
   return { syn, ack };
 }
 
+/** What a node says of itself, laid out for the generation of its record. */
+export function ackMessage(own: {
+  record: AddressRecord;
+  networkId: bigint;
+  fullNode: boolean;
+  welcomeMessage: string;
+}): MessageOf<typeof Ack> {
+  const { record, ...rest } = own;
+  if (generationOf(record) === '15.0.0') return { ...rest, address: record, nonce: NOTHING };
+  const address = { ...record, nonce: NOTHING, timestamp: NO_TIME, chequebook: NOTHING };
+  return { ...rest, address, nonce: record.nonce };
+}
+
 /** @throws HandshakeError */
 export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Introduction {
   const { address, networkId, fullNode, welcomeMessage } = ack;
@@ -84,14 +107,21 @@ export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Intro
     throw new HandshakeError('PICKER_REJECTION', 'picker rejection');
   }
   try {
-    const { record, ethereum, underlays } = parseRecord(address, context.networkId);
-    const stored = context.stored(record.overlay);
-    checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'handshake' });
+    const wire = { ...address, nonce: context.generation === '15.0.0' ? address.nonce : ack.nonce };
+    const { record, ethereum, underlays } = parseRecord(wire, context.networkId, context.generation);
+    checkTime(record, context);
     return { record, ethereum, underlays, fullNode, welcomeMessage };
   } catch (cause) {
     if (!(cause instanceof RecordError)) throw cause;
     throw new HandshakeError(cause.code, `invalid ack: ${cause.message}`, { cause });
   }
+}
+
+/** Nothing says whether a record without time is newer than a stored one: the node itself shows it, so it is. */
+function checkTime(record: AddressRecord, context: AckContext): void {
+  if (context.generation === '14.0.0') return;
+  const stored = context.stored(record.overlay);
+  checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'handshake' });
 }
 
 function missingAddress(): HandshakeError {

@@ -1,7 +1,10 @@
 /**
- * handshake 15.0.0, `p2p-protocols.md` 4.1. No headers exchange. A dialect is one row: its protocol id and its messages;
- * the rows are offered in order, and the one that the peer took says which records and which hive it understands.
+ * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. No headers exchange. The tables hold the fields of both: what a
+ * generation does not have is left out by its sender and ignored by its receiver (`rules.ts`). The rows of
+ * `HANDSHAKE_DIALECTS` are offered in order, and the one that the peer took says which records and which hive it
+ * understands.
  */
+import type { Generation } from '../host.ts';
 import { BzzAddress } from '../record.ts';
 
 /** Of the welcome message, checked by its sender. */
@@ -15,6 +18,8 @@ export const Ack = {
   address: [1, BzzAddress],
   networkId: [2, 'uint64'],
   fullNode: [3, 'bool'],
+  /** 14.0.0 has it here, 15.0.0 within the record. */
+  nonce: [4, 'bytes'],
   welcomeMessage: [99, 'string'],
 } as const;
 
@@ -23,6 +28,15 @@ export const SynAck = {
   ack: [2, Ack],
 } as const;
 
-export const HANDSHAKE_DIALECTS = [{ id: '/swarm/handshake/15.0.0/handshake', Syn, SynAck, Ack }] as const;
+/** One version of the handshake. */
+export interface HandshakeDialect {
+  readonly generation: Generation;
+  /** Protocol id. */
+  readonly id: string;
+}
 
-export type HandshakeDialect = (typeof HANDSHAKE_DIALECTS)[number];
+/** Best first. */
+export const HANDSHAKE_DIALECTS = [
+  { generation: '15.0.0', id: '/swarm/handshake/15.0.0/handshake' },
+  { generation: '14.0.0', id: '/swarm/handshake/14.0.0/handshake' },
+] as const satisfies readonly HandshakeDialect[];

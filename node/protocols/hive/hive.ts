@@ -1,9 +1,9 @@
 /**
- * Gossip of address records. `p2p-protocols.md` 4.2.
+ * Gossip of address records, in the version that each peer understands. `p2p-protocols.md` 4.2.
  *
  *   announcer                                 receiver
  *   Peers{at most 30 records}  ──►            over its budget → reset, nothing is read
- *   close                                     every record: signature, overlay, time; good ones → address book
+ *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             all good ones of the message → topology
  *
  * Larger sets take several streams. Nobody answers, and nothing is dialled here.
@@ -15,14 +15,17 @@ import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import {
   type AddressBook,
   type AddressRecord,
+  type Generation,
   type Host,
   type MessageStream,
   type Peer,
   StreamError,
 } from '../../p2p/host.ts';
+import type { MessageOf } from '../../p2p/message.ts';
+import type { BzzAddress } from '../../p2p/record.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, isAdvertisable, judge } from './rules.ts';
+import { Budget, judge, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -51,7 +54,9 @@ export interface Hive {
 
 export function createHive(options: HiveOptions, deps: HiveDeps): Hive {
   const gossip = new Gossip(options, deps);
-  deps.host.handle(HIVE, (stream, signal) => gossip.serve(stream, signal));
+  for (const generation of ['15.0.0', '14.0.0'] as const) {
+    deps.host.handle(HIVE[generation], (stream, signal) => gossip.serve(stream, generation, signal));
+  }
   deps.host.onDisconnected((peer) => gossip.forget(peer));
   return gossip;
 }
@@ -85,26 +90,25 @@ class Gossip implements Hive {
       const batch = overlaysHex.slice(at, at + BATCH_MAX);
       // Charged before records are left out, like the receiver's budget on the public network.
       if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
-      const peers = this.#records(batch);
+      const peers = this.#records(batch, peer.generation);
       if (peers.length === 0) continue;
       this.#metrics.sentPeers.inc(peers.length);
-      await converse({ peer, protocol: HIVE.id, signal }, this.#deps, (stream) =>
+      await converse({ peer, protocol: HIVE[peer.generation].id, signal }, this.#deps, (stream) =>
         stream.write(Peers, { peers }),
       );
     }
   }
 
-  #records(overlaysHex: readonly string[]): AddressRecord[] {
+  #records(overlaysHex: readonly string[], generation: Generation): MessageOf<typeof BzzAddress>[] {
     const own = toHex(this.#deps.host.overlay);
+    const options = { generation, allowPrivate: this.#options.allowPrivateCidrs };
     return overlaysHex.flatMap((overlayHex) => {
       const record = overlayHex === own ? undefined : this.#deps.addressBook.get(overlayHex);
-      const known =
-        record !== undefined && isAdvertisable(record, { allowPrivate: this.#options.allowPrivateCidrs });
-      return known ? [record] : [];
+      return (record && toAnnounce(record, options)) ?? [];
     });
   }
 
-  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+  async serve(stream: MessageStream, generation: Generation, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     using deadline = clock.deadline(READ_TIMEOUT_MS, signal);
     const { peers } = await stream.read(Peers, deadline.signal);
@@ -117,11 +121,11 @@ class Gossip implements Hive {
       ownOverlay: this.#deps.host.overlay,
       networkId: this.#options.networkId,
       nowSeconds: BigInt(Math.floor(clock.now() / 1000)),
-      stored: (overlay: Uint8Array) => this.#deps.addressBook.get(toHex(overlay))?.timestamp,
+      stored: (overlay: Uint8Array) => this.#deps.addressBook.get(toHex(overlay)),
     };
     const taken: AddressRecord[] = [];
     for (const wire of peers) {
-      const verdict = judge(wire, context);
+      const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
     }

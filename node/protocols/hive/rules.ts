@@ -1,15 +1,17 @@
 /** What hive believes and how much of it. Pure. `p2p-protocols.md` 4.2. */
 import { equalBytes } from '../../crypto/hex.ts';
-import type { AddressRecord } from '../../p2p/host.ts';
+import type { AddressRecord, Generation } from '../../p2p/host.ts';
 import type { MessageOf } from '../../p2p/message.ts';
 import {
   type BzzAddress,
   checkTimestamp,
+  generationOf,
   parseRecord,
   RecordError,
   type RecordErrorCode,
+  withoutTime,
 } from '../../p2p/record.ts';
-import { decodeUnderlays, isPrivate, UnderlayError } from '../../p2p/underlay.ts';
+import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/underlay.ts';
 
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
@@ -36,36 +38,97 @@ export class Budget {
   }
 }
 
-export type Verdict = { readonly take: AddressRecord } | { readonly drop: 'OWN_OVERLAY' | RecordErrorCode };
+export type DropReason =
+  | 'OWN_OVERLAY'
+  /** We have the same addresses. */
+  | 'UNCHANGED'
+  /** We have a record with time, and this one has none. */
+  | 'WITHOUT_TIME'
+  | RecordErrorCode;
+
+export type Verdict = { readonly take: AddressRecord } | { readonly drop: DropReason };
 
 export interface ReceiveContext {
   readonly ownOverlay: Uint8Array;
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
-  readonly stored: (overlay: Uint8Array) => bigint | undefined;
+  readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
 }
 
-/** One gossiped record. A record that fails is dropped alone. */
-export function judge(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
+/** One gossiped record, in the version in which it came. A record that fails is dropped alone. */
+export function judge(
+  wire: MessageOf<typeof BzzAddress>,
+  generation: Generation,
+  context: ReceiveContext,
+): Verdict {
   if (equalBytes(wire.overlay, context.ownOverlay)) return { drop: 'OWN_OVERLAY' };
   try {
-    const { record } = parseRecord(wire, context.networkId);
-    const stored = context.stored(record.overlay);
-    checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'gossip' });
-    return { take: record };
+    return generation === '15.0.0' ? judgeProof(wire, context) : judgeHearsay(wire, context);
   } catch (error) {
     if (error instanceof RecordError) return { drop: error.code };
+    if (error instanceof UnderlayError) return { drop: 'RECORD_INVALID' };
     throw error;
   }
 }
 
-/** May this record be passed on? It needs a time, and an address that others can reach. */
-export function isAdvertisable(record: AddressRecord, options: { allowPrivate: boolean }): boolean {
-  if (record.timestamp === 0n) return false;
+function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
+  const { record } = parseRecord(wire, context.networkId);
+  const stored = context.stored(record.overlay)?.timestamp;
+  checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'gossip' });
+  return { take: record };
+}
+
+/**
+ * Senders of hive 1.1.0 leave out addresses, and then the signature covers something else: it cannot be checked here,
+ * only when the node itself introduces itself. So this is never taken instead of a record that was proved and has a time.
+ */
+function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
+  for (const [field, size] of FIELD_SIZES) {
+    if (wire[field].length !== size) return { drop: 'RECORD_INVALID' };
+  }
+  const underlays = decodeUnderlays(wire.underlay);
+  const stored = context.stored(wire.overlay);
+  if (stored !== undefined && sameUnderlays(underlaysOf(stored), underlays)) {
+    return { drop: 'UNCHANGED' };
+  }
+  if (stored !== undefined && generationOf(stored) === '15.0.0') return { drop: 'WITHOUT_TIME' };
+  return { take: withoutTime(wire) };
+}
+
+const FIELD_SIZES = [
+  ['overlay', 32],
+  ['signature', 65],
+  ['nonce', 32],
+] as const;
+
+/** In any order. */
+function sameUnderlays(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && [...a].sort().join() === [...b].sort().join();
+}
+
+/**
+ * What goes out about a record: the older version knows no time and carries only addresses that others can reach; the
+ * newer one needs a record with time and carries it as it was signed.
+ * @returns undefined when there is nothing to tell
+ */
+export function toAnnounce(
+  record: AddressRecord,
+  options: { readonly generation: Generation; readonly allowPrivate: boolean },
+): MessageOf<typeof BzzAddress> | undefined {
+  const reachable = underlaysOf(record).filter((underlay) => options.allowPrivate || !isPrivate(underlay));
+  if (reachable.length === 0) return undefined;
+  if (options.generation === '15.0.0') return generationOf(record) === '15.0.0' ? record : undefined;
+  const underlay = options.allowPrivate ? record.underlay : encodeUnderlays(reachable);
+  return { ...record, underlay, timestamp: 0n, chequebook: NOTHING };
+}
+
+const NOTHING = new Uint8Array(0);
+
+function underlaysOf(record: AddressRecord): string[] {
   try {
-    return decodeUnderlays(record.underlay).some((underlay) => options.allowPrivate || !isPrivate(underlay));
+    return decodeUnderlays(record.underlay);
   } catch (error) {
-    if (error instanceof UnderlayError) return false;
+    if (error instanceof UnderlayError) return [];
     throw error;
   }
 }

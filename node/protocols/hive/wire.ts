@@ -1,13 +1,18 @@
-/** Messages of hive 2.0.0. `p2p-protocols.md` 4.2. */
-import type { ProtocolSpec } from '../../p2p/host.ts';
+/**
+ * Messages of hive 2.0.0 and 1.1.0. `p2p-protocols.md` 4.2. A peer is told about others in the version that belongs to
+ * its handshake; the older one has records without time and chequebook.
+ */
+import type { Generation, ProtocolSpec } from '../../p2p/host.ts';
 import type { MessageTable } from '../../p2p/message.ts';
 import { BzzAddress } from '../../p2p/record.ts';
 
+/** A sender splits what it has to say into batches and sends one after the other. */
+const INBOUND_STREAMS_MAX = 16;
+
 export const HIVE = {
-  id: '/swarm/hive/2.0.0/peers',
-  /** A sender splits what it has to say into batches and sends one after the other. */
-  inboundStreamsMax: 16,
-} as const satisfies ProtocolSpec;
+  '15.0.0': { id: '/swarm/hive/2.0.0/peers', inboundStreamsMax: INBOUND_STREAMS_MAX },
+  '14.0.0': { id: '/swarm/hive/1.1.0/peers', inboundStreamsMax: INBOUND_STREAMS_MAX },
+} as const satisfies Record<Generation, ProtocolSpec>;
 
 export const Peers = { peers: [1, ['repeated', BzzAddress]] } as const satisfies MessageTable;
 

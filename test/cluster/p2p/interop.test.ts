@@ -85,7 +85,7 @@ async function introduce(connection: Connection, node: Libp2pNode, localId: stri
   const [dialect] = HANDSHAKE_DIALECTS;
   const stream = framed(await connection.newStream(dialect.id));
   const seen = { remoteId: connection.remotePeer.toString(), addresses: [node.underlay] };
-  await handshake.introduce(stream, dialect, seen, ({ fullNode }) => fullNode);
+  await handshake.introduce(stream, dialect.generation, seen, ({ fullNode }) => fullNode);
   await stream.close();
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { connect as connectSocket, type Socket } from 'node:net';
+import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -366,4 +366,55 @@ test('stop leaves no handle: a process that only ran two hosts ends by itself', 
   const script = fileURLToPath(new URL('start-and-stop.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script], { timeout: 30_000 });
   expect(stdout).toBe('connected\nstopped\n');
+});
+
+test('a dialler falls back to the older handshake on the same stream', async () => {
+  await using a = await libp2pNode(1);
+  await using old = await libp2pNode(2, { generations: ['14.0.0'] });
+  a.host.handle(ECHO, echo);
+  const arrived = arrival(old);
+  const peer = await a.host.connect([old.underlay], never);
+  expect(peer).toMatchObject({ generation: '14.0.0', overlay: old.host.overlay });
+  const inbound = await arrived;
+  expect(inbound).toMatchObject({ generation: '14.0.0', overlay: a.host.overlay, underlays: [a.underlay] });
+  expect(await repeated(old, inbound, 'old')).toBe('old');
+});
+
+test('a node of the older handshake dials one of both', async () => {
+  await using a = await libp2pNode(1);
+  await using old = await libp2pNode(2, { generations: ['14.0.0'] });
+  const arrived = arrival(a);
+  expect(await old.host.connect([a.underlay], never)).toMatchObject({ generation: '14.0.0' });
+  expect(await arrived).toMatchObject({ generation: '14.0.0', underlays: [old.underlay] });
+});
+
+test('a probe pings a node as a stranger, and leaves', async () => {
+  await using a = await libp2pNode(1);
+  await using b = await libp2pNode(2);
+  const nowhere = b.underlay.replace(`/tcp/${b.port}/`, '/tcp/1/');
+  expect(await a.host.probe([nowhere, b.underlay], never)).toBeGreaterThan(0);
+  expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
+  // The connection of the probe is not one that the handshake could use.
+  await a.host.connect([b.underlay], never);
+  expect(await a.host.probe([b.underlay], never)).toBeGreaterThan(0);
+  expect(b.host.peers()).toHaveLength(1);
+});
+
+test('a probe fails where nobody listens, where somebody else does, and in time where nobody answers', async () => {
+  await using a = await libp2pNode(1);
+  await using b = await libp2pNode(2);
+  await using c = await libp2pNode(3);
+  const nowhere = b.underlay.replace(`/tcp/${b.port}/`, '/tcp/1/');
+  const wrong = b.underlay.replace(`/tcp/${b.port}/`, `/tcp/${c.port}/`);
+  for (const underlay of [nowhere, wrong]) {
+    await expect(a.host.probe([underlay], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  }
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const ending = new AbortController();
+  const probing = a.host.probe([b.underlay.replace(`/tcp/${b.port}/`, `/tcp/${port}/`)], ending.signal);
+  silent.once('connection', () => ending.abort(new Error('enough')));
+  await expect(probing).rejects.toThrow('enough');
+  silent.close();
 });

@@ -4,7 +4,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address-book.ts';
-import type { AddressBook, Host } from '../../../node/p2p/host.ts';
+import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../../unit/p2p/memory-nodes.ts';
 
@@ -16,7 +16,10 @@ export interface Libp2pNode extends AsyncDisposable {
 }
 
 /** Node `n`, 1..255, listening. */
-export async function libp2pNode(n: number, options: { fullNode?: boolean } = {}): Promise<Libp2pNode> {
+export async function libp2pNode(
+  n: number,
+  options: { fullNode?: boolean; generations?: readonly Generation[] } = {},
+): Promise<Libp2pNode> {
   const addressBook = createAddressBook(memoryRecords());
   const host = await createLibp2pHost(
     {
@@ -25,6 +28,7 @@ export async function libp2pNode(n: number, options: { fullNode?: boolean } = {}
       nonce: ZERO_NONCE,
       fullNode: options.fullNode ?? true,
       welcomeMessage: `hello from ${n}`,
+      ...(options.generations === undefined ? {} : { generations: options.generations }),
     },
     {
       identity: testKey(n),

@@ -25,6 +25,7 @@ export function fakePeer(n: number, given: { fullNode?: boolean } = {}): FakePee
     ethereum: new Uint8Array(20).fill(n),
     fullNode: given.fullNode ?? true,
     direction: 'outbound',
+    generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
     connectedAt: 0,

@@ -304,6 +304,7 @@ export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound
     ethereum: new Uint8Array(20).fill(fill),
     fullNode: true,
     direction,
+    generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
     connectedAt: 0,

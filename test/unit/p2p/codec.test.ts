@@ -2,6 +2,7 @@ import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { decodeMessage, decodeOwned, encodeFrame, encodeMessage } from '../../../node/p2p/codec.ts';
+import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack } from '../../../node/p2p/handshake/wire.ts';
 import { HeadersMessage, headersMessage } from '../../../node/p2p/headers.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
@@ -54,23 +55,29 @@ test('every worked frame is covered', () => {
   expect(FRAMES.map(([name]) => name)).toEqual(Object.keys(named));
 });
 
-test('an Ack of handshake 15.0.0 has its worked bytes, two-byte tag of field 99 included', () => {
-  const [record] = vectors.records;
-  const ack = {
-    address: {
+const [timed] = vectors.records;
+const [untimed] = vectors.recordsWithoutTime;
+const ACKS = [
+  ['15.0.0', vectors.ack, { ...timed, timestamp: BigInt(timed?.timestamp ?? 0) }],
+  ['14.0.0', vectors.ackWithoutTime, { ...untimed, timestamp: 0n, chequebook: '' }],
+] as const;
+
+test.each(ACKS)('an Ack of handshake %s has its worked bytes', (_generation, ack, signed) => {
+  const message = ackMessage({
+    record: {
       underlay: bytes(vectors.underlays[0]?.bytes ?? ''),
-      signature: bytes(record?.signature ?? ''),
+      signature: bytes(signed.signature ?? ''),
       overlay: bytes(vectors.overlays[4]?.overlay ?? ''),
       nonce: bytes(vectors.nonce),
-      timestamp: BigInt(record?.timestamp ?? 0),
-      chequebook: bytes(record?.chequebook ?? ''),
+      timestamp: signed.timestamp,
+      chequebook: bytes(signed.chequebook ?? ''),
     },
     networkId: BigInt(vectors.networkId),
-    fullNode: vectors.ack.fullNode,
-    welcomeMessage: vectors.ack.welcomeMessage,
-  };
-  expect(toHex(encodeFrame(Ack, ack))).toBe(vectors.ack.frame);
-  expect(decodeMessage(Ack, bytes(vectors.ack.frame).subarray(2))).toEqual(ack);
+    fullNode: ack.fullNode,
+    welcomeMessage: ack.welcomeMessage,
+  });
+  expect(toHex(encodeFrame(Ack, message))).toBe(ack.frame);
+  expect(decodeMessage(Ack, bytes(ack.frame).subarray(2))).toEqual(message);
 });
 
 const Inner = { name: [1, 'string'], data: [2, 'bytes'] } as const;

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import {
   type AckContext,
+  ackMessage,
   checkAck,
   checkObserved,
   parseObserved,
@@ -22,8 +23,9 @@ function record(timestamp = NOW) {
   return mintRecord(statement, { signer: createSigner(testKey(1)), networkId: NETWORK_ID });
 }
 
-const ack = { address: record(), networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' };
+const ack = ackMessage({ record: record(), networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' });
 const context: AckContext = {
+  generation: '15.0.0',
   networkId: NETWORK_ID,
   nowSeconds: NOW,
   stored: () => undefined,
@@ -36,7 +38,7 @@ test('a sound introduction tells who the peer is', () => {
   expect(introduction.ethereum).toEqual(createSigner(testKey(1)).address);
 });
 
-const broken = { ...ack, address: { ...ack.address, signature: new Uint8Array(65) } };
+const broken = { ...ack, address: { ...record(), signature: new Uint8Array(65) } };
 
 /** Each row is wrong in its own way and in those of all later rows: the first one counts. */
 test.each([
@@ -65,6 +67,28 @@ test.each([
 
 test('the same record again is fine', () => {
   expect(() => checkAck(ack, { ...context, stored: () => NOW })).not.toThrow();
+});
+
+test('generation 14.0.0 has the nonce beside the record, and no time', () => {
+  const old = record(0n);
+  const message = ackMessage({ record: old, networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' });
+  expect(message.nonce).toEqual(ZERO_NONCE);
+  expect(message.address).toMatchObject({
+    nonce: new Uint8Array(0),
+    timestamp: 0n,
+    chequebook: new Uint8Array(0),
+  });
+  const stored = () => NOW + 1_000n;
+  const { record: seen } = checkAck(message, { ...context, stored, generation: '14.0.0' });
+  expect(seen).toEqual(old);
+});
+
+test.each([
+  ['15.0.0', record(0n), 'RECORD_INVALID'],
+  ['14.0.0', record(), 'RECORD_INVALID'],
+] as const)('generation %s refuses a record laid out for the other', (generation, own, code) => {
+  const message = ackMessage({ record: own, networkId: NETWORK_ID, fullNode: true, welcomeMessage: '' });
+  expect(() => checkAck(message, { ...context, generation })).toThrow(expect.objectContaining({ code }));
 });
 
 test('a full bin refuses full nodes only, and the dialling side has nothing to pick', () => {

@@ -316,3 +316,46 @@ test('a handler that waits for a message sees malformed bytes as such', async ()
   await stream.write(HeadersMessage, { headers: [{ key: '', value: Uint8Array.of(0xff) }] });
   expect(await seen.promise).toMatchObject({ code: 'MESSAGE_MALFORMED' });
 });
+
+test.each([
+  [undefined, undefined, '15.0.0'],
+  [undefined, ['14.0.0'], '14.0.0'],
+  [['14.0.0'], undefined, '14.0.0'],
+  [['15.0.0'], ['15.0.0'], '15.0.0'],
+] as const)('a dialler of %s and a listener of %s speak %s', async (dialler, listener, generation) => {
+  const network = new MemoryNetwork();
+  const a = memoryNode({ network, n: 1, ...(dialler && { generations: dialler }) });
+  const b = memoryNode({ network, n: 2, ...(listener && { generations: listener }) });
+  await a.host.start();
+  await b.host.start();
+  const arrived = new Promise<Peer>((resolve) => b.host.onConnected(resolve));
+  const peer = await a.host.connect([b.underlay()], never);
+  expect(peer).toMatchObject({ generation, overlay: b.host.overlay, underlays: [b.underlay()] });
+  expect(await arrived).toMatchObject({ generation, overlay: a.host.overlay, underlays: [a.underlay()] });
+  const timed = generation === '15.0.0';
+  expect((a.addressBook.get(peer.id)?.timestamp ?? 0n) > 0n).toBe(timed);
+});
+
+test('nodes without a common generation do not become peers, and their connection ends', async () => {
+  const network = new MemoryNetwork();
+  const a = memoryNode({ network, n: 1, generations: ['15.0.0'] });
+  const b = memoryNode({ network, n: 2, generations: ['14.0.0'] });
+  await a.host.start();
+  await b.host.start();
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
+    code: 'HANDSHAKE_FAILED',
+    message: expect.stringContaining('does not speak'),
+  });
+  expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
+});
+
+test('a probe says whether somebody listens, without becoming a peer', async () => {
+  const { a, b } = await pair();
+  const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
+  expect(await a.host.probe([nowhere, b.underlay()], never)).toBe(0);
+  expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
+  await expect(a.host.probe([nowhere], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  await expect(a.host.probe([], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
+  const ended = AbortSignal.abort(new Error('not now'));
+  await expect(a.host.probe([nowhere], ended)).rejects.toThrow('not now');
+});

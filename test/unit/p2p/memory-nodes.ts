@@ -5,7 +5,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address-book.ts';
-import type { AddressBook, Host } from '../../../node/p2p/host.ts';
+import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
 
@@ -50,6 +50,7 @@ export interface MemoryNodeOptions {
   readonly clock?: Clock;
   readonly state?: KeyValueStore;
   readonly welcomeMessage?: string;
+  readonly generations?: readonly Generation[];
 }
 
 export function memoryNode(options: MemoryNodeOptions): MemoryNode {
@@ -62,6 +63,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       fullNode: options.fullNode ?? true,
       welcomeMessage: options.welcomeMessage ?? '',
       listen: `10.0.0.${options.n}:1634`,
+      ...(options.generations === undefined ? {} : { generations: options.generations }),
     },
     {
       network: options.network,

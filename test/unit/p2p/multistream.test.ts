@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Inbox } from '../../../node/p2p/inbox.ts';
-import { acceptProtocol, ProposedStream } from '../../../node/p2p/multistream.ts';
+import { acceptProtocol, ProposedStream, proposeInTurn } from '../../../node/p2p/multistream.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 
 /** A stream whose other end is the test. */
@@ -92,4 +92,45 @@ test('an opener that says nothing runs into the deadline', async () => {
   const accepted = expect(acceptProtocol(raw, supports, controller)).rejects.toThrow('too slow');
   controller.abort(new Error('too slow'));
   await accepted;
+});
+
+const TWO = '\x05/two\n';
+const NONE = '\x03na\n';
+
+test('the first proposal that is taken stands, and nothing is sent ahead of the answer', async () => {
+  const { raw, inbox, written } = scripted();
+  const agreed = proposeInTurn(raw, ['/one', '/two']);
+  expect(written).toEqual([`${HEADER}${ONE}`]);
+  inbox.push(Buffer.from(`${HEADER}${ONE}early`, 'latin1'));
+  const { protocolId, stream } = await agreed;
+  expect(protocolId).toBe('/one');
+  expect(Buffer.from((await stream.read()) ?? []).toString()).toBe('early');
+  expect(written).toHaveLength(1);
+});
+
+test('a refused proposal is followed by the next one on the same stream', async () => {
+  const { raw, inbox, written } = scripted(HEADER, NONE);
+  const agreed = proposeInTurn(raw, ['/one', '/two']);
+  inbox.push(Buffer.from(`${TWO}early`, 'latin1'));
+  const { protocolId, stream } = await agreed;
+  expect(protocolId).toBe('/two');
+  expect(written).toEqual([`${HEADER}${ONE}`, TWO]);
+  expect(Buffer.from((await stream.read()) ?? []).toString()).toBe('early');
+});
+
+test.each([
+  ['all are refused', [HEADER, NONE, NONE], 'PROTOCOL_UNSUPPORTED'],
+  ['another protocol is confirmed', [HEADER, '\x07/three\n'], 'STREAM_RESET'],
+  ['no header comes', [ONE], 'STREAM_RESET'],
+  ['the line has no end', [HEADER, '\x02na'], 'STREAM_RESET'],
+  ['the line is too long', [HEADER, '\xff\xff\xff\x7f'], 'MESSAGE_TOO_LARGE'],
+] as const)('no agreement when %s', async (_name, arrivals, code) => {
+  const { raw } = scripted(...arrivals);
+  await expect(proposeInTurn(raw, ['/one', '/two'])).rejects.toMatchObject({ code });
+});
+
+test('an end during the negotiation is an error', async () => {
+  const { raw, inbox } = scripted(HEADER);
+  inbox.end();
+  await expect(proposeInTurn(raw, ['/one'])).rejects.toMatchObject({ code: 'STREAM_ENDED' });
 });

@@ -40,6 +40,44 @@ test.each(vectors.records)('worked record with chequebook $chequebook', (row) =>
   expect(valid.underlays).toEqual(vectors.underlays[0]?.underlays);
 });
 
+test.each(vectors.recordsWithoutTime)('worked record of handshake 14.0.0', (row) => {
+  const chequebook = new Uint8Array(20);
+  const record = mintRecord({ underlay, nonce, timestamp: 0n, chequebook }, { signer, networkId });
+  expect(signData(record, networkId)).toHaveLength(row.signDataSize);
+  expect(toHex(record.signature)).toBe(row.signature);
+  const valid = parseRecord(record, networkId, '14.0.0');
+  expect(valid.record).toEqual(record);
+  expect(toHex(valid.ethereum)).toBe(vectors.ethereum);
+  expect(valid.underlays).toEqual(vectors.underlays[0]?.underlays);
+});
+
+test('a record of one generation is none of the other', () => {
+  const old = mintRecord(
+    { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) },
+    { signer, networkId },
+  );
+  expect(() => parseRecord(old, networkId)).toThrow(
+    expect.objectContaining({ code: 'TIMESTAMP_NOT_POSITIVE' }),
+  );
+  expect(() => parseRecord({ ...old, timestamp: 1n }, networkId)).toThrow(
+    expect.objectContaining({ code: 'RECORD_INVALID' }),
+  );
+  expect(() => parseRecord(minted(), networkId, '14.0.0')).toThrow(
+    expect.objectContaining({ code: 'RECORD_INVALID' }),
+  );
+});
+
+test('time and chequebook of a record of handshake 14.0.0 do not count, its nonce does', () => {
+  const statement = { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) };
+  const old = mintRecord(statement, { signer, networkId });
+  const odd = { ...old, timestamp: -5n, chequebook: new Uint8Array(3) };
+  expect(parseRecord(odd, networkId, '14.0.0').record).toEqual(old);
+  const other = { ...old, nonce: changed(nonce) };
+  expect(() => parseRecord(other, networkId, '14.0.0')).toThrow(
+    expect.objectContaining({ code: 'RECORD_INVALID' }),
+  );
+});
+
 test('a record without a chequebook field is checked with a zero one', () => {
   const { record } = parseRecord({ ...minted(), chequebook: new Uint8Array(0) }, networkId);
   expect(record.chequebook).toEqual(new Uint8Array(20));
@@ -102,6 +140,10 @@ test('the own record is minted once per set of underlays and survives a restart'
   const first = await own.current(one ?? []);
   expect(await own.current(one ?? [])).toBe(first);
   expect(await new OwnRecord(identity, deps).current(one ?? [])).toEqual(first);
+  const old = await own.current(one ?? [], '14.0.0');
+  expect(await own.current(one ?? [], '14.0.0')).toBe(old);
+  expect(await new OwnRecord(identity, deps).current(one ?? [], '14.0.0')).toEqual(old);
+  parseRecord(old, networkId, '14.0.0');
   const second = await own.current(two ?? []);
   expect(second.timestamp).toBeGreaterThan(first.timestamp);
   parseRecord(second, networkId);

@@ -37,6 +37,7 @@ test('the introduction of a node with a P-256 identity is accepted', async () =>
   const { syn, ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
   checkObserved(syn.observedUnderlay, recorded.localId);
   const introduction = checkAck(ack, {
+    generation: '15.0.0',
     networkId: BigInt(recorded.networkId),
     nowSeconds: BigInt(recorded.nowSeconds),
     stored: () => undefined,
@@ -52,5 +53,5 @@ test('the introduction of a node with a P-256 identity is accepted', async () =>
 test('the same introduction on another network is refused', async () => {
   const { ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
   const context = { networkId: 1n, nowSeconds: BigInt(recorded.nowSeconds), stored: () => undefined };
-  expect(() => checkAck(ack, context)).toThrow('incompatible network ID 4020');
+  expect(() => checkAck(ack, { ...context, generation: '15.0.0' })).toThrow('incompatible network ID 4020');
 });

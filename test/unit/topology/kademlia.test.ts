@@ -50,6 +50,7 @@ function table(options: Partial<KademliaOptions> = {}, state = memoryRecords()) 
       ethereum: new Uint8Array(20),
       fullNode,
       direction,
+      generation: '15.0.0',
       underlays: [underlayOf(overlayHex)],
       welcomeMessage: '',
       connectedAt: clock.now(),

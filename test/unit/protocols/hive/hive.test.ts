@@ -3,11 +3,11 @@ import { toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
-import type { AddressRecord, Peer } from '../../../../node/p2p/host.ts';
+import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/underlay.ts';
 import { createHive } from '../../../../node/protocols/hive/hive.ts';
-import { BUDGET_RECORDS, Budget, isAdvertisable, judge } from '../../../../node/protocols/hive/rules.ts';
+import { BUDGET_RECORDS, Budget, judge, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
 import { HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
 import { type MemoryNode, NETWORK_ID, startedNodes, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -26,9 +26,13 @@ function recordOf(n: number, change: { timestamp?: bigint; address?: string } = 
   return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
 }
 
-async function gossips(options = { allowPrivateCidrs: true }) {
+/** @param generations of both nodes; both all of them when absent */
+async function gossips(
+  options = { allowPrivateCidrs: true },
+  nodes: { generations?: readonly Generation[] } = {},
+) {
   const clock = new ManualClock();
-  const [a, b] = (await startedNodes(2, { clock })) as [MemoryNode, MemoryNode];
+  const [a, b] = (await startedNodes(2, { clock, ...nodes })) as [MemoryNode, MemoryNode];
   const hives = [a, b].map((node) =>
     createHive(
       { networkId: NETWORK_ID, ...options },
@@ -76,7 +80,7 @@ test('one bad record does not cost the others', async () => {
   const { a, peer, clock, learned } = await gossips();
   const good = recordOf(17);
   const forged = { ...recordOf(18), overlay: recordOf(19).overlay };
-  const stream = await a.host.open(peer, HIVE.id, { signal: never });
+  const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
   await stream.write(Peers, { peers: [forged, good] });
   await stream.close();
   await clock.settle();
@@ -86,7 +90,7 @@ test('one bad record does not cost the others', async () => {
 test('a peer over its budget is cut off, and not disconnected', async () => {
   const { a, peer, clock, learned } = await gossips();
   const send = async (count: number) => {
-    const stream = await a.host.open(peer, HIVE.id, { signal: never });
+    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
     await stream.write(Peers, { peers: Array.from({ length: count }, (_, i) => recordOf(i + 20)) });
     await stream.close();
   };
@@ -121,32 +125,139 @@ const context = {
   ownOverlay: recordOf(1).overlay,
   networkId: NETWORK_ID,
   nowSeconds,
-  stored: () => undefined as bigint | undefined,
+  stored: () => undefined as AddressRecord | undefined,
 };
+const known = (record: AddressRecord) => ({ ...context, stored: () => record });
 
 test.each([
   ['our own record', recordOf(1), undefined, 'OWN_OVERLAY'],
   ['a record of the future', recordOf(2, { timestamp: nowSeconds + 61n }), undefined, 'TIMESTAMP_IN_FUTURE'],
   ['a record that we have', recordOf(2), nowSeconds, 'TIMESTAMP_NOT_NEWER'],
   ['a record five minutes newer', recordOf(2), nowSeconds - 300n, 'TIMESTAMP_TOO_SOON'],
+  ['a record without time', recordOf(2, { timestamp: 0n }), undefined, 'TIMESTAMP_NOT_POSITIVE'],
   [
     'a record with a cut signature',
     { ...recordOf(2), signature: new Uint8Array(5) },
     undefined,
     'RECORD_INVALID',
   ],
-] as const)('%s is dropped', (_name, record, stored, reason) => {
-  expect(judge(record, { ...context, stored: () => stored })).toEqual({ drop: reason });
+] as const)('over hive 2.0.0 %s is dropped', (_name, record, stored, reason) => {
+  const given = stored === undefined ? context : known(recordOf(2, { timestamp: stored }));
+  expect(judge(record, '15.0.0', given)).toEqual({ drop: reason });
 });
 
-test('a record more than five minutes newer is taken', () => {
-  expect(judge(recordOf(2), { ...context, stored: () => nowSeconds - 301n })).toEqual({ take: recordOf(2) });
+test('over hive 2.0.0 a record more than five minutes newer, or the first with time, is taken', () => {
+  for (const timestamp of [nowSeconds - 301n, 0n]) {
+    expect(judge(recordOf(2), '15.0.0', known(recordOf(2, { timestamp })))).toEqual({ take: recordOf(2) });
+  }
+});
+
+/** As a sender of hive 1.1.0 puts it. */
+const hearsay = (n: number, address?: string) =>
+  recordOf(n, address === undefined ? { timestamp: 0n } : { timestamp: 0n, address });
+const TWO_ADDRESSES = encodeUnderlays([
+  `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`,
+  `/ip4/10.9.0.3/tcp/1634/p2p/${peerId}`,
+]);
+const TURNED_ROUND = encodeUnderlays([
+  `/ip4/10.9.0.3/tcp/1634/p2p/${peerId}`,
+  `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`,
+]);
+
+test.each([
+  ['our own record', hearsay(1), undefined, 'OWN_OVERLAY'],
+  ['a record without address', { ...hearsay(2), underlay: new Uint8Array(0) }, undefined, 'RECORD_INVALID'],
+  ['an address that is none', { ...hearsay(2), underlay: Uint8Array.of(1) }, undefined, 'RECORD_INVALID'],
+  [
+    'an empty list of addresses',
+    { ...hearsay(2), underlay: Uint8Array.of(0x99) },
+    undefined,
+    'RECORD_INVALID',
+  ],
+  ['an overlay of 31 bytes', { ...hearsay(2), overlay: new Uint8Array(31) }, undefined, 'RECORD_INVALID'],
+  ['a signature of 64 bytes', { ...hearsay(2), signature: new Uint8Array(64) }, undefined, 'RECORD_INVALID'],
+  ['a nonce of 33 bytes', { ...hearsay(2), nonce: new Uint8Array(33) }, undefined, 'RECORD_INVALID'],
+  ['a record that we have', hearsay(2), hearsay(2), 'UNCHANGED'],
+  [
+    'the same addresses in another order',
+    { ...hearsay(2), underlay: TURNED_ROUND },
+    { ...hearsay(2), underlay: TWO_ADDRESSES },
+    'UNCHANGED',
+  ],
+  [
+    'a new address of a node whose record has a time',
+    hearsay(2, '/ip4/8.8.8.8/tcp/1'),
+    recordOf(2),
+    'WITHOUT_TIME',
+  ],
+] as const)('over hive 1.1.0 %s is dropped', (_name, record, stored, reason) => {
+  const given = stored === undefined ? context : known(stored);
+  expect(judge(record, '14.0.0', given)).toEqual({ drop: reason });
+});
+
+test('over hive 1.1.0 a record is taken without a look at its signature, and never has a time', () => {
+  const unproved = { ...recordOf(2), signature: new Uint8Array(65) };
+  const taken = { ...unproved, timestamp: 0n };
+  expect(judge(unproved, '14.0.0', context)).toEqual({ take: taken });
+  expect(judge(unproved, '14.0.0', known(hearsay(2, '/ip4/8.8.8.8/tcp/1')))).toEqual({ take: taken });
 });
 
 test('a record is passed on when one of its addresses can be reached', () => {
-  expect(isAdvertisable(recordOf(2), { allowPrivate: true })).toBe(true);
-  expect(isAdvertisable(recordOf(2), { allowPrivate: false })).toBe(false);
-  expect(isAdvertisable({ ...recordOf(2), underlay: new Uint8Array(0) }, { allowPrivate: true })).toBe(false);
+  const generation = '15.0.0';
+  expect(toAnnounce(recordOf(2), { generation, allowPrivate: true })).toEqual(recordOf(2));
+  expect(toAnnounce(recordOf(2), { generation, allowPrivate: false })).toBeUndefined();
+  const nowhere = { ...recordOf(2), underlay: new Uint8Array(0) };
+  expect(toAnnounce(nowhere, { generation, allowPrivate: true })).toBeUndefined();
+});
+
+test('hive 2.0.0 never carries a record without time, hive 1.1.0 carries both without it', () => {
+  const allowPrivate = true;
+  expect(toAnnounce(hearsay(2), { generation: '15.0.0', allowPrivate })).toBeUndefined();
+  for (const record of [recordOf(2), hearsay(2)]) {
+    const { overlay, underlay, signature, nonce } = record;
+    expect(toAnnounce(record, { generation: '14.0.0', allowPrivate })).toEqual({
+      overlay,
+      underlay,
+      signature,
+      nonce,
+      timestamp: 0n,
+      chequebook: new Uint8Array(0),
+    });
+  }
+});
+
+test('hive 1.1.0 leaves out the addresses that others cannot reach, hive 2.0.0 keeps what was signed', () => {
+  const open = `/ip4/8.8.8.8/tcp/1634/p2p/${peerId}`;
+  const underlay = encodeUnderlays([open, `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`]);
+  const record = { ...recordOf(2), underlay };
+  const old = toAnnounce(record, { generation: '14.0.0', allowPrivate: false });
+  expect(old?.underlay).toEqual(encodeUnderlays([open]));
+  expect(toAnnounce(record, { generation: '15.0.0', allowPrivate: false })?.underlay).toEqual(underlay);
+});
+
+test('between nodes of the older generation records of both kinds are learned, all without time', async () => {
+  const { a, b, clock, peer, learned, announce } = await gossips(undefined, { generations: ['14.0.0'] });
+  expect(peer.generation).toBe('14.0.0');
+  const records = [recordOf(11), hearsay(12)];
+  for (const record of records) await a.addressBook.put(record);
+  const overlays = records.map(({ overlay }) => toHex(overlay));
+  await announce(overlays);
+  await clock.settle();
+  expect(learned).toEqual([overlays]);
+  expect(overlays.map((overlay) => b.addressBook.get(overlay)?.timestamp)).toEqual([0n, 0n]);
+});
+
+test('one budget counts the records of both versions', async () => {
+  const { a, peer } = await gossips();
+  const send = async (generation: Generation, count: number) => {
+    const stream = await a.host.open(peer, HIVE[generation].id, { signal: never });
+    await stream.write(Peers, { peers: Array.from({ length: count }, (_, i) => recordOf(i + 20)) });
+    await stream.close();
+  };
+  await send('14.0.0', BUDGET_RECORDS - 1);
+  await send('15.0.0', 1);
+  await expect(send('15.0.0', 1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  await expect(send('14.0.0', 1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
 });
 
 test('a budget is forgotten with its peer', async () => {
@@ -160,7 +271,7 @@ test('a budget is forgotten with its peer', async () => {
   expect(again.id).toBe(peer.id);
   await clock.settle();
   const before = learned.flat().length;
-  const stream = await a.host.open(again, HIVE.id, { signal: never });
+  const stream = await a.host.open(again, HIVE['15.0.0'].id, { signal: never });
   await stream.write(Peers, { peers: records.slice(0, 60) });
   await stream.close();
   expect(learned.flat().length - before).toBe(60);

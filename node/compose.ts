@@ -17,6 +17,7 @@ import { createMetrics } from './env/metrics.ts';
 import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
+import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
 import { createWarmUp } from './neighbourhood/warmup.ts';
 import { toAddress, tokenBalance } from './onchain/contracts.ts';
 import { createRpc } from './onchain/rpc.ts';
@@ -55,6 +56,8 @@ const OVERLAY_NONCE = new Uint8Array(32);
 /** Chequebook of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
 const MS_PER_SECOND = 1000;
+/** Nothing is pulled from peers. */
+const pullRate = () => 0;
 
 /**
  * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what could not be had; nothing runs then
@@ -104,11 +107,13 @@ async function build(
   const networkId = BigInt(options['network-id']);
   const overlay = overlayAddress(signer.address, networkId, OVERLAY_NONCE);
 
+  const capacityDoubling = options['reserve-capacity-doubling'];
+  const reserveCapacity = options['reserve-capacity'] * 2 ** capacityDoubling;
   const store = await openLmdbStore(
     {
       path: join(options['data-dir'], 'store'),
       cacheCapacity: options['cache-capacity'],
-      reserveCapacity: options['reserve-capacity'],
+      reserveCapacity,
       radius: options['minimum-storage-radius'],
     },
     { clock, log, overlay },
@@ -131,7 +136,7 @@ async function build(
       batchFactor: options['chain-batch-factor'],
       pollIntervalMs: options['chain-poll-interval'],
       blockTimeMs: options['block-time'] * MS_PER_SECOND,
-      reserveCapacity: options['reserve-capacity'],
+      reserveCapacity,
     },
     {
       chain: rpc,
@@ -220,6 +225,11 @@ async function build(
     },
   );
 
+  parts.defer(store.reserve.onRadius(() => topology.radiusChanged()));
+  const reserveWorker = createReserveWorker(
+    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
+    { reserve: store.reserve, postage, pullRate, clock, log: module('reserve'), metrics },
+  );
   const warmUp = createWarmUp({ timeMs: options['warmup-time'] }, { clock, metrics });
   parts.defer(() => warmUp.stop());
   host.onConnected(({ fullNode }) => {
@@ -229,11 +239,11 @@ async function build(
   const shared = { host, topology, accounting, store, clock, metrics };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const pushsync = createPushsync(
-    { networkId, nonce: OVERLAY_NONCE, fullNode: true },
+    { networkId, nonce: OVERLAY_NONCE, fullNode: true, capacityDoubling },
     { ...shared, postage, signer, log: module('pushsync') },
   );
   const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
-  const snapshot = () => localStatus({ store, host, topology, postage });
+  const snapshot = () => localStatus({ store, host, topology, postage, capacityDoubling });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
 
   let readiness: 'starting' | 'ready' = 'starting';
@@ -296,6 +306,8 @@ async function build(
   await host.start();
   parts.defer(() => postage.stop());
   await raceAbort(postage.start(), signal);
+  parts.defer(() => reserveWorker.stop());
+  reserveWorker.start();
   parts.defer(() => topology.stop());
   await topology.start();
   parts.defer(() => pusher.stop());
@@ -332,14 +344,15 @@ interface StatusSources {
   readonly host: Host;
   readonly topology: Topology;
   readonly postage: Postage;
+  readonly capacityDoubling: number;
 }
 
 /** What this node says of itself in the status protocol and at `GET /status`. */
-function localStatus({ store, host, topology, postage }: StatusSources): StatusSnapshot {
+function localStatus({ store, host, topology, postage, capacityDoubling }: StatusSources): StatusSnapshot {
   const radius = topology.storageRadius();
   return {
     reserveSize: BigInt(store.reserve.size()),
-    pullsyncRate: 0,
+    pullsyncRate: pullRate(),
     storageRadius: radius,
     connectedPeers: BigInt(host.peers().length),
     // The node itself counts as one of its neighbourhood.
@@ -349,7 +362,7 @@ function localStatus({ store, host, topology, postage }: StatusSources): StatusS
     isReachable: true,
     reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
     lastSyncedBlock: BigInt(postage.batches.chainState().block),
-    committedDepth: radius,
+    committedDepth: radius + capacityDoubling,
     metrics: new Map(),
   };
 }

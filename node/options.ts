@@ -199,6 +199,13 @@ export const OPTIONS = {
     { min: 1, max: UINT32_MAX },
     'chunks',
   ),
+  'reserve-capacity-doubling': whole(
+    'how often the reserve is made twice as large, to keep the neighbourhoods beside its own',
+    0,
+    { min: 0, max: 1 },
+    '',
+  ),
+  'reserve-wake-up': duration('pause between two looks whether the reserve is too empty', 900_000),
   'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
   'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
   'cors-allowed-origins': list(

@@ -8,3 +8,34 @@ export const WARMUP_METRICS = {
     buckets: [0.1, 0.5, 1, 5, 10, 20, 30, 60, 120, 300],
   },
 } as const satisfies MetricTable;
+
+/** `node-behaviour.md` 12, what group localstore says of the reserve. */
+export const RESERVE_METRICS = {
+  size: { kind: 'gauge', name: 'localstore_reserve_size', help: 'Chunks in the reserve, per stamp.' },
+  withinRadius: {
+    kind: 'gauge',
+    name: 'localstore_reserve_size_within_radius',
+    help: 'Chunks in the reserve within the storage radius, per stamp.',
+  },
+  radius: { kind: 'gauge', name: 'localstore_storage_radius', help: 'Storage radius.' },
+  evicted: {
+    kind: 'counter',
+    name: 'localstore_evicted_count',
+    help: 'Chunks that left because the reserve was over capacity.',
+  },
+  expired: {
+    kind: 'counter',
+    name: 'localstore_expired_count',
+    help: 'Chunks that left because their batch was no more.',
+  },
+  overCapacity: {
+    kind: 'counter',
+    name: 'localstore_over_cap_trigger_count',
+    help: 'Runs that brought the reserve back to its capacity.',
+  },
+  missing: {
+    kind: 'gauge',
+    name: 'localstore_reserve_missing_batch',
+    help: 'Chunks without a batch at the last look.',
+  },
+} as const satisfies MetricTable;

@@ -68,6 +68,8 @@ export interface PostageService extends Postage {
    */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Called when batches have left `batches` because they are used up. @returns ends the calls */
+  onExpired(listener: () => void): () => void;
 }
 
 export function createPostage(options: PostageOptions, deps: PostageDeps): PostageService {
@@ -82,6 +84,7 @@ class ContractPostage implements PostageService {
   readonly #issuers: Issuers;
   readonly #buy: (request: PurchaseRequest, signal: AbortSignal) => Promise<Purchased>;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
+  readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #caughtUp = Promise.withResolvers<void>();
   #syncState: 'running' | 'synced' | 'failed' = 'running';
@@ -100,6 +103,11 @@ class ContractPostage implements PostageService {
 
   get batches(): BatchStore {
     return this.#mirror;
+  }
+
+  onExpired(listener: () => void): () => void {
+    this.#expiryListeners.add(listener);
+    return () => this.#expiryListeners.delete(listener);
   }
 
   issuers(options?: { all: boolean }): Issuer[] {
@@ -200,6 +208,7 @@ class ContractPostage implements PostageService {
       const { changes, expired } = this.#mirror.takeChanges();
       await this.#state.batch([...changes, ...latest(ownChanges)]);
       await this.#dropExpired(expired);
+      if (expired.length > 0) for (const listener of this.#expiryListeners) listener();
     } catch (error) {
       this.#metrics.eventErrors.inc();
       throw error;

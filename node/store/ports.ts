@@ -117,6 +117,14 @@ export interface Reserve {
   ): { chunk: Chunk; stamp: Stamp } | undefined;
   /** Entries of a bin with `binId >= fromBinId`, ascending, at most `limit`. Ids of what has left are missing. */
   items(bin: number, fromBinId: bigint, limit: number): ReserveItem[];
+  /**
+   * Takes entries of a batch out, those of the lowest bins first, in one transaction of bounded size: at most `limit`
+   * of those with a bin below `belowBin`. Bytes that nobody else holds go with them.
+   * @returns how many have left, 0 when there is none
+   */
+  evict(what: { batchId: Uint8Array; belowBin: number; limit: number }): Promise<number>;
+  /** Batches that have entries, ascending, at most `limit` of those behind `after`. Leaves other work its turn. */
+  batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]>;
   /** Called with the bin for every new entry of it, once it can be seen. @returns ends the calls */
   onPut(listener: (bin: number) => void): () => void;
   /** Number of (chunk, batch, stamp) entries. */

@@ -8,13 +8,19 @@ import type { Backend, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
 import { StoreError } from './errors.ts';
 import { type Reserve, type ReserveItem, ReserveOverwriteError } from './ports.ts';
-import { decodeNumber, encodeNumber, join, NUMBER_SIZE } from './records.ts';
+import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from './records.ts';
 import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './reserve-bins.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
 const RADIUS = Buffer.from('reserveRadius');
 const ADDRESS_SIZE = 32;
 const TIMESTAMP_SIZE = 8;
+/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+const BIN_OFFSET = ADDRESS_SIZE;
+const ADDRESS_OFFSET = BIN_OFFSET + 1;
+const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
+/** Entries that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
+const EVICTED_MAX = 64;
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
@@ -115,6 +121,28 @@ class StoredReserve implements Reserve {
     }));
   }
 
+  async evict(what: { batchId: Uint8Array; belowBin: number; limit: number }): Promise<number> {
+    const { evicted, counts } = await this.#backend.change((tx) => this.#evict(tx, what));
+    this.#bins.committed(counts);
+    return evicted;
+  }
+
+  batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]> {
+    // As a change it waits for its turn; a page after page of reads would not.
+    return this.#backend.change((tx) => {
+      const found: Uint8Array[] = [];
+      let from = after === undefined ? START : behind(after);
+      while (found.length < limit) {
+        const entry = tx.scan('reserve', from, END, 1)[0];
+        if (entry === undefined) break;
+        const batchId = entry[0].subarray(0, BIN_OFFSET);
+        found.push(batchId);
+        from = behind(batchId);
+      }
+      return found;
+    });
+  }
+
   onPut(listener: (bin: number) => void): () => void {
     this.#putListeners.add(listener);
     return () => this.#putListeners.delete(listener);
@@ -202,6 +230,26 @@ class StoredReserve implements Reserve {
     counts.set(bin, this.#bins.leave(tx, bin, 1));
     tx.remove('reserve', key);
     tx.remove('bins', binKey(bin, decodeNumber(record)));
+  }
+
+  #evict(
+    tx: Transaction,
+    { batchId, belowBin, limit }: { batchId: Uint8Array; belowBin: number; limit: number },
+  ): { evicted: number; counts: BinCounts } {
+    const to = join(batchId, Uint8Array.of(belowBin));
+    const entries = tx.scan('reserve', batchId, to, Math.min(limit, EVICTED_MAX));
+    const leaving = new Map<number, number>();
+    for (const [key, record] of entries) {
+      const bin = key[BIN_OFFSET]!;
+      leaving.set(bin, (leaving.get(bin) ?? 0) + 1);
+      tx.remove('reserve', key);
+      tx.remove('bins', binKey(bin, decodeNumber(record)));
+      tx.remove('stampIndex', join(batchId, decodeStamp(record.subarray(NUMBER_SIZE)).index));
+      this.#chunks.release(tx, key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET));
+    }
+    const counts = new Map<number, number>();
+    for (const [bin, count] of leaving) counts.set(bin, this.#bins.leave(tx, bin, count));
+    return { evicted: entries.length, counts };
   }
 
   #binOf(address: Uint8Array): number {

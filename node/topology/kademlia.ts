@@ -60,6 +60,8 @@ export interface KademliaDeps {
 export interface Kademlia extends Topology {
   /** A round trip to a peer took this long. */
   measured(overlayHex: string, latencyMs: number): void;
+  /** The storage radius is another one: other peers are wanted, other ones are neighbours. */
+  radiusChanged(): void;
 }
 
 export function createKademlia(options: KademliaOptions, deps: KademliaDeps): Kademlia {
@@ -154,6 +156,10 @@ class KademliaTable implements Kademlia {
 
   measured(overlayHex: string, latencyMs: number): void {
     this.#counters.measured(overlayHex, latencyMs);
+  }
+
+  radiusChanged(): void {
+    this.#changed();
   }
 
   addKnown(overlaysHex: readonly string[]): void {

@@ -57,6 +57,8 @@ export interface PushsyncOptions {
   readonly nonce: Uint8Array;
   /** A full node stores what nobody else takes, unless it is cut off; a light one fails with `NO_PEER`. */
   readonly fullNode: boolean;
+  /** How often the reserve is made twice as large. */
+  readonly capacityDoubling: number;
 }
 
 export interface PushsyncDeps {
@@ -162,6 +164,7 @@ class PushsyncProtocol implements Pushsync {
       storerPO,
       receiptRadius: receipt.storageRadius,
       ownRadius: this.#deps.topology.storageRadius(),
+      capacityDoubling: this.#options.capacityDoubling,
     };
     if (isShallow(depth)) {
       this.#metrics.shallow.inc();

@@ -7,8 +7,8 @@ import { recoverSigner } from '../../crypto/signer.ts';
 export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 300_000;
-/** Bits by which the storer may lie outside the radius: 1 less the doubling of the reserve (none here). */
-const SHALLOW_TOLERANCE = 1;
+/** Most doublings of a reserve. */
+const CAPACITY_DOUBLING_MAX = 1;
 
 /** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
@@ -54,8 +54,18 @@ export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
   return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
 }
 
-/** Did the storer hold the chunk deep enough, by our radius and by its own? All in bits. */
-export function isShallow(depth: { storerPO: number; receiptRadius: number; ownRadius: number }): boolean {
+/**
+ * Did the storer hold the chunk deep enough, by our radius and by its own? All in bits. A doubled reserve reaches one bit
+ * further out, so a storer may lie one bit outside of our radius, unless ours reaches out as far.
+ */
+export function isShallow(depth: {
+  storerPO: number;
+  receiptRadius: number;
+  ownRadius: number;
+  /** How often our reserve is made twice as large. */
+  capacityDoubling: number;
+}): boolean {
   const { storerPO, receiptRadius, ownRadius } = depth;
-  return storerPO < Math.max(0, ownRadius - SHALLOW_TOLERANCE) || storerPO < receiptRadius;
+  const tolerance = CAPACITY_DOUBLING_MAX - depth.capacityDoubling;
+  return storerPO < Math.max(0, ownRadius - tolerance) || storerPO < receiptRadius;
 }

@@ -146,6 +146,28 @@ describe('buying', () => {
     await expect(own.postage.buy({ ...request, amount: 48_001n }, forever)).resolves.toBeDefined();
   });
 
+  test('says when batches are used up, once they are gone', async () => {
+    const own = node();
+    own.chain.createBatch(OTHER, id32(1), { amount: 100_000n, depth: 17, immutable: false });
+    own.chain.createBatch(OTHER, id32(2), { amount: 10_000_000n, depth: 17, immutable: false });
+    const told: number[] = [];
+    const end = own.postage.onExpired(() => told.push(own.postage.batches.all().length));
+    await running(own, async () => {
+      expect(told).toEqual([]);
+      own.chain.mine(4);
+      await upToDate(own);
+      expect(told).toEqual([1]);
+      own.chain.mine();
+      await upToDate(own);
+      expect(told).toEqual([1]);
+      end();
+      own.chain.mine(1000);
+      await upToDate(own);
+      expect(own.postage.batches.all()).toEqual([]);
+      expect(told).toEqual([1]);
+    });
+  });
+
   test('expires old batches first, 25 at a time', async () => {
     const own = node();
     for (let n = 0; n < 30; n++)

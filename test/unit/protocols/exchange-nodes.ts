@@ -126,7 +126,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     validate: () => undefined,
     retrieval: createRetrieval(parts),
     pushsync: createPushsync(
-      { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode },
+      { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode, capacityDoubling: 0 },
       {
         ...parts,
         topology: { ...topology, snapshot: () => ({ population: known.size }) },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
 import type { LocalStore, Reserve, ReserveItem } from '../../../node/store/ports.ts';
-import { BACKENDS, chunk, stamp } from './stores.ts';
+import { addressIn, BACKENDS, chunk, chunkAt, stamp } from './stores.ts';
 
 function holds({ reserve }: LocalStore, { address }: Chunk, under: Stamp): boolean {
   return reserve.has(address, under.batchId, stampHash(under));
@@ -162,6 +162,58 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     end();
     await reserve.put(chunk(0x41), stamp({ index: 3 }));
     expect(told).toHaveLength(3);
+  });
+
+  test('takes entries of one batch out, the lowest bins first, in portions', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    const { reserve } = store;
+    let index = 0;
+    const put = (bin: number, batch: number) =>
+      reserve.put(chunkAt(addressIn(bin, index)), stamp({ batch, index: index++ }));
+    for (const bin of [3, 1, 2, 0]) for (let n = 0; n < 50; n++) await put(bin, 1);
+    await put(0, 2);
+    const counts = () => [0, 1, 2, 3].map((bin) => reserve.items(bin, 1n, 1000).length);
+    expect(await reserve.evict({ batchId: stamp().batchId, belowBin: 3, limit: 55 })).toBe(55);
+    expect([counts(), reserve.size(), reserve.sizeWithinRadius()]).toEqual([[1, 45, 50, 50], 146, 100]);
+    let portion: number;
+    do {
+      portion = await reserve.evict({ batchId: stamp().batchId, belowBin: 3, limit: 1000 });
+      expect(portion).toBeLessThan(95);
+    } while (portion > 0);
+    expect([counts(), reserve.size()]).toEqual([[1, 0, 0, 50], 51]);
+    expect(reserve.lastBinIds().slice(0, 4)).toEqual([51n, 50n, 50n, 50n]);
+    await bench.reopen();
+    expect([bench.store.reserve.size(), bench.store.reserve.sizeWithinRadius()]).toEqual([51, 50]);
+  });
+
+  test('forgets the stamp index of what has been taken out, and its bytes unless others hold them', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    await store.reserve.put(chunk(1), stamp({ batch: 1, timestamp: 9 }));
+    await store.reserve.put(chunk(2), stamp({ batch: 1, index: 2 }));
+    await store.reserve.put(chunk(2), stamp({ batch: 2 }));
+    expect(await store.reserve.evict({ batchId: stamp().batchId, belowBin: 32, limit: 10 })).toBe(2);
+    expect([1, 2].map((first) => store.chunks.has(chunk(first).address))).toEqual([false, true]);
+    expect(held(store, chunk(1), stamp({ batch: 1, timestamp: 9 }))).toBeUndefined();
+    expect(held(store, chunk(2), stamp({ batch: 2 }))?.chunk).toEqual(chunk(2));
+    // The same index with an earlier time is free again.
+    await store.reserve.put(chunk(3), stamp({ batch: 1, timestamp: 1 }));
+    expect(store.reserve.size()).toBe(2);
+  });
+
+  test('names its batches in pages', async () => {
+    await using bench = await open();
+    const { reserve } = bench.store;
+    const batches = [0x00, 0x01, 0x7f, 0xfe];
+    for (const batch of batches) {
+      for (const first of [1, 0x80]) await reserve.put(chunk(first), stamp({ batch, index: first }));
+    }
+    const ids = batches.map((batch) => stamp({ batch }).batchId);
+    expect(await reserve.batches(undefined, 10)).toEqual(ids);
+    expect(await reserve.batches(undefined, 3)).toEqual(ids.slice(0, 3));
+    expect(await reserve.batches(ids[1], 3)).toEqual(ids.slice(2));
+    expect(await reserve.batches(ids[3], 3)).toEqual([]);
   });
 
   test('keeps its radius and says when it changes', async () => {

@@ -66,9 +66,27 @@ export function chunk(first: number, content = 0, kind: Chunk['kind'] = 'cac'): 
   return { address, data, kind, identity: kind === 'cac' ? address : keccak256(address, data) };
 }
 
+/** @param bin of the address as seen from the overlay of the tests @param number makes it differ from others, below 2^32 */
+export function addressIn(bin: number, number: number): Uint8Array {
+  const address = Buffer.alloc(32);
+  // In bin 31 the first four bytes are those of the overlay, or their last bit is not.
+  address.writeUInt32BE(2 ** (31 - bin));
+  address.writeUInt32BE(number, 28);
+  return new Uint8Array(address);
+}
+
+/** A chunk that is none at any address. */
+export function chunkAt(address: Uint8Array, content = 0): Chunk {
+  return { address, data: new Uint8Array(8).fill(content), kind: 'cac', identity: address };
+}
+
 export function stamp(fields: { batch?: number; index?: number; timestamp?: number } = {}): Stamp {
   const { batch = 1, index = 0, timestamp = 1 } = fields;
-  const number = (value: number) => new Uint8Array(8).fill(value, 7);
+  const number = (value: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeUInt32BE(value, 4);
+    return new Uint8Array(bytes);
+  };
   return {
     batchId: new Uint8Array(32).fill(batch),
     index: number(index),

@@ -425,6 +425,23 @@ test('neighbours are the peers within the storage radius', async () => {
   await kademlia.stop();
 });
 
+test('a radius that has changed is looked at at once: what is now in the neighbourhood is dialled', async () => {
+  let radius = 4;
+  const { kademlia, net, know, dialled, clock } = table({ storageRadius: () => radius });
+  everybodyHome(net);
+  await kademlia.start();
+  await know(['80', '81', 'f8', '40'].map(id));
+  dialled();
+  let changes = 0;
+  kademlia.onChange(() => changes++);
+  radius = 0;
+  kademlia.radiusChanged();
+  expect(changes).toBe(1);
+  await clock.settle();
+  expect(dialled()).toEqual([underlayOf(id('81'))]);
+  await kademlia.stop();
+});
+
 test('a snapshot tells how long a peer has been connected, also over restarts', async () => {
   const state = memoryRecords();
   const { kademlia, clock, connect, disconnect } = table({}, state);

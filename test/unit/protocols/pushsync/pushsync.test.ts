@@ -265,14 +265,17 @@ test('a shallow receipt is reported at once, and another peer is asked at the ne
 });
 
 test.each([
-  { storerPO: 7, receiptRadius: 8, ownRadius: 8, shallow: true },
-  { storerPO: 7, receiptRadius: 7, ownRadius: 8, shallow: false },
-  { storerPO: 6, receiptRadius: 6, ownRadius: 8, shallow: true },
-  { storerPO: 0, receiptRadius: 0, ownRadius: 0, shallow: false },
-  { storerPO: 0, receiptRadius: 0, ownRadius: 1, shallow: false },
-  { storerPO: 0, receiptRadius: 1, ownRadius: 0, shallow: true },
+  { storerPO: 7, receiptRadius: 8, ownRadius: 8, capacityDoubling: 0, shallow: true },
+  { storerPO: 7, receiptRadius: 7, ownRadius: 8, capacityDoubling: 0, shallow: false },
+  { storerPO: 7, receiptRadius: 7, ownRadius: 8, capacityDoubling: 1, shallow: true },
+  { storerPO: 8, receiptRadius: 7, ownRadius: 8, capacityDoubling: 1, shallow: false },
+  { storerPO: 6, receiptRadius: 6, ownRadius: 8, capacityDoubling: 0, shallow: true },
+  { storerPO: 0, receiptRadius: 0, ownRadius: 0, capacityDoubling: 0, shallow: false },
+  { storerPO: 0, receiptRadius: 0, ownRadius: 1, capacityDoubling: 0, shallow: false },
+  { storerPO: 0, receiptRadius: 0, ownRadius: 1, capacityDoubling: 1, shallow: true },
+  { storerPO: 0, receiptRadius: 1, ownRadius: 0, capacityDoubling: 0, shallow: true },
 ])(
-  'receipt from PO $storerPO, radius $receiptRadius there and $ownRadius here: shallow is $shallow',
+  'receipt from PO $storerPO, radius $receiptRadius there and $ownRadius here, doubled $capacityDoubling times: shallow is $shallow',
   (given) => {
     expect(isShallow(given)).toBe(given.shallow);
   },

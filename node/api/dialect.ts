@@ -3,6 +3,7 @@
  * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns; they never ask which
  * dialect is active. Requests are accepted in both families of names, the active one wins; answers use the active one.
  */
+import { checksumAddress } from '../crypto/checksum.ts';
 import { toHex } from '../crypto/hex.ts';
 
 export type DialectName = 'svc' | 'swarm';
@@ -32,6 +33,7 @@ const OWN_HEADERS = {
   socSignature: 'soc-signature',
   feedIndex: 'feed-index',
   feedIndexNext: 'feed-index-next',
+  feedResolvedVersion: 'feed-resolved-version',
 } as const;
 
 /** Headers named the same in both dialects. */
@@ -100,6 +102,8 @@ interface DialectColumn {
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
+  /** The same, in the fields that public nodes write in checksum case. */
+  readonly checksummedAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
@@ -138,6 +142,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reason: ({ field, error }) => `${field}: ${error}`,
     settlementAmount: (amount) => amount,
     chainAddress: toHex,
+    checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
@@ -170,6 +175,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reason: (reason) => reason,
     settlementAmount: String,
     chainAddress: (address) => `0x${toHex(address)}`,
+    checksummedAddress: checksumAddress,
     tagLimit: {},
     redirectsRoot: () => true,
     rootVary: {},

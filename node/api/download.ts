@@ -22,35 +22,48 @@ const CONDITION_HEADERS = {
   ifUnmodifiedSince: optional(text, undefined),
 } as const;
 
-/** How the content is fetched. Strategy, fallback and level are for content with redundancy; plain content has one way. */
-export const FETCH_HEADERS = {
+const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), 1, { checks: [max(3)] }),
   redundancyFallbackMode: optional(bool, true),
   redundancyLevel: optional(uint(8), 4, { checks: [redundancyLevelInRange] }),
   chunkRetrievalTimeout: optional(text, undefined),
   lookaheadBufferSize: optional(int, undefined),
-  ...ACT_DOWNLOAD_HEADERS,
 } as const;
+
+/** How the content is fetched. Strategy, fallback and level are for content with redundancy; plain content has one way. */
+export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
+/** Of content that is not access-controlled: single-owner chunks and feeds. */
+export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
+
+type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
 type FetchCall = Call<ParamTable, ParamTable, typeof FETCH_HEADERS>;
-type DownloadCall = Call<ParamTable, ParamTable, typeof DOWNLOAD_HEADERS>;
+export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;
 
 export interface Content {
   /** Of the file's root chunk. */
   readonly reference: Uint8Array;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Names of those that browsers may read, beside the one that all downloads have. */
+  readonly expose?: readonly string[];
+  /** False for content that changes while its URL stays. */
+  readonly etag?: false;
   /** Label of the speed metric. */
   readonly endpoint: string;
 }
 
 /** Getter of a request: its cache wish and its time limit per chunk. @throws ApiError `DOWNLOAD_HEADERS` */
 export function requestGetter(call: FetchCall): ChunkGetter {
-  const { headers, services } = call;
-  refuseActDownload(headers, call.dialect);
+  refuseActDownload(call.headers, call.dialect);
+  return plainGetter(call);
+}
+
+/** The same for content that is not access-controlled. @throws ApiError `DOWNLOAD_HEADERS` */
+export function plainGetter({ headers, services }: PlainFetchCall): ChunkGetter {
   const getter = services.netstore.getter({ cache: headers.cache });
   if (headers.chunkRetrievalTimeout === undefined) return getter;
   const timeoutMs = parseDuration(headers.chunkRetrievalTimeout);
@@ -74,15 +87,15 @@ export async function download(call: DownloadCall, content: Content, getter: Chu
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal);
   const nowMs = services.clock.now();
-  const etag = etagOf(content.reference);
+  const etag = content.etag === false ? undefined : etagOf(content.reference);
   const plan = planDownload(wishes, { size: file.length, etag, nowSeconds: Math.floor(nowMs / 1000) });
-  const common = { 'access-control-expose-headers': 'content-disposition', ...content.headers };
-  const refusal = bodylessAnswer(plan, { ...common, etag }, file.length);
+  const common = { ...exposed(content.expose), ...content.headers };
+  const tagged = etag === undefined ? common : { ...common, etag };
+  const refusal = bodylessAnswer(plan, tagged, file.length);
   if (refusal !== undefined) return refusal;
   const read = reader(call, file, content.endpoint);
   const sent = {
-    ...common,
-    etag,
+    ...tagged,
     'accept-ranges': 'bytes',
     'last-modified': httpDate(nowMs),
     'content-type': content.contentType,
@@ -97,15 +110,17 @@ export function etagOf(reference: Uint8Array): string {
   return `"${toHex(reference)}"`;
 }
 
-type Headers = Readonly<Record<string, string>>;
+/** Names of answer headers that browsers may read, each in a line of its own. */
+export function exposed(names: readonly string[] = []): Headers {
+  const lines = [...names, 'content-disposition'] as const;
+  return { 'access-control-expose-headers': names.length === 0 ? 'content-disposition' : lines };
+}
+
+type Headers = NonNullable<Answer['headers']>;
 /** Starts reading a part; resolves when its first bytes are there, so that a failure is still an error answer. */
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
-function bodylessAnswer(
-  plan: DownloadPlan,
-  headers: Headers & { etag: string },
-  size: bigint,
-): Answer | undefined {
+function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
   if (plan.kind === 'not-modified') return { status: 304, headers };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
   if (plan.kind !== 'unsatisfiable') return undefined;
@@ -144,7 +159,7 @@ async function manyParts(
 ): Promise<Answer> {
   const heads = ranges.map((range, i) =>
     Buffer.from(
-      `${i === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Range: ${contentRange(range, size)}\r\nContent-Type: ${headers['content-type']}\r\n\r\n`,
+      `${i === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Range: ${contentRange(range, size)}\r\nContent-Type: ${String(headers['content-type'])}\r\n\r\n`,
     ),
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);

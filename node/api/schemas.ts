@@ -7,6 +7,8 @@ import type { Dialect } from './dialect.ts';
 
 const Reference = Type.String({ pattern: '^([a-f0-9]{64}|[a-f0-9]{128})$' });
 const Hex32 = Type.String({ pattern: '^[a-f0-9]{64}$' });
+const Hex8 = Type.String({ pattern: '^[a-f0-9]{16}$' });
+const Hex65 = Type.String({ pattern: '^[a-f0-9]{130}$' });
 const PublicKey = Type.String({ pattern: '^[a-f0-9]{66}$' });
 const ChainAddress = Type.String({ pattern: '^(0x)?[a-fA-F0-9]{40}$' });
 const TxHash = Type.String({ pattern: '^0x[a-f0-9]{64}$' });
@@ -16,6 +18,7 @@ const Uint = Type.Integer({ minimum: 0 });
 
 export type SchemaName =
   | 'ReferenceResponse'
+  | 'Envelope'
   | 'Acknowledgement'
   | 'Problem'
   | 'Tag'
@@ -156,6 +159,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
 
   return {
     ReferenceResponse: Type.Object({ reference: Reference }),
+    Envelope: Type.Object({ issuer: ChainAddress, index: Hex8, timestamp: Hex8, signature: Hex65 }),
     Acknowledgement,
     Problem: Type.Object({
       code: Type.Integer(),

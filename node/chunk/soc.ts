@@ -1,10 +1,12 @@
 /** Single-owner chunks: id ‖ signature ‖ wrapped chunk. `data-formats.md` 4.1. Vectors: test/vectors/soc.json. */
 import { equalBytes, fromHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
-import { recoverSigner, SignatureError } from '../crypto/signer.ts';
+import { recoverSigner, SignatureError, type Signer } from '../crypto/signer.ts';
 import { cacAddress } from './cac.ts';
 import { CHUNK_STORED_SIZE_MAX, type Chunk, SPAN_SIZE } from './chunk.ts';
 
+/** Chain address of an owner, bytes. */
+export const OWNER_SIZE = 20;
 const ID_SIZE = 32;
 const SIGNATURE_SIZE = 65;
 /** Where the wrapped chunk starts. */
@@ -36,6 +38,23 @@ export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefin
   if (owner === undefined || !equalBytes(socAddress(id, owner), address)) return undefined;
   if (equalBytes(owner, REPLICA_OWNER) && !equalBytes(id.subarray(1), wrappedAddress.subarray(1)))
     return undefined;
+  return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
+}
+
+/** The chunk that the parts make for that owner, if they make a valid one. Never throws for bad input. */
+export function makeSoc({ id, signature, wrapped }: SocParts, owner: Uint8Array): Chunk | undefined {
+  if (id.length !== ID_SIZE || signature.length !== SIGNATURE_SIZE) return undefined;
+  return parseSoc(socAddress(id, owner), Buffer.concat([id, signature, wrapped]));
+}
+
+/**
+ * A chunk of one's own. @param id 32 bytes @param wrapped span ‖ payload, 8..4104 bytes
+ * @throws ChunkError CHUNK_INVALID for a wrapped chunk of another length
+ */
+export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer, 'address' | 'sign'>): Chunk {
+  const wrappedAddress = cacAddress(wrapped);
+  const address = socAddress(id, owner.address);
+  const data = Buffer.concat([id, owner.sign(keccak256(id, wrappedAddress)), wrapped]);
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 

@@ -4,14 +4,13 @@
  * they were queued, and the chunk's own write comes later, so a slot is never issued twice, whenever the process dies.
  * `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
-import type { Chunk } from '../chunk/chunk.ts';
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
-import { type Issuer, PostageError, type Stamper } from './ports.ts';
+import { type Issuer, PostageError, type Stampable, type Stamper } from './ports.ts';
 import { slotsPerBucket } from './rules.ts';
 
 const INDEX_SIZE = 8;
@@ -48,6 +47,8 @@ export class BatchIssuer implements Issuer, Stamper {
   #utilization: number;
   /** Slots whose write is not committed yet; bounded by the writes that uploads keep open. */
   readonly #uncommitted = new Map<string, Uint8Array>();
+  /** The last write; those before it are committed when it is. */
+  #written: Promise<void> = Promise.resolve();
   #failure: unknown;
 
   constructor(record: IssuerRecord, deps: IssuerDeps) {
@@ -93,7 +94,7 @@ export class BatchIssuer implements Issuer, Stamper {
     return this.#loadedCounts().slice();
   }
 
-  stamp(chunk: Chunk): Stamp {
+  stamp(chunk: Stampable): Stamp {
     if (this.#failure !== undefined) throw this.#failure;
     const { batchId } = this.#record;
     const item = this.#keys.item + toHex(chunk.identity);
@@ -108,6 +109,11 @@ export class BatchIssuer implements Issuer, Stamper {
     this.#write(item, index, changes);
     const signature = this.#deps.signer.sign(stampDigest(chunk.address, batchId, index, timestamp));
     return { batchId, index, timestamp, signature };
+  }
+
+  /** Resolves when every stamp issued so far is on disk; rejects with what kept the last one from it. */
+  saved(): Promise<void> {
+    return this.#written;
   }
 
   /** Forgets which chunk has which slot, page by page; counters stay readable. For a batch that has expired. */
@@ -147,7 +153,8 @@ export class BatchIssuer implements Issuer, Stamper {
 
   #write(item: string, index: Uint8Array, changes: readonly KeyValueChange[]): void {
     this.#uncommitted.set(item, index);
-    this.#deps.state.batch(changes).then(
+    this.#written = this.#deps.state.batch(changes);
+    this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
         // The disk and memory may now disagree about the counters: no further stamp from this batch.

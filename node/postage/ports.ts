@@ -68,11 +68,14 @@ export class PostageError extends Error {
   }
 }
 
+/** What a stamp is for: its content is not needed. */
+export type Stampable = Pick<Chunk, 'address' | 'identity'>;
+
 /** Stamps chunks from one batch. Synchronous: the counters are in memory, their writes are queued before the chunk's. */
 export interface Stamper {
   readonly batchId: Uint8Array;
   /** @throws PostageError `BATCH_OVERISSUED` when the bucket of an immutable batch is full */
-  stamp(chunk: Chunk): Stamp;
+  stamp(chunk: Stampable): Stamp;
 }
 
 export interface PurchaseRequest {
@@ -96,8 +99,10 @@ export interface Postage {
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
   stamper(batchId: Uint8Array): Stamper;
+  /** Resolves when every stamp issued from the batch so far is on disk: needed before one leaves without its chunk. */
+  saved(batchId: Uint8Array): Promise<void>;
   /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */
-  validate(chunk: Chunk, stamp: Stamp): void;
+  validate(chunk: Stampable, stamp: Stamp): void;
   /** Approve, create, wait for the receipts. @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError */
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
   /** Seconds the batch lasts at the present price, -1 when unknown or free. */

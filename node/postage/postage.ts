@@ -3,7 +3,6 @@
  * checks those of others, buys. All its records lie in one subsystem of the store, so that a page of events, with the
  * chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
  */
-import type { Chunk } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
 import { equalBytes, toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
@@ -24,6 +23,7 @@ import {
   type Postage,
   PostageError,
   type PurchaseRequest,
+  type Stampable,
   type Stamper,
 } from './ports.ts';
 import { createPurchases, type Purchased } from './purchase.ts';
@@ -136,7 +136,11 @@ class ContractPostage implements PostageService {
     return issuer;
   }
 
-  validate(chunk: Chunk, stamp: Stamp): void {
+  async saved(batchId: Uint8Array): Promise<void> {
+    await this.#issuers.get(batchId)?.saved();
+  }
+
+  validate(chunk: Stampable, stamp: Stamp): void {
     const batch = this.#mirror.get(stamp.batchId);
     if (batch === undefined) {
       throw new PostageError('BATCH_NOT_FOUND', `batchstore get: batch ${toHex(stamp.batchId)} not found`);

@@ -8,21 +8,21 @@ import {
   SPAN_SIZE,
 } from '../../chunk/chunk.ts';
 import { socAddress, socParts } from '../../chunk/soc.ts';
-import { decodeStamp } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { bool, hex, reference, uint } from '../kinds.ts';
-import { optional, type ParamTable, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, type Call, route } from '../route.ts';
+import { optional, required } from '../params.ts';
+import { ACKNOWLEDGEMENT, route } from '../route.ts';
+import type { NodeServices } from '../services.ts';
+import { beginPaid, PAYMENT_HEADERS, requireTag } from '../stamped.ts';
 import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseWishes } from '../unsupported.ts';
 import { inSession, tagHeaders } from '../uploads.ts';
 
 const UPLOAD_HEADERS = {
-  postageBatchId: optional(hex, undefined),
-  postageStamp: optional(hex, undefined),
+  ...PAYMENT_HEADERS,
   tag: optional(uint(64), 0),
   act: optional(bool, false),
   actHistoryAddress: optional(hex, undefined),
@@ -45,18 +45,22 @@ export const CHUNK_ROUTES = [
     success: [201],
     response: 'ReferenceResponse',
     async handle(call) {
-      refuseWishes(call.headers, call.dialect);
-      const session = await beginChunk(call);
+      const { headers, services, signal } = call;
+      refuseWishes(headers, call.dialect);
+      // The tag is tested before what pays.
+      requireTag(headers.tag, services);
+      const wanted = { tagUid: headers.tag, deferred: headers.tag !== 0, signal };
+      const session = await beginPaid(headers, wanted, services, 'CHUNK_PUTTER_REFUSED');
       const address = await inSession(session, async () => {
         const data = await orElse('CHUNK_READ_BODY_FAILED', () => call.body.read());
         if (data.length < SPAN_SIZE) throw new ApiError('CHUNK_TOO_SHORT');
         const chunk = await orElse('CHUNK_CREATE_FAILED', () => chunkOf(data));
-        await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, call.signal));
+        await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, signal));
         return chunk.address;
       });
       return {
         status: 201,
-        headers: tagHeaders(call.headers.tag, call),
+        headers: tagHeaders(headers.tag, call),
         json: { reference: toHex(address) },
       };
     },
@@ -113,27 +117,6 @@ export const CHUNK_ROUTES = [
   }),
 ];
 
-type ChunkCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
-
-/** The tag is tested first, then that there is a stamp or a batch; a ready stamp wins over a batch. */
-async function beginChunk({ headers, services, signal }: ChunkCall) {
-  const { postageBatchId, postageStamp, tag: tagUid } = headers;
-  const deferred = tagUid !== 0;
-  if (deferred && services.store.tags.get(tagUid) === undefined) throw new ApiError('TAG_NOT_FOUND');
-  if (postageStamp !== undefined) {
-    const stamp = await orElse('STAMP_MALFORMED', () => decodeStamp(postageStamp), {
-      STAMP_INVALID: 'STAMP_MALFORMED',
-    });
-    const begin = { batchId: stamp.batchId, stamp, tagUid, deferred, signal };
-    return orElse('CHUNK_PUTTER_REFUSED', () => services.uploader.begin(begin), {
-      BATCH_NOT_FOUND: 'BATCH_INVALID',
-    });
-  }
-  if (postageBatchId === undefined) throw new ApiError('STAMP_OR_BATCH_REQUIRED');
-  const begin = { batchId: postageBatchId, tagUid, deferred, signal };
-  return orElse('CHUNK_PUTTER_REFUSED', () => services.uploader.begin(begin));
-}
-
 /** What is too long for a content-addressed chunk is tried as a whole single-owner chunk. @throws ChunkError, SignatureError */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
@@ -142,6 +125,6 @@ function chunkOf(data: Uint8Array): Chunk {
   return chunkFrom(socAddress(id, owner), data);
 }
 
-function isLocal(address: Uint8Array, services: ChunkCall['services']): boolean {
+function isLocal(address: Uint8Array, services: NodeServices): boolean {
   return address.length === ADDRESS_SIZE && services.store.chunks.has(address);
 }

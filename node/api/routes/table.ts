@@ -3,10 +3,12 @@ import type { Route } from '../route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
 import { CHUNK_ROUTES } from './chunks.ts';
+import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FILE_ROUTES } from './files.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
 import { POSTAGE_ROUTES } from './postage.ts';
+import { SOC_ROUTES } from './soc.ts';
 import { STATUS_ROUTES } from './status.ts';
 import { TAG_ROUTES } from './tags.ts';
 import { TECHNICAL_ROUTES } from './technical.ts';
@@ -15,6 +17,8 @@ export const ROUTES: readonly Route[] = [
   ...BYTES_ROUTES,
   ...CHUNK_ROUTES,
   ...FILE_ROUTES,
+  ...SOC_ROUTES,
+  ...ENVELOPE_ROUTES,
   ...TAG_ROUTES,
   ...POSTAGE_ROUTES,
   ...NODE_ROUTES,

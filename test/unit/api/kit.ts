@@ -414,6 +414,9 @@ function fakePostage(turn: Knobs): Postage {
         },
       };
     },
+    async saved() {
+      failIf(turn, 'saved');
+    },
     validate(_chunk, stamp) {
       if (stamp.signature[0] !== 1) throw new PostageError('STAMP_INVALID', 'signature of another owner');
     },

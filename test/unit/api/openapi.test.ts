@@ -5,8 +5,11 @@ import type { Method } from '../../../node/api/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { BATCH, type Kit, peer, startKit } from './kit.ts';
+import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);
+const PAID = { 'svc-postage-batch-id': BATCH };
+const SOC = socOf('a single owner');
 const ACCOUNT = {
   peer: PEER,
   balance: -5n,
@@ -42,6 +45,8 @@ const REQUESTS: readonly {
     headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
     payload: 'x',
   },
+  { method: 'POST', path: '/soc/{owner}/{id}', url: SOC.url, headers: PAID, payload: SOC.wrapped },
+  { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
   { method: 'GET', path: '/tags' },
   { method: 'POST', path: '/tags' },
   { method: 'GET', path: '/tags/{uid}', url: '/tags/1' },

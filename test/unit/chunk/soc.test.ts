@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cacFromData, makeCac } from '../../../node/chunk/cac.ts';
-import { parseSoc, socAddress, socParts } from '../../../node/chunk/soc.ts';
+import { makeSoc, parseSoc, signSoc, socParts } from '../../../node/chunk/soc.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -35,10 +35,7 @@ function make(
   id: Uint8Array,
   payload: Uint8Array,
 ): { address: Uint8Array; data: Uint8Array } {
-  const wrapped = makeCac(BigInt(payload.length), payload);
-  const signer = createSigner(key);
-  const signature = signer.sign(keccak256(id, wrapped.address));
-  return { address: socAddress(id, signer.address), data: Buffer.concat([id, signature, wrapped.data]) };
+  return signSoc(id, makeCac(BigInt(payload.length), payload).data, createSigner(key));
 }
 
 function dataOf(input: NonNullable<Case['input']>): Uint8Array {
@@ -133,4 +130,14 @@ describe('a chunk of either kind', () => {
     const { address } = cacFromData(data);
     expect(chunkFrom(address, data).kind).toBe('cac');
   });
+});
+
+test('parts of a chunk make it again for its owner, for nobody else, and not with an id or signature of another length', () => {
+  const owner = createSigner(new Uint8Array(32).fill(5));
+  const chunk = signSoc(new Uint8Array(32).fill(6), makeCac(3n, Buffer.from('foo')).data, owner);
+  const parts = socParts(chunk.data);
+  expect(makeSoc(parts, owner.address)).toEqual(chunk);
+  expect(makeSoc(parts, new Uint8Array(20))).toBeUndefined();
+  expect(makeSoc({ ...parts, id: parts.id.subarray(1) }, owner.address)).toBeUndefined();
+  expect(makeSoc({ ...parts, signature: parts.signature.subarray(1) }, owner.address)).toBeUndefined();
 });

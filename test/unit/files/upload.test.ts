@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../node/chunk/stamp.ts';
+import { equalBytes } from '../../../node/crypto/hex.ts';
 import { createUploader, type UploaderDeps } from '../../../node/files/upload.ts';
 import { type Batch, PostageError } from '../../../node/postage/ports.ts';
 import type { Tag, UploadSession } from '../../../node/store/ports.ts';
@@ -53,7 +54,8 @@ class World {
         };
       },
       validate: (chunk) => {
-        if (chunk.data[8] !== 1) throw new PostageError('STAMP_INVALID', 'not the chunk of this stamp');
+        if (!equalBytes(chunk.address, chunkOf(1).address))
+          throw new PostageError('STAMP_INVALID', 'not the chunk of this stamp');
       },
     },
     store: {

@@ -159,6 +159,17 @@ test('a stamp that could not be written is the last one of its batch', async () 
   expect(() => own.stamp(chunk(3))).toThrow(CrashError);
 });
 
+test('what was issued is on disk when it says so, and it says when that failed', async () => {
+  const { issuer: own, state } = issuer();
+  state.writesLeft = 2;
+  for (const n of [1, 2]) own.stamp(chunk(n));
+  expect(state.disk.size).toBe(0);
+  await own.saved();
+  expect([...state.disk.keys()].filter((key) => key.startsWith('item/'))).toHaveLength(2);
+  own.stamp(chunk(3));
+  await expect(own.saved()).rejects.toThrow(CrashError);
+});
+
 test('an expired batch forgets its chunks and keeps its counters', async () => {
   const { issuer: own, state } = issuer({ depth: 30 });
   for (let n = 0; n < 1200; n++) own.stamp(chunk(n));

@@ -15,6 +15,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { Host, MessageStream, Peer, ProtocolHandler, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
+import type { Stampable } from '../../../node/postage/ports.ts';
 import { createPseudosettle, type Pseudosettle } from '../../../node/protocols/pseudosettle/pseudosettle.ts';
 import { createPushsync, type Pushsync } from '../../../node/protocols/pushsync/pushsync.ts';
 import { createRetrieval, type Retrieval } from '../../../node/protocols/retrieval/retrieval.ts';
@@ -53,7 +54,7 @@ export interface ExchangeNode {
   /** Bits; changes count at once. */
   radius: number;
   /** Called for every stored chunk; throws to refuse. */
-  validate: (chunk: Chunk, stamp: Stamp) => void;
+  validate: (chunk: Stampable, stamp: Stamp) => void;
 }
 
 export interface ExchangeOptions {

@@ -1,0 +1,37 @@
+/** Stamps without their chunks: `http-api-completion.md` 5.2. */
+import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { orElse } from '../errors.ts';
+import { hex } from '../kinds.ts';
+import { length, required } from '../params.ts';
+import { route } from '../route.ts';
+
+export const ENVELOPE_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/envelope/{address}',
+    port: 'main',
+    summary: 'sign a postage stamp for a chunk address',
+    gates: ['started'],
+    params: { address: required(hex, { checks: [length(ADDRESS_SIZE)] }) },
+    headers: { postageBatchId: required(hex) },
+    headersFirst: true,
+    success: [201],
+    response: 'Envelope',
+    async handle({ params: { address }, headers, services, dialect }) {
+      const { postage, node } = services;
+      const stamper = postage.stamper(headers.postageBatchId);
+      const stamp = await orElse('STAMPING_FAILED', () => stamper.stamp({ address, identity: address }));
+      await orElse('ISSUER_NOT_SAVED', () => postage.saved(stamp.batchId));
+      return {
+        status: 201,
+        json: {
+          issuer: dialect.checksummedAddress(node.ethereum),
+          index: toHex(stamp.index),
+          timestamp: toHex(stamp.timestamp),
+          signature: toHex(stamp.signature),
+        },
+      };
+    },
+  }),
+];

@@ -1,0 +1,101 @@
+/** Single-owner chunks: `http-api-completion.md` 5.6. */
+import { cacFromData } from '../../chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
+import { makeSoc, OWNER_SIZE, socAddress, socParts } from '../../chunk/soc.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { plainGetter } from '../download.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { bool, hex, uint } from '../kinds.ts';
+import { optional, required } from '../params.ts';
+import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
+import { type Call, route } from '../route.ts';
+import { beginPaid, PAYMENT_HEADERS, requirePayment, requireTag } from '../stamped.ts';
+import { refuseWishes } from '../unsupported.ts';
+import { inSession, tagHeaders } from '../uploads.ts';
+
+const PATH = { owner: required(hex), id: required(hex) } as const;
+const QUERY = { sig: required(hex) } as const;
+const UPLOAD_HEADERS = {
+  ...PAYMENT_HEADERS,
+  tag: optional(uint(64), 0),
+  pin: optional(bool, false),
+  deferredUpload: optional(bool, undefined),
+  act: optional(bool, false),
+  actHistoryAddress: optional(hex, undefined),
+} as const;
+
+export const SOC_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/soc/{owner}/{id}',
+    port: 'main',
+    summary: 'upload a single-owner chunk',
+    gates: ['started'],
+    params: PATH,
+    query: QUERY,
+    headers: UPLOAD_HEADERS,
+    body: { content: 'octets' },
+    bodyLimit: SPAN_SIZE + CHUNK_PAYLOAD_SIZE,
+    success: [201],
+    response: 'ReferenceResponse',
+    async handle(call) {
+      const session = await begin(call);
+      const reference = await inSession(session, async () => {
+        const chunk = await readChunk(call);
+        await orElse('SOC_WRITE_FAILED', () => session.put(chunk, call.signal), {
+          STAMP_INVALID: 'SOC_WRITE_FAILED',
+        });
+        return chunk.address;
+      });
+      return {
+        status: 201,
+        headers: tagHeaders(session.tagUid, call),
+        json: { reference: toHex(reference) },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/soc/{owner}/{id}',
+    port: 'main',
+    summary: 'content of a single-owner chunk',
+    gates: ['started'],
+    params: PATH,
+    headers: ROOT_DOWNLOAD_HEADERS,
+    success: [200, 206, 304],
+    response: 'octets',
+    async handle(call) {
+      const { owner, id } = call.params;
+      const getter = plainGetter(call);
+      const soc = await orElse('SOC_NOT_FOUND', () => getter.get(socAddress(id, owner), call.signal), {
+        CHUNK_NOT_FOUND: 'SOC_NOT_FOUND',
+      });
+      if (soc.kind !== 'soc') throw new ApiError('SOC_EXPECTED');
+      const { signature, wrapped } = socParts(soc.data);
+      const { active } = call.dialect.headers.socSignature;
+      const headers = { [active]: toHex(signature) };
+      return downloadRoot(call, { root: cacFromData(wrapped), headers, endpoint: 'soc' }, getter);
+    },
+  }),
+];
+
+type UploadCall = Call<typeof PATH, typeof QUERY, typeof UPLOAD_HEADERS>;
+
+/** Direct unless the request names a tag, or says otherwise. What pays is tested first, then the tag, then the batch. */
+function begin({ headers, services, dialect, signal }: UploadCall) {
+  refuseWishes(headers, dialect);
+  requirePayment(headers);
+  const deferred = headers.deferredUpload ?? headers.tag !== 0;
+  if (deferred) requireTag(headers.tag, services);
+  return beginPaid(headers, { tagUid: headers.tag, deferred, signal }, services, 'PUTTER_REFUSED');
+}
+
+/** @throws ApiError for a body, an owner, an id or a signature that make no valid chunk */
+async function readChunk({ params: { owner, id }, query: { sig }, body }: UploadCall): Promise<Chunk> {
+  const wrapped = await orElse('CHUNK_READ_BODY_FAILED', () => body.read());
+  if (wrapped.length < SPAN_SIZE) throw new ApiError('SOC_TOO_SHORT');
+  if (owner.length !== OWNER_SIZE) throw new ApiError('SOC_OWNER_INVALID');
+  const chunk = makeSoc({ id, signature: sig, wrapped }, owner);
+  if (chunk === undefined) throw new ApiError('SOC_INVALID');
+  return chunk;
+}

@@ -286,6 +286,7 @@ async function build(
     },
     metrics,
     clock,
+    random,
     log: module('api'),
   };
   const api = createApi(

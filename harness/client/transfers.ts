@@ -38,6 +38,7 @@ export class Uploads {
       tag: options.tag,
       'deferred-upload': options.deferred,
       pin: options.pin,
+      encrypt: options.encrypt,
     };
     const headers: Record<string, string> = { 'content-type': 'application/octet-stream' };
     for (const [name, value] of Object.entries(named)) {

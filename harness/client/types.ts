@@ -146,6 +146,8 @@ export interface UploadOptions {
   /** Default: the node's own, which is true. */
   readonly deferred?: boolean;
   readonly pin?: boolean;
+  /** Encrypted content has a reference of 128 hex digits. */
+  readonly encrypt?: boolean;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

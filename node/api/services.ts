@@ -6,6 +6,7 @@ import type { Accounting } from '../accounting/ports.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
+import type { Random } from '../env/random.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Chain } from '../onchain/ports.ts';
@@ -45,6 +46,7 @@ export interface NodeServices {
   readonly wallet: Wallet;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
 }
 

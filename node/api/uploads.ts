@@ -1,4 +1,6 @@
 /** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
+import { randomEncryption } from '../files/encryption.ts';
+import type { SplitOptions } from '../files/splitter.ts';
 import type { Upload } from '../files/upload.ts';
 import { orElse } from './errors.ts';
 import { bool, hex, uint } from './kinds.ts';
@@ -22,13 +24,14 @@ type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 /**
  * Tag, batch, content, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
  * breaks off in between is taken back.
- * @param store puts the body into the session and gives the reference for the tag and the client
+ * @param store puts the body into the session, in the way that the headers ask for, and gives the reference for the
+ * tag and the client
  * @returns that reference and the headers of the answer
  */
 export async function upload(
   call: UploadCall,
   endpoint: string,
-  store: (session: Upload, body: AsyncIterable<Uint8Array>) => Promise<Uint8Array>,
+  store: (session: Upload, body: AsyncIterable<Uint8Array>, options: SplitOptions) => Promise<Uint8Array>,
 ): Promise<{ reference: Uint8Array; headers: Readonly<Record<string, string>> }> {
   const { headers, services } = call;
   refuseWishes(headers, call.dialect);
@@ -37,11 +40,15 @@ export async function upload(
   const begin = { batchId: headers.postageBatchId, tagUid: headers.tag, deferred, signal: call.signal };
   const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
   const body = counted(call.body.stream());
-  const reference = await inSession(session, () => store(session, body.parts));
+  const reference = await inSession(session, () => store(session, body.parts, splitOptions(call)));
   const seconds = (services.clock.monotonic() - startMs) / 1000;
   const mode = deferred ? 'deferred' : 'direct';
   if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, body.size() / seconds);
   return { reference, headers: tagHeaders(session.tagUid, call) };
+}
+
+function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
+  return { signal, encryption: headers.encrypt ? randomEncryption(services.random) : undefined };
 }
 
 /** Stores and closes; takes everything back when either fails. */

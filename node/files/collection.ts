@@ -9,7 +9,7 @@ import { CONTENT_TYPE, ERROR_DOCUMENT, FILENAME, INDEX_DOCUMENT } from '../manif
 import { ByteReader } from './byte-reader.ts';
 import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 import { saveManifest } from './manifest-store.ts';
-import { split } from './splitter.ts';
+import { type SplitOptions, split } from './splitter.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
@@ -47,10 +47,9 @@ export interface CollectionEntry {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-export interface CollectionOptions {
+export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;
-  readonly signal?: AbortSignal;
 }
 
 /** Entry of a path that has metadata only. */
@@ -60,18 +59,17 @@ const ROOT_PATH = '/';
 
 /**
  * @param entries from `tarEntries` or `multipartEntries`
- * @returns reference of the manifest, 32 bytes
+ * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
  * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, those of the entries; what the putter throws
  */
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
   putter: ChunkPutter,
-  { indexDocument = '', errorDocument = '', signal }: CollectionOptions = {},
+  { indexDocument = '', errorDocument = '', ...options }: CollectionOptions = {},
 ): Promise<Uint8Array> {
   if (indexDocument.includes('/'))
     throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');
-  const options = signal === undefined ? {} : { signal };
-  const manifest = Manifest.create();
+  const manifest = newManifest(options);
   let files = 0;
   for await (const { path, contentType, filename, body } of entries) {
     const { reference } = await split(body, putter, options);
@@ -87,33 +85,35 @@ export async function storeCollection(
   return saveManifest(manifest, putter, options);
 }
 
-export interface FileOptions {
+export interface FileOptions extends SplitOptions {
   /** The hex of the file's reference when absent or empty. */
   readonly name?: string;
   /** Full text of the header; sniffed from the first bytes when absent or empty. */
   readonly contentType?: string;
-  readonly signal?: AbortSignal;
 }
 
 /**
  * One file, with a manifest that has it as its index document.
- * @returns reference of the manifest, 32 bytes
+ * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
  * @throws CollectionError `INVALID_NAME`; what the putter throws
  */
 export async function storeFile(
   body: AsyncIterable<Uint8Array>,
   putter: ChunkPutter,
-  { name = '', contentType = '', signal }: FileOptions = {},
+  { name = '', contentType = '', ...options }: FileOptions = {},
 ): Promise<Uint8Array> {
   if (name.startsWith('/')) throw new CollectionError('INVALID_NAME', 'file name begins with a separator');
-  const options = signal === undefined ? {} : { signal };
   const { type, whole } = contentType === '' ? await sniffed(body) : { type: contentType, whole: body };
   const { reference } = await split(whole, putter, options);
   const path = name === '' ? toHex(reference) : name;
-  const manifest = Manifest.create();
+  const manifest = newManifest(options);
   await manifest.add(ROOT_PATH, NO_ENTRY, { [INDEX_DOCUMENT]: path });
   await manifest.add(path, reference, { [CONTENT_TYPE]: type, [FILENAME]: path });
   return saveManifest(manifest, putter, options);
+}
+
+function newManifest({ encryption }: SplitOptions): Manifest {
+  return Manifest.create(encryption?.obfuscationKey);
 }
 
 async function sniffed(

@@ -1,18 +1,21 @@
 /**
  * Reads a tree of chunks as a byte stream, whole or any part of it. A read walks down only where the tree overlaps
  * the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is
- * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2.
+ * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2, 2.3.
  */
 import assert from 'node:assert/strict';
-import { ADDRESS_SIZE, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
+import type { TreeShape } from './redundancy.ts';
 import {
   type Content,
   childrenOf,
   contentOf,
+  decodeReference,
   isLeaf,
   JoinError,
   malformed,
+  type Reference,
   TREE_HEIGHT_MAX,
 } from './tree.ts';
 
@@ -44,18 +47,18 @@ export interface JoinedFile {
 
 /**
  * Fetches the root chunk. Of a single-owner chunk, the content is that of the wrapped chunk.
- * @param reference 32 bytes
- * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`;
- * whatever else the getter throws
+ * @param reference 32 bytes; 64 with the key of encrypted content
+ * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
+ * `MALFORMED_TREE` (a wrong key); whatever else the getter throws
  */
 export async function openFile(
   reference: Uint8Array,
   getter: ChunkGetter,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<JoinedFile> {
-  if (reference.length !== ADDRESS_SIZE)
-    throw new JoinError('REFERENCE_INVALID', `reference of ${reference.length} bytes`);
-  const root = contentOf(await getRoot(reference, getter, options.signal));
+  const { address, key } = decodeReference(reference);
+  const root = contentOf(await getRoot(address, getter, options.signal), key);
+  const encrypted = key !== undefined;
   return {
     length: root.span,
     async *read(offset, end, { readAhead = defaultReadAhead(root.span), signal } = {}) {
@@ -64,7 +67,8 @@ export async function openFile(
       const ended = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
       const window = BigInt(Math.min(Math.max(readAhead, 0), READ_AHEAD_MAX));
       try {
-        if (offset < end) yield* new Walk({ root, offset, end, window }, { getter, signal: ended }).pieces();
+        if (offset < end)
+          yield* new Walk({ root, encrypted, offset, end, window }, { getter, signal: ended }).pieces();
       } finally {
         controller.abort();
       }
@@ -72,11 +76,11 @@ export async function openFile(
   };
 }
 
-async function getRoot(reference: Uint8Array, getter: ChunkGetter, signal: AbortSignal | undefined) {
+async function getRoot(address: Uint8Array, getter: ChunkGetter, signal: AbortSignal | undefined) {
   try {
-    return await getter.get(reference, signal);
+    return await getter.get(address, signal);
   } catch (error) {
-    if (codeOf(error) === 'NO_PEER') throw new ChunkNotFoundError(toHex(reference), { cause: error });
+    if (codeOf(error) === 'NO_PEER') throw new ChunkNotFoundError(toHex(address), { cause: error });
     throw error;
   }
 }
@@ -90,8 +94,7 @@ function defaultReadAhead(length: bigint): number {
 }
 
 /** A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one. */
-interface Subtree {
-  readonly address: Uint8Array;
+interface Subtree extends Reference {
   /** Where it begins in the file, and how many bytes its parent says it covers. */
   readonly start: bigint;
   readonly span: bigint;
@@ -103,6 +106,9 @@ interface Subtree {
   outcome: Outcome | undefined;
 }
 
+/** Of a root, which is here before the read begins. */
+const NOWHERE: Reference = { address: new Uint8Array(0), key: undefined };
+
 type Outcome =
   | { readonly kind: 'leaf'; readonly payload: Uint8Array }
   | { readonly kind: 'intermediate' }
@@ -110,6 +116,7 @@ type Outcome =
 
 interface Range {
   readonly root: Content;
+  readonly encrypted: boolean;
   readonly offset: bigint;
   readonly end: bigint;
   /** Bytes to fetch ahead. */
@@ -124,7 +131,7 @@ class Walk {
   readonly #range: Range;
   readonly #getter: ChunkGetter;
   readonly #signal: AbortSignal;
-  readonly #level: number;
+  readonly #shape: TreeShape;
   #head: Subtree | undefined;
   /** Everything before it is being fetched already. */
   #frontier: Subtree | undefined;
@@ -133,8 +140,8 @@ class Walk {
     this.#range = range;
     this.#getter = deps.getter;
     this.#signal = deps.signal;
-    this.#level = range.root.level;
-    const root = subtree({ address: new Uint8Array(0), start: 0n, span: range.root.span, depth: 0 });
+    this.#shape = { level: range.root.level, encrypted: range.encrypted };
+    const root = subtree({ ...NOWHERE, start: 0n, span: range.root.span, depth: 0 });
     root.fetched = Promise.resolve();
     this.#head = root;
     this.#arrive(root, range.root);
@@ -189,7 +196,7 @@ class Walk {
 
   async #fetch(node: Subtree): Promise<void> {
     try {
-      this.#arrive(node, contentOf(await this.#getter.get(node.address, this.#signal)));
+      this.#arrive(node, contentOf(await this.#getter.get(node.address, this.#signal), node.key));
       if (node.outcome?.kind === 'intermediate') this.#fetchAhead();
     } catch (error) {
       node.outcome = { kind: 'failure', reason: this.#failureOf(node, error) };
@@ -199,6 +206,8 @@ class Walk {
   #arrive(node: Subtree, content: Content): void {
     if (content.span !== node.span)
       throw malformed(`span ${content.span} where the parent leaves ${node.span}`);
+    if (content.level !== this.#shape.level && !(isLeaf(content) && content.level === 0))
+      throw malformed(`redundancy level ${content.level} in a tree of level ${this.#shape.level}`);
     if (isLeaf(content)) {
       node.outcome = { kind: 'leaf', payload: content.payload };
       return;
@@ -214,9 +223,9 @@ class Walk {
     const rest = node.next;
     let last = node;
     let start = node.start;
-    for (const { address, span } of childrenOf(content, this.#level)) {
+    for (const { address, key, span } of childrenOf(content, this.#shape)) {
       if (start < this.#range.end && start + span > this.#range.offset) {
-        last.next = subtree({ address, start, span, depth: node.depth + 1 });
+        last.next = subtree({ address, key, start, span, depth: node.depth + 1 });
         last = last.next;
       }
       start += span;
@@ -233,7 +242,7 @@ class Walk {
   }
 }
 
-function subtree(place: Pick<Subtree, 'address' | 'start' | 'span' | 'depth'>): Subtree {
+function subtree(place: Pick<Subtree, 'address' | 'key' | 'start' | 'span' | 'depth'>): Subtree {
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
 }
 

@@ -4,7 +4,7 @@ import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';
 import { openFile } from './joiner.ts';
-import { split } from './splitter.ts';
+import { type SplitOptions, split } from './splitter.ts';
 
 interface Options {
   readonly signal?: AbortSignal;
@@ -27,11 +27,11 @@ export function openManifest(
   });
 }
 
-/** @returns reference of the manifest, 32 bytes @throws ManifestError `METADATA_TOO_LARGE`; what the putter throws */
+/** @returns reference of the manifest, 32 or 64 bytes like those in it @throws ManifestError `METADATA_TOO_LARGE`; what the putter throws */
 export function saveManifest(
   manifest: Manifest,
   putter: ChunkPutter,
-  options: Options = {},
+  options: SplitOptions = {},
 ): Promise<Uint8Array> {
   return manifest.save(async (bytes) => (await split(once(bytes), putter, options)).reference);
 }

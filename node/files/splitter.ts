@@ -1,14 +1,13 @@
 /**
  * Cuts a byte stream into a tree of content-addressed chunks. Memory is one chunk buffer per level plus the
- * chunks that the putter has not taken yet, whatever the length of the stream. Specification: data formats 2.1.
+ * chunks that the putter has not taken yet, whatever the length of the stream. Specification: data formats 2.1, 2.3.
  */
 import { cacFromData } from '../chunk/cac.ts';
-import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
+import { type Encryption, encryptChunk } from './encryption.ts';
 import { InFlight } from './in-flight.ts';
 import { interruptible } from './interruptible.ts';
-
-/** References per intermediate chunk of a plain tree. */
-const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
+import { referenceSize, shardsMax, type TreeShape } from './redundancy.ts';
 
 /**
  * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per
@@ -17,11 +16,13 @@ const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 const IN_FLIGHT_CHUNKS = 128;
 
 export interface SplitOptions {
-  readonly signal?: AbortSignal;
+  /** Absent: the chunks are stored as they are. */
+  readonly encryption?: Encryption | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SplitResult {
-  /** Address of the root chunk, 32 bytes. */
+  /** Address of the root chunk, 32 bytes; of encrypted content, its key behind it. */
   readonly reference: Uint8Array;
   readonly length: bigint;
   /** Every chunk given to the putter, duplicates included. */
@@ -31,7 +32,7 @@ export interface SplitResult {
 /**
  * Stores the stream. The bytes of a yielded part are copied before the next part is asked for.
  * Rejects with the first error of the source, the putter or the signal, after every open put has ended.
- * Vectors: test/vectors/file-tree.json
+ * Vectors: test/vectors/file-tree.json, test/vectors/encryption.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -41,7 +42,7 @@ export async function split(
   const { signal } = options;
   const { parts, interrupt } = interruptible(source);
   const inFlight = new InFlight(IN_FLIGHT_CHUNKS, interrupt);
-  const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)));
+  const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options.encryption);
   const onAbort = () => inFlight.fail(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -54,7 +55,7 @@ export async function split(
     }
     const root = tree.finish();
     await inFlight.done();
-    return { reference: root.address, length: root.span, chunks: tree.chunks };
+    return { reference: root.reference, length: root.span, chunks: tree.chunks };
   } catch (error) {
     await inFlight.idle();
     throw error;
@@ -72,8 +73,9 @@ interface Level {
   span: bigint;
 }
 
-interface Root {
-  readonly address: Uint8Array;
+/** A chunk as the level above it sees it. */
+interface Child {
+  readonly reference: Uint8Array;
   readonly span: bigint;
 }
 
@@ -84,12 +86,19 @@ interface Root {
 class Tree {
   chunks = 0;
   readonly #emit: (chunk: Chunk) => void;
+  readonly #encryption: Encryption | undefined;
+  readonly #shardsMax: number;
+  readonly #referenceSize: number;
   readonly #levels: Level[] = [];
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
 
-  constructor(emit: (chunk: Chunk) => void) {
+  constructor(emit: (chunk: Chunk) => void, encryption: Encryption | undefined) {
+    const shape: TreeShape = { level: 0, encrypted: encryption !== undefined };
     this.#emit = emit;
+    this.#encryption = encryption;
+    this.#shardsMax = shardsMax(shape);
+    this.#referenceSize = referenceSize(shape);
   }
 
   /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
@@ -105,54 +114,63 @@ class Tree {
   }
 
   /** Wraps what is open, level by level. A run of a single reference is not wrapped: it moves up as it is. */
-  finish(): Root {
+  finish(): Child {
     if (this.#filled > 0 || this.#levels.length === 0) this.#closeLeaf();
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
       const isTop = height === this.#levels.length - 1;
-      if (isTop && level.count === 1) return { address: firstReference(level), span: level.span };
-      if (level.count > 1) this.#wrap(height);
-      else if (level.count === 1) this.#add(height + 1, firstReference(level), level.span);
+      if (level.count === 1) {
+        const carrier = { reference: this.#firstReference(level), span: level.span };
+        if (isTop) return carrier;
+        this.#add(height + 1, carrier);
+      } else if (level.count > 1) this.#wrap(height);
     }
   }
 
   #closeLeaf(): void {
-    const span = BigInt(this.#filled);
-    const chunk = this.#close(this.#leaf, SPAN_SIZE + this.#filled, span);
+    const leaf = this.#close(this.#leaf, SPAN_SIZE + this.#filled, BigInt(this.#filled));
     this.#filled = 0;
-    this.#add(0, chunk.address, span);
+    this.#add(0, leaf);
   }
 
-  #add(height: number, address: Uint8Array, span: bigint): void {
+  #add(height: number, { reference, span }: Child): void {
     const level = (this.#levels[height] ??= emptyLevel());
-    level.data.set(address, SPAN_SIZE + level.count * ADDRESS_SIZE);
+    level.data.set(reference, SPAN_SIZE + level.count * this.#referenceSize);
     level.count += 1;
     level.span += span;
-    if (level.count === BRANCHING) this.#wrap(height);
+    if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
   /** Turns the open run of a level into a chunk and hands its reference to the level above. */
   #wrap(height: number): void {
-    const level = this.#levels[height] as Level;
-    const { span } = level;
-    const chunk = this.#close(level.data, SPAN_SIZE + level.count * ADDRESS_SIZE, span);
+    const { data, count, span } = this.#levels[height] as Level;
+    const chunk = this.#close(data, SPAN_SIZE + count * this.#referenceSize, span);
     this.#levels[height] = emptyLevel();
-    this.#add(height + 1, chunk.address, span);
+    this.#add(height + 1, chunk);
   }
 
-  #close(data: Uint8Array, length: number, span: bigint): Chunk {
-    new DataView(data.buffer).setBigUint64(0, span, true);
-    const chunk = cacFromData(data.subarray(0, length));
+  /** Makes and emits the chunk of the first `length` bytes of `buffer`, in which its span is still to be written. */
+  #close(buffer: Uint8Array, length: number, span: bigint): Child {
+    new DataView(buffer.buffer).setBigUint64(0, span, true);
+    const plain = buffer.subarray(0, length);
+    if (this.#encryption === undefined) return { reference: this.#store(plain), span };
+    const { data, key } = encryptChunk(plain, this.#encryption);
+    return { reference: Buffer.concat([this.#store(data), key]), span };
+  }
+
+  /** @returns the address */
+  #store(data: Uint8Array): Uint8Array {
+    const chunk = cacFromData(data);
     this.chunks += 1;
     this.#emit(chunk);
-    return chunk;
+    return chunk.address;
+  }
+
+  #firstReference(level: Level): Uint8Array {
+    return level.data.slice(SPAN_SIZE, SPAN_SIZE + this.#referenceSize);
   }
 }
 
 function emptyLevel(): Level {
   return { data: new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE), count: 0, span: 0n };
-}
-
-function firstReference(level: Level): Uint8Array {
-  return level.data.slice(SPAN_SIZE, SPAN_SIZE + ADDRESS_SIZE);
 }

@@ -1,14 +1,23 @@
 /**
  * What one chunk of a file's tree says: its span, its redundancy level and, for an intermediate chunk, where its
- * children are and how many bytes each of them covers. Specification: data formats 2.2, 3.3 and 3.4.
+ * children are and how many bytes each of them covers. Specification: data formats 2.2, 2.3, 3.3 and 3.4.
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
 import { decodeSpan } from '../chunk/span.ts';
+import { decryptChunk, ENCRYPTED_CHUNK_SIZE } from './encryption.ts';
+import {
+  type RedundancyLevel,
+  referenceCounts,
+  referenceSize,
+  shardsMax,
+  type TreeShape,
+} from './redundancy.ts';
 
 /**
- * `REFERENCE_INVALID`: the reference has not 32 bytes. `MALFORMED_TREE`: spans, references and payloads do not fit
- * together. `CHUNK_UNAVAILABLE`: a chunk below the root could not be fetched (the cause says why).
+ * `REFERENCE_INVALID`: the reference has neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do
+ * not fit together, as they never do under a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could not be
+ * fetched (the cause says why).
  */
 export type JoinErrorCode = 'REFERENCE_INVALID' | 'MALFORMED_TREE' | 'CHUNK_UNAVAILABLE';
 
@@ -28,33 +37,55 @@ export const TREE_HEIGHT_MAX = 8;
 /** Byte 7 of a span above this value carries a redundancy level in its lower bits. */
 const LEVEL_MARK = 0x80;
 const LEVEL_BYTE = 7;
-/** Data references of a full intermediate chunk by redundancy level; the rest of its 128 are parities. */
-const DATA_REFERENCES_MAX = [128n, 119n, 107n, 97n, 39n] as const;
+const LEVEL_MAX = 4;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
+
+/** Where a chunk is, and the key that opens it when it is encrypted. */
+export interface Reference {
+  /** 32 bytes. */
+  readonly address: Uint8Array;
+  /** 32 bytes. */
+  readonly key: Uint8Array | undefined;
+}
 
 export interface Content {
   /** Bytes of the file under this chunk. */
   readonly span: bigint;
-  /** Redundancy level named in the span, 0 when none is. */
-  readonly level: number;
+  /** Named in the span, 0 when none is. */
+  readonly level: RedundancyLevel;
+  /** Decrypted. */
   readonly payload: Uint8Array;
 }
 
 /** A child as its parent describes it. */
-export interface Child {
-  readonly address: Uint8Array;
+export interface Child extends Reference {
   readonly span: bigint;
 }
 
-/** Of a single-owner chunk: the wrapped chunk's. */
-export function contentOf(chunk: Chunk): Content {
+/** @param bytes 32, or 64 with a key @throws JoinError `REFERENCE_INVALID` */
+export function decodeReference(bytes: Uint8Array): Reference {
+  if (bytes.length === ADDRESS_SIZE) return { address: bytes, key: undefined };
+  if (bytes.length !== 2 * ADDRESS_SIZE)
+    throw new JoinError('REFERENCE_INVALID', `reference of ${bytes.length} bytes`);
+  return { address: bytes.subarray(0, ADDRESS_SIZE), key: bytes.subarray(ADDRESS_SIZE) };
+}
+
+/**
+ * Of a single-owner chunk: the wrapped chunk's.
+ * @param key of an encrypted chunk
+ * @throws JoinError `MALFORMED_TREE` for what no tree can be: mostly, what a wrong key gives
+ */
+export function contentOf(chunk: Chunk, key?: Uint8Array): Content {
   const data = chunk.kind === 'soc' ? socParts(chunk.data).wrapped : chunk.data;
-  const payload = data.subarray(SPAN_SIZE);
-  const mark = data[LEVEL_BYTE] as number;
-  if (mark <= LEVEL_MARK) return { span: decodeSpan(data), level: 0, payload };
-  const span = new Uint8Array(data.subarray(0, SPAN_SIZE));
-  span[LEVEL_BYTE] = 0;
-  return { span: decodeSpan(span), level: mark - LEVEL_MARK, payload };
+  if (key === undefined) return { ...spanOf(data), payload: data.subarray(SPAN_SIZE) };
+  if (data.length !== ENCRYPTED_CHUNK_SIZE) throw malformed(`encrypted chunk of ${data.length} bytes`);
+  const plain = decryptChunk(data, key);
+  const { span, level } = spanOf(plain);
+  const shape: TreeShape = { level, encrypted: true };
+  if (span > LEAF_SPAN * BigInt(shardsMax(shape)) ** BigInt(TREE_HEIGHT_MAX))
+    throw malformed(`span ${span} is more than a tree holds: is it the right key?`);
+  const size = span <= LEAF_SPAN ? Number(span) : payloadSize(span, shape);
+  return { span, level, payload: plain.subarray(SPAN_SIZE, SPAN_SIZE + size) };
 }
 
 /** A leaf may be longer than its span: recovered chunks come padded with zeros. */
@@ -64,22 +95,25 @@ export function isLeaf(content: Content): boolean {
 
 /**
  * Data references of an intermediate chunk in order. Every child but the last covers the same number of bytes.
- * @param level redundancy level of the whole tree, from its root
+ * @param shape of the whole tree
  * @throws JoinError `MALFORMED_TREE`
  */
-export function childrenOf(content: Content, level: number): Child[] {
-  const branching = DATA_REFERENCES_MAX[level];
-  if (branching === undefined) throw malformed(`redundancy level ${level}`);
-  const stored = referencesIn(content.payload);
-  const count = level === 0 ? stored : dataReferences(content.span, branching);
-  if (count > stored) throw malformed(`${stored} references where the span needs ${count}`);
+export function childrenOf(content: Content, shape: TreeShape): Child[] {
+  const { span, payload } = content;
+  const width = referenceSize(shape);
+  const size = effectiveSize(payload);
+  const isBare = shape.level === 0 && !shape.encrypted;
+  if (!isBare && size !== payloadSize(span, shape))
+    throw malformed(`${size} bytes of references over ${span}`);
+  const count = isBare ? size / width : referenceCounts(span, shape).data;
+  const branching = BigInt(shardsMax(shape));
   const others = BigInt(count - 1);
   let covered = LEAF_SPAN;
-  while (content.span - covered * others > covered) covered *= branching;
-  const last = content.span - covered * others;
-  if (last <= 0n) throw malformed(`span ${content.span} over ${count} references`);
+  while (span - covered * others > covered) covered *= branching;
+  const last = span - covered * others;
+  if (last <= 0n) throw malformed(`span ${span} over ${count} references`);
   return Array.from({ length: count }, (_, i) => ({
-    address: content.payload.subarray(i * ADDRESS_SIZE, (i + 1) * ADDRESS_SIZE),
+    ...decodeReference(payload.subarray(i * width, (i + 1) * width)),
     span: i === count - 1 ? last : covered,
   }));
 }
@@ -88,18 +122,27 @@ export function malformed(detail: string): JoinError {
   return new JoinError('MALFORMED_TREE', `malformed tree: ${detail}`);
 }
 
-/** References before the zero padding that copies of a chunk may have. */
-function referencesIn(payload: Uint8Array): number {
+function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
+  const mark = data[LEVEL_BYTE] as number;
+  if (mark <= LEVEL_MARK) return { span: decodeSpan(data), level: 0 };
+  const level = mark - LEVEL_MARK;
+  if (level > LEVEL_MAX) throw malformed(`redundancy level ${level}`);
+  const span = new Uint8Array(data.subarray(0, SPAN_SIZE));
+  span[LEVEL_BYTE] = 0;
+  return { span: decodeSpan(span), level: level as RedundancyLevel };
+}
+
+/** Bytes of the references of an intermediate chunk over a subtree. */
+function payloadSize(span: bigint, shape: TreeShape): number {
+  const { data, parities } = referenceCounts(span, shape);
+  return data * referenceSize(shape) + parities * ADDRESS_SIZE;
+}
+
+/** Bytes of references before the zero padding that copies of a chunk may have. */
+function effectiveSize(payload: Uint8Array): number {
   if (payload.length % ADDRESS_SIZE !== 0) throw malformed(`intermediate payload of ${payload.length} bytes`);
   let end = payload.length;
   while (end > 0 && payload[end - 1] === 0) end -= 1;
   if (end === 0) throw malformed('redundancy getter: intermediate chunk does not have at least a child');
-  return Math.ceil(end / ADDRESS_SIZE);
-}
-
-/** Data references of an intermediate chunk that also carries parities, by its span alone. */
-function dataReferences(span: bigint, branching: bigint): number {
-  let covered = LEAF_SPAN;
-  while (covered * branching < span) covered *= branching;
-  return Number((span + covered - 1n) / covered);
+  return Math.ceil(end / ADDRESS_SIZE) * ADDRESS_SIZE;
 }

@@ -23,8 +23,11 @@ const PATH_SIZE_MAX = 4096;
 
 /** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
-/** Stores a node as a file and returns its reference. */
+/** Stores a node as a file and returns its reference, which is as wide as every entry of the manifest. */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
+
+/** Obfuscation key for a node that has none yet, 32 bytes. */
+type DrawKey = () => Uint8Array;
 
 export interface Entry {
   /** As wide as the manifest's references; empty or zeros for a path that carries metadata alone. */
@@ -44,6 +47,7 @@ interface TrieNode {
   /** Flags, prefix and metadata are stored in the parent's fork. */
   flags: number;
   metadata: Metadata | undefined;
+  /** Empty until the node is written for the first time; a node that has one passes it on to those made below it. */
   obfuscationKey: Uint8Array;
   referenceSize: number;
   entry: Uint8Array;
@@ -62,25 +66,37 @@ interface LoadedNode extends TrieNode {
   forks: Map<number, Fork>;
 }
 
+const ZERO_KEY = new Uint8Array(KEY_SIZE);
+const NO_KEY = new Uint8Array(0);
+/** Of a manifest in which every node has its key: read, or zero. */
+const noKey: DrawKey = () => ZERO_KEY;
+
 export class Manifest {
   readonly #read: ReadNode;
+  readonly #drawKey: DrawKey;
   readonly #root: TrieNode;
 
-  private constructor(root: TrieNode, read: ReadNode) {
+  private constructor(root: TrieNode, read: ReadNode, drawKey: DrawKey) {
     this.#root = root;
     this.#read = read;
+    this.#drawKey = drawKey;
   }
 
-  /** A manifest without paths. */
-  static create(): Manifest {
-    return new Manifest(newNode({ obfuscationKey: new Uint8Array(KEY_SIZE), referenceSize: 0 }), () => {
+  /**
+   * A manifest without paths.
+   * @param drawKey of an encrypted manifest; without it the nodes are not obfuscated
+   */
+  static create(drawKey?: DrawKey): Manifest {
+    const root = newNode({ obfuscationKey: drawKey === undefined ? ZERO_KEY : NO_KEY, referenceSize: 0 });
+    const read = () => {
       throw new ManifestError('NODE_MALFORMED', 'a new manifest has no stored nodes');
-    });
+    };
+    return new Manifest(root, read, drawKey ?? noKey);
   }
 
   /** Reads the root node. @throws ManifestError of the codec; what `read` throws */
   static async load(reference: Uint8Array, read: ReadNode): Promise<Manifest> {
-    const manifest = new Manifest(unreadNode(reference), read);
+    const manifest = new Manifest(unreadNode(reference), read, noKey);
     await manifest.#load(manifest.#root);
     return manifest;
   }
@@ -142,7 +158,7 @@ export class Manifest {
 
   /** Writes what changed, children first. @returns reference of the root node @throws ManifestError `METADATA_TOO_LARGE` */
   save(write: WriteNode): Promise<Uint8Array> {
-    return store(this.#root, write);
+    return store(this.#root, write, this.#drawKey);
   }
 
   async #find(path: string): Promise<TrieNode | undefined> {
@@ -228,14 +244,15 @@ function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
     );
 }
 
-async function store(node: TrieNode, write: WriteNode): Promise<Uint8Array> {
+async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey): Promise<Uint8Array> {
   if (node.storedAt !== undefined) return node.storedAt;
   const forks = [];
   for (const { prefix, node: child } of ascending((node as LoadedNode).forks)) {
-    const reference = await store(child, write);
+    const reference = await store(child, write, drawKey);
     forks.push({ prefix, flags: child.flags, metadata: child.metadata, reference });
   }
   const referenceSize = node.referenceSize === 0 ? (forks[0]?.reference.length ?? 0) : node.referenceSize;
+  if (node.obfuscationKey.length === 0) node.obfuscationKey = drawKey();
   const { obfuscationKey, entry } = node;
   node.storedAt = await write(encodeNode({ obfuscationKey, referenceSize, entry, forks }));
   return node.storedAt;
@@ -264,7 +281,7 @@ function newNode(parent: Pick<TrieNode, 'obfuscationKey' | 'referenceSize'>): Lo
 }
 
 function unreadNode(storedAt: Uint8Array): TrieNode {
-  return { ...newNode({ obfuscationKey: new Uint8Array(0), referenceSize: 0 }), forks: undefined, storedAt };
+  return { ...newNode({ obfuscationKey: NO_KEY, referenceSize: 0 }), forks: undefined, storedAt };
 }
 
 function ascending(forks: ReadonlyMap<number, Fork>): Fork[] {

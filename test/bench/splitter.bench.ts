@@ -5,13 +5,13 @@ import { toHex } from '../../node/crypto/hex.ts';
 import { openFile } from '../../node/files/joiner.ts';
 import { split } from '../../node/files/splitter.ts';
 import type { BenchResult } from './result.ts';
+import { best } from './rounds.ts';
 
 export const name = 'files: splitting and joining';
 
 const SIZE = 32 * 1024 * 1024;
 /** As large as the parts of a request body. */
 const PART_SIZE = 65_536;
-/** The best of these counts: other processes only ever make a round slower. */
 const ROUNDS = 5;
 
 export async function run(): Promise<BenchResult[]> {
@@ -22,7 +22,7 @@ export async function run(): Promise<BenchResult[]> {
   const datas = [...chunks.values()].map(({ data }) => data);
   const getter: ChunkGetter = { get: async (address) => chunks.get(toHex(address)) as Chunk };
 
-  const [hashing, splitting, joining] = await best([
+  const [hashing, splitting, joining] = await best(ROUNDS, [
     async () => datas.forEach((data) => void cacFromData(data)),
     () => split(parts(content), { put: async () => {} }),
     () => readAll(reference, getter),
@@ -52,18 +52,4 @@ async function readAll(reference: Uint8Array, getter: ChunkGetter): Promise<void
 
 async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
-}
-
-/** Seconds of the best round of each, all in turn, so that a slow moment of the machine hits them alike. */
-async function best<T extends readonly (() => Promise<unknown>)[]>(
-  works: readonly [...T],
-): Promise<{ [K in keyof T]: number }> {
-  const seconds = works.map(() => Number.POSITIVE_INFINITY);
-  for (let round = 0; round < ROUNDS; round++)
-    for (const [i, work] of works.entries()) {
-      const startedAt = performance.now();
-      await work();
-      seconds[i] = Math.min(seconds[i] as number, (performance.now() - startedAt) / 1000);
-    }
-  return seconds as { [K in keyof T]: number };
 }

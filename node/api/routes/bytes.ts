@@ -26,9 +26,9 @@ export const BYTES_ROUTES = [
     success: [201],
     response: 'ReferenceResponse',
     async handle(call) {
-      const { reference, headers } = await upload(call, 'bytes', async (session, body) => {
-        const { signal } = call;
-        return (await orElse('SPLIT_FAILED', () => split(body, session, { signal }))).reference;
+      const { reference, headers } = await upload(call, 'bytes', async (session, body, options) => {
+        const stored = await orElse('SPLIT_FAILED', () => split(body, session, options));
+        return stored.reference;
       });
       return { status: 201, headers, json: { reference: toHex(reference) } };
     },

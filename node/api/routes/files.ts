@@ -52,20 +52,20 @@ export const FILE_ROUTES = [
     async handle(call) {
       const { headers, dialect } = call;
       const isCollection = headers.collection || essence(headers.contentType) === 'multipart/form-data';
-      const stored = await upload(call, dialect.segment, (session, body) =>
+      const stored = await upload(call, dialect.segment, (session, body, options) =>
         isCollection
           ? orElse('COLLECTION_STORE_FAILED', () =>
               storeCollection(collectionEntries(call, body), session, {
+                ...options,
                 indexDocument: headers.indexDocument,
                 errorDocument: headers.errorDocument,
-                signal: call.signal,
               }),
             )
           : orElse('FILE_STORE_FAILED', () =>
               storeFile(body, session, {
+                ...options,
                 name: call.query.name ?? '',
                 contentType: headers.contentType,
-                signal: call.signal,
               }),
             ),
       );

@@ -1,7 +1,7 @@
 /**
- * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts` and `../keccak.ts`. Its memory never
- * grows, so one view on it stays valid. Calls are synchronous and leave nothing behind, so callers can not disturb
- * one another.
+ * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `../keccak.ts` and
+ * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
+ * behind, so callers can not disturb one another.
  */
 import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';
 
@@ -16,9 +16,11 @@ interface Exports {
   readonly capacity: { readonly value: number };
   readonly input: { readonly value: number };
   readonly output: { readonly value: number };
+  readonly key: { readonly value: number };
   readonly chunk: (length: number) => void;
   readonly absorb: (length: number) => void;
   readonly finish: (length: number) => void;
+  readonly transcrypt: (length: number, counter: number) => void;
 }
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(BMT_WASM_BASE64, 'base64')));
@@ -29,7 +31,10 @@ export const hashChunk = exports.chunk;
 export const absorb = exports.absorb;
 /** Takes the last `length` bytes at `INPUT`, at most `CAPACITY`, and writes the digest to `OUTPUT`. */
 export const finish = exports.finish;
+/** XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; spoils up to 63 bytes more. */
+export const xorKeystream = exports.transcrypt;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const INPUT = exports.input.value;
 export const OUTPUT = exports.output.value;
+export const KEY = exports.key.value;
 export const CAPACITY = exports.capacity.value;

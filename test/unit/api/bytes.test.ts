@@ -88,7 +88,6 @@ describe('POST /bytes', () => {
   });
 
   test.each([
-    ['svc-encrypt', 'true'],
     ['svc-redundancy-level', '1'],
     ['svc-redundancy-level', '4'],
     ['svc-pin', '1'],

@@ -142,7 +142,6 @@ describe('a single file', () => {
   });
 
   test.each([
-    ['svc-encrypt', 'true'],
     ['svc-redundancy-level', '2'],
     ['svc-pin', 'true'],
     ['svc-act', 'true'],

@@ -8,6 +8,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import { systemRandom } from '../../../node/env/random.ts';
 import { createUploader } from '../../../node/files/upload.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
 import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
@@ -241,6 +242,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     },
     metrics: createMetrics({ prefix: 'svc' }),
     clock,
+    random: systemRandom(),
     log,
   };
 }

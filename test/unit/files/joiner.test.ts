@@ -4,6 +4,7 @@ import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../node/
 import { encodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { openFile } from '../../../node/files/joiner.ts';
+import { parityCount } from '../../../node/files/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
 
@@ -107,8 +108,8 @@ describe('a missing chunk', () => {
   });
 });
 
-test('a reference of another length than 32 is refused', async () => {
-  for (const length of [0, 31, 33, 64])
+test('a reference of another length than 32 or 64 is refused', async () => {
+  for (const length of [0, 31, 33, 63, 65, 96])
     await expect(openFile(new Uint8Array(length), new ChunkMap())).rejects.toMatchObject({
       code: 'REFERENCE_INVALID',
     });
@@ -300,7 +301,7 @@ describe('a tree', () => {
     { level: 2, data: 107 },
     { level: 3, data: 97 },
     { level: 4, data: 39 },
-  ])('with parities of level $level is read past $data full leaves', async ({ level, data }) => {
+  ] as const)('with parities of level $level is read past $data full leaves', async ({ level, data }) => {
     const store = new ChunkMap();
     const marked = (span: bigint) => span | (BigInt(0x80 + level) << 56n);
     const leaf = (i: number) => new Uint8Array(LEAF).fill(i + 1);
@@ -313,7 +314,8 @@ describe('a tree', () => {
       ...Array.from({ length: 128 - data }, () => parity),
     ]);
     const runReference = await put(store, marked(BigInt(data * LEAF)), run);
-    const top = Buffer.concat([runReference, references[data] as Uint8Array, parity, parity, parity]);
+    const parities = Array.from({ length: parityCount(2, { level, encrypted: false }) }, () => parity);
+    const top = Buffer.concat([runReference, references[data] as Uint8Array, ...parities]);
     const root = await put(store, marked(BigInt((data + 1) * LEAF)), top);
     const content = await readAll(store, root);
     expect(Buffer.compare(content, Buffer.concat(leaves))).toBe(0);

@@ -1,8 +1,8 @@
-// Keccak-256 and the binary Merkle tree of a whole chunk, in one WebAssembly module.
+// Keccak-256, the binary Merkle tree of a whole chunk and the counter-mode keystream, in one WebAssembly module.
 //
 // Calls dominate small hashes, so the host makes one call per chunk. Two Keccak states run side by side in the two
 // 64-bit lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0.
-// A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: data-formats 1.1, 1.3.
+// A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: data-formats 1.1, 1.3, 2.3.
 
 /** Bytes of message that one permutation takes in. */
 const RATE: usize = 136;
@@ -18,6 +18,8 @@ export const capacity: i32 = 31 * 136;
 export const input: usize = memory.data(32 * 136, 16);
 /** The host reads here: 32 bytes of root or digest, then 32 bytes of address. */
 export const output: usize = memory.data(64, 16);
+/** The host writes the 32 bytes of the key for `transcrypt` here. */
+export const key: usize = memory.data(32, 16);
 
 const state: usize = memory.data(25 * 16, 16);
 const other: usize = memory.data(25 * 16, 16);
@@ -88,6 +90,39 @@ export function finish(length: i32): void {
   absorb(length + <i32>padding);
   digestTo(output, 0);
   memory.fill(state, 0, 25 * 16);
+}
+
+/**
+ * XORs the `length` bytes of `input` with the keystream: for every 32 bytes H(H(key ‖ LE4(counter))), the counter going
+ * up by one. Whole pairs of segments are written, so up to 63 bytes behind the end are spoiled.
+ */
+export function transcrypt(length: i32, counter: u32): void {
+  const end = input + <usize>length;
+  for (let at = input; at < end; at += PAIR) {
+    for (let word: usize = 0; word < 4; word++)
+      v128.store(state + 16 * word, v128.load64_splat(key + 8 * word));
+    // Behind the counter the padding begins.
+    store<u64>(state, (1 << 32) | <u64>counter, 4 * 16);
+    store<u64>(state, (1 << 32) | <u64>(counter + 1), 4 * 16 + 8);
+    padAndPermute();
+    v128.store(state, i64x2.splat(1), 4 * 16);
+    padAndPermute();
+    for (let word: usize = 0; word < 4; word++) {
+      const left = at + 8 * word;
+      const right = left + SEGMENT;
+      store<u64>(left, load<u64>(left) ^ load<u64>(state + 16 * word));
+      store<u64>(right, load<u64>(right) ^ load<u64>(state + 16 * word, 8));
+    }
+    counter += 2;
+  }
+  memory.fill(state, 0, 25 * 16);
+}
+
+/** For messages of less than 40 bytes: empties the words behind them, ends the padding and permutes. */
+function padAndPermute(): void {
+  for (let word: usize = 5; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
+  v128.store(state, i64x2.splat(1 << 63), 16 * 16);
+  permute();
 }
 
 /** Hashes `count` pairs of segments at `source` to as many segments in `nodes`; `source` may be `nodes`. */

@@ -1,0 +1,72 @@
+/**
+ * Encrypted chunks: each has a key of its own, and all are of one size, so that nobody without the key sees how long
+ * the content is. Specification: data formats 2.3. Vectors: test/vectors/encryption.json
+ */
+import assert from 'node:assert/strict';
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
+import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
+import type { Random } from '../env/random.ts';
+
+/** The span is encrypted behind the segments of the longest payload. */
+const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;
+/** Bytes of every encrypted chunk. */
+export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
+/** Keys drawn at once: one call of the system's generator costs more than the bytes. */
+const KEYS_DRAWN = 64;
+
+/** Where what is random about encrypted content comes from. */
+export interface Encryption {
+  /**
+   * @param plain span and payload of the chunk
+   * @returns its key, 32 bytes, and the `paddingSize` bytes that stand behind the encrypted payload
+   */
+  readonly secret: (
+    plain: Uint8Array,
+    paddingSize: number,
+  ) => { readonly key: Uint8Array; readonly padding: Uint8Array };
+  /** Obfuscation key of a manifest's node, 32 bytes. */
+  readonly obfuscationKey: () => Uint8Array;
+}
+
+export function randomEncryption(random: Random): Encryption {
+  let drawn: Uint8Array = new Uint8Array(0);
+  const nextKey = (): Uint8Array => {
+    if (drawn.length === 0) drawn = random.bytes(KEYS_DRAWN * KEY_SIZE);
+    const key = drawn.slice(0, KEY_SIZE);
+    drawn = drawn.subarray(KEY_SIZE);
+    return key;
+  };
+  return {
+    secret: (_plain, paddingSize) => ({ key: nextKey(), padding: random.bytes(paddingSize) }),
+    obfuscationKey: nextKey,
+  };
+}
+
+/** @param plain span and at most 4096 bytes of payload @returns 4104 bytes, and the key that opens them */
+export function encryptChunk(
+  plain: Uint8Array,
+  encryption: Encryption,
+): { readonly data: Uint8Array; readonly key: Uint8Array } {
+  const size = plain.length - SPAN_SIZE;
+  const room = CHUNK_PAYLOAD_SIZE - size;
+  assert(room >= 0, `data length longer than padding, data length ${size} padding ${CHUNK_PAYLOAD_SIZE}`);
+  const { key, padding } = encryption.secret(plain, room);
+  const data = transcryptChunk(plain, key, ENCRYPTED_CHUNK_SIZE);
+  data.set(padding, plain.length);
+  return { data, key };
+}
+
+/**
+ * Span and 4096 bytes, of which only the first are content: how many is told by the span.
+ * @param data 4104 bytes @param key any 32 bytes; a wrong one gives other bytes, not an error
+ */
+export function decryptChunk(data: Uint8Array, key: Uint8Array): Uint8Array {
+  return transcryptChunk(data, key, data.length);
+}
+
+function transcryptChunk(data: Uint8Array, key: Uint8Array, size: number): Uint8Array {
+  const result = new Uint8Array(size);
+  result.set(transcrypt(key, data.subarray(0, SPAN_SIZE), SPAN_COUNTER));
+  result.set(transcrypt(key, data.subarray(SPAN_SIZE)), SPAN_SIZE);
+  return result;
+}

@@ -253,6 +253,7 @@ async function build(
       mode: 'full',
       chequebookEnabled: false,
       swapEnabled: false,
+      capacityDoubling,
       ethereum: signer.address,
       publicKey: signer.publicKey,
       pssPublicKey: createSigner(keys.pss).publicKey,

@@ -106,6 +106,8 @@ const ERRORS = {
   COMMITMENT_FAILED: [500, 'unable to calculate commitment'],
   BLOCK_NUMBER_UNAVAILABLE: [500, 'block number unavailable'],
   STATUS_FAILED: [500, CAUSE],
+  NEIGHBORHOODS_FAILED: [500, 'unable to get neighborhoods status'],
+  STORE_COUNTERS_FAILED: [500, 'debug storage info not available'],
   // Accounting and wallet: 5.11, 5.12.
   BALANCES_FAILED: [500, 'Cannot get balances'],
   BALANCE_NOT_FOUND: [404, 'No balance for peer'],

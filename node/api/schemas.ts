@@ -39,6 +39,8 @@ export type SchemaName =
   | 'ChainState'
   | 'Status'
   | 'StatusList'
+  | 'Neighborhoods'
+  | 'StoreCounters'
   | 'Batch'
   | 'BatchList'
   | 'Buckets'
@@ -217,6 +219,28 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     ChainState: Type.Object({ chainTip: Uint, block: Uint, totalAmount: Amount, currentPrice: Amount }),
     Status,
     StatusList: Type.Object(named(fields.statusList, Type.Array(Status))),
+    Neighborhoods: Type.Object({
+      neighborhoods: Type.Array(
+        Type.Object({
+          neighborhood: Type.String({ pattern: '^[01]*$' }),
+          reserveSizeWithinRadius: Uint,
+          proximity: Uint,
+        }),
+      ),
+    }),
+    StoreCounters: Type.Object({
+      Upload: Type.Object({ TotalUploaded: Uint, TotalSynced: Uint, PendingUpload: Uint }),
+      Pinning: Type.Object({ TotalCollections: Uint, TotalChunks: Uint }),
+      Cache: Type.Object({ Size: Uint, Capacity: Uint }),
+      Reserve: Type.Object({
+        SizeWithinRadius: Uint,
+        TotalSize: Uint,
+        Capacity: Uint,
+        LastBinIDs: Type.Array(Uint, { minItems: 32, maxItems: 32 }),
+        Epoch: Uint,
+      }),
+      ChunkStore: Type.Object({ TotalChunks: Uint, SharedSlots: Uint, ReferenceCount: Uint }),
+    }),
     Batch,
     BatchList: Type.Object({ stamps: Type.Array(Batch) }),
     Buckets: Type.Object({

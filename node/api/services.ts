@@ -21,7 +21,7 @@ import type { Topology } from '../topology/topology.ts';
 export interface NodeServices {
   readonly node: NodeFacts;
   readonly readiness: Readiness;
-  readonly store: Pick<LocalStore, 'chunks' | 'tags' | 'uploads' | 'cache'>;
+  readonly store: Pick<LocalStore, 'chunks' | 'chunkTotals' | 'tags' | 'uploads' | 'cache' | 'reserve'>;
   readonly postage: Postage;
   readonly uploader: Uploader;
   readonly netstore: Netstore;
@@ -57,6 +57,8 @@ interface NodeFacts {
   readonly mode: 'full' | 'light' | 'ultra-light';
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
+  /** How often the reserve is made twice as large. */
+  readonly capacityDoubling: number;
   /** 20 bytes. */
   readonly ethereum: Uint8Array;
   /** 33 bytes, compressed; of the chain account and of messaging. */

@@ -12,3 +12,37 @@ export function isTooEmpty(reserve: {
 }): boolean {
   return reserve.withinRadius < reserve.capacity * FILLED_MIN && reserve.pullRate === 0;
 }
+
+/** One of the neighbourhoods that a reserve keeps. */
+export interface Neighbourhood {
+  /** First bits of its addresses, as `0` and `1`. */
+  readonly prefix: string;
+  /** Chunks in the reserve, per stamp. */
+  readonly size: number;
+  /** Bits that it shares with this node. */
+  readonly proximity: number;
+}
+
+/**
+ * The node's own neighbourhood, and where the reserve is made twice as large also the one beside it.
+ * @param reserve.capacityDoubling 0 or 1 @returns in the order of their addresses
+ */
+export function neighbourhoods(
+  overlay: Uint8Array,
+  reserve: {
+    readonly radius: number;
+    readonly capacityDoubling: number;
+    sizeFrom(firstBin: number): number;
+  },
+): Neighbourhood[] {
+  const { radius, capacityDoubling } = reserve;
+  const bits = Array.from(overlay, (byte) => byte.toString(2).padStart(8, '0')).join('');
+  const prefix = bits.slice(0, radius);
+  if (capacityDoubling === 0) return [{ prefix, size: reserve.sizeFrom(radius), proximity: radius }];
+  const inner = reserve.sizeFrom(radius + 1);
+  return ['0', '1'].map((bit) =>
+    bit === bits[radius]
+      ? { prefix: prefix + bit, size: inner, proximity: radius + 1 }
+      : { prefix: prefix + bit, size: reserve.sizeFrom(radius) - inner, proximity: radius },
+  );
+}

@@ -5,8 +5,11 @@
  */
 import type { Chunk } from '../chunk/chunk.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
+import type { ChunkTotals } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 
+/** Records counted between two turns of other work. */
+const COUNTED_MAX = 1024;
 const SLOTS_USED = Buffer.from('slots');
 const NONE = new Uint8Array();
 const KINDS = ['cac', 'soc'] as const;
@@ -42,6 +45,23 @@ export class ChunkTable {
 
   has(address: Uint8Array): boolean {
     return this.#backend.has('chunks', address);
+  }
+
+  async totals(): Promise<ChunkTotals> {
+    const totals = { chunks: 0, shared: 0, references: 0 };
+    for (let from: Uint8Array = START; ; ) {
+      // As a change it waits for its turn.
+      const page = await this.#backend.change((tx) => tx.scan('chunks', from, END, COUNTED_MAX));
+      for (const [, record] of page) {
+        const references = decodeNumber(record, 2 * NUMBER_SIZE);
+        totals.chunks += 1;
+        totals.references += references;
+        if (references > 1) totals.shared += 1;
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < COUNTED_MAX) return totals;
+      from = join(last[0], START);
+    }
   }
 
   /** Adds a reference; stores the bytes when it is the first one, keeps the stored ones otherwise. */

@@ -45,6 +45,7 @@ export async function openLocalStore(
   const tags = createTags(backend, clock);
   return {
     chunks,
+    chunkTotals: () => table.totals(),
     cache,
     tags,
     uploads: await openUploads({ backend, chunks: table, tags, log }),

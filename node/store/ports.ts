@@ -130,6 +130,8 @@ export interface Reserve {
   /** Number of (chunk, batch, stamp) entries. */
   size(): number;
   sizeWithinRadius(): number;
+  /** Entries in the bins from one on. */
+  sizeFrom(firstBin: number): number;
   /** Bin from which this node stores chunks. */
   radius(): number;
   /** Holds, and is durable, when it resolves. @param radius 0..31 */
@@ -151,8 +153,18 @@ export interface Cache {
   capacity(): number;
 }
 
+/** What the chunks of all logical stores come to. */
+export interface ChunkTotals {
+  readonly chunks: number;
+  /** Chunks that more than one holds. */
+  readonly shared: number;
+  readonly references: number;
+}
+
 export interface LocalStore {
   readonly chunks: ChunkReader;
+  /** Looks at every chunk, a page at a time. */
+  chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;
   readonly uploads: UploadStore;
   readonly reserve: Reserve;

@@ -149,11 +149,15 @@ class StoredReserve implements Reserve {
   }
 
   size(): number {
-    return this.#bins.count(0);
+    return this.sizeFrom(0);
   }
 
   sizeWithinRadius(): number {
-    return this.#bins.count(this.#radius);
+    return this.sizeFrom(this.#radius);
+  }
+
+  sizeFrom(firstBin: number): number {
+    return this.#bins.count(firstBin);
   }
 
   lastBinIds(): bigint[] {

@@ -114,14 +114,13 @@ export const NODE_ROUTES = [
     success: [200],
     response: 'ReserveState',
     failure: 'COMMITMENT_FAILED',
-    handle: ({ services: { postage, topology } }) => ({
+    handle: ({ services: { node, postage, topology } }) => ({
       status: 200,
       json: {
         radius: postage.batches.radius(),
         storageRadius: topology.storageRadius(),
         commitment: postage.batches.commitment(),
-        // The reserve has one neighbourhood's capacity.
-        reserveCapacityDoubling: 0,
+        reserveCapacityDoubling: node.capacityDoubling,
       },
     }),
   }),

@@ -1,6 +1,7 @@
 /** Status records of this node and of its peers: `http-api-completion.md` 5.13. */
 import { proximityOrder } from '../../chunk/address.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { neighbourhoods } from '../../neighbourhood/rules.ts';
 import type { Peer } from '../../p2p/host.ts';
 import type { StatusSnapshot } from '../../protocols/status/status.ts';
 import { type Dialect, emit } from '../dialect.ts';
@@ -70,6 +71,33 @@ export const STATUS_ROUTES = [
           dialect.fields.statusList,
           records.map(({ record }) => record),
         ),
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/status/neighborhoods',
+    port: 'both',
+    summary: 'size of the reserve per neighbourhood that it keeps',
+    gates: ['started', 'statusSlot'],
+    success: [200],
+    response: 'Neighborhoods',
+    failure: 'NEIGHBORHOODS_FAILED',
+    handle({ services: { host, node, store, topology } }) {
+      const kept = neighbourhoods(host.overlay, {
+        radius: topology.storageRadius(),
+        capacityDoubling: node.capacityDoubling,
+        sizeFrom: (firstBin) => store.reserve.sizeFrom(firstBin),
+      });
+      return {
+        status: 200,
+        json: {
+          neighborhoods: kept.map(({ prefix, size, proximity }) => ({
+            neighborhood: prefix,
+            reserveSizeWithinRadius: size,
+            proximity,
+          })),
+        },
       };
     },
   }),

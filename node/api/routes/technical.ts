@@ -18,6 +18,38 @@ export const TECHNICAL_ROUTES = [
       }),
     }),
   ),
+  route({
+    method: 'GET',
+    path: '/debugstore',
+    port: 'both',
+    summary: 'counters of the local store',
+    gates: [],
+    success: [200],
+    response: 'StoreCounters',
+    failure: 'STORE_COUNTERS_FAILED',
+    async handle({ services: { store } }) {
+      const { uploads, cache, reserve } = store;
+      const { uploaded, synced, pending } = uploads.totals();
+      const { chunks, shared, references } = await store.chunkTotals();
+      return {
+        status: 200,
+        json: {
+          Upload: { TotalUploaded: uploaded, TotalSynced: synced, PendingUpload: pending },
+          // Nothing is pinned.
+          Pinning: { TotalCollections: 0, TotalChunks: 0 },
+          Cache: { Size: cache.size(), Capacity: cache.capacity() },
+          Reserve: {
+            SizeWithinRadius: reserve.sizeWithinRadius(),
+            TotalSize: reserve.size(),
+            Capacity: reserve.capacity(),
+            LastBinIDs: reserve.lastBinIds(),
+            Epoch: reserve.epoch(),
+          },
+          ChunkStore: { TotalChunks: chunks, SharedSlots: shared, ReferenceCount: references },
+        },
+      };
+    },
+  }),
   ...(['GET', 'HEAD'] as const).map((method) =>
     route({
       method,

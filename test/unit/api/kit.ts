@@ -28,6 +28,7 @@ export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 export interface Knobs {
   state: 'starting' | 'ready' | 'failed';
   mode: 'full' | 'light' | 'ultra-light';
+  capacityDoubling: number;
   syncState: 'running' | 'synced' | 'failed';
   /** Chunks that only the network has. */
   network: Map<string, Chunk>;
@@ -66,6 +67,7 @@ export function knobs(): Knobs {
   return {
     state: 'ready',
     mode: 'full',
+    capacityDoubling: 0,
     syncState: 'synced',
     network: new Map(),
     networkError: undefined,
@@ -140,6 +142,9 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       },
       chequebookEnabled: false,
       swapEnabled: false,
+      get capacityDoubling() {
+        return turn.capacityDoubling;
+      },
       ethereum: new Uint8Array(20).fill(0xab),
       publicKey: new Uint8Array(33).fill(2),
       pssPublicKey: new Uint8Array(33).fill(3),
@@ -285,7 +290,22 @@ function observed(store: LocalStore, turn: Knobs): LocalStore {
       return store.tags.list(offset, limit);
     },
   };
-  return { ...store, tags, uploads: { ...store.uploads, openSession } };
+  const chunkTotals = async () => {
+    failIf(turn, 'store');
+    return store.chunkTotals();
+  };
+  const { reserve } = store;
+  const sizeFrom = reserve.sizeFrom.bind(reserve);
+  reserve.sizeFrom = (firstBin) => {
+    failIf(turn, 'reserve');
+    return sizeFrom(firstBin);
+  };
+  return {
+    ...store,
+    tags,
+    uploads: { ...store.uploads, openSession },
+    chunkTotals,
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

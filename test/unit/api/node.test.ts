@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
-import { type Knobs, OVERLAY, peer, startKit } from './kit.ts';
+import { BATCH_ID, type Knobs, NOW_MS, OVERLAY, peer, startKit } from './kit.ts';
 
 const PEER = '07'.repeat(32);
 const VERSIONS = { version: '0.1.0', apiVersion: '7.3.0' };
@@ -68,6 +69,61 @@ describe('state of the node', () => {
         message: 'unable to calculate commitment',
       },
     );
+  });
+
+  test('reserve state of a doubled reserve', async () => {
+    const { body } = await ask('GET', '/reservestate', (knobs) => void (knobs.capacityDoubling = 1));
+    expect(body).toMatchObject({ storageRadius: 3, reserveCapacityDoubling: 1 });
+  });
+
+  test('counters of the local store', async () => {
+    const { api, services } = await startKit();
+    const { reserve, cache, tags, uploads } = services.store;
+    const chunkNo = (first: number): Chunk => {
+      const address = new Uint8Array(32).fill(first);
+      return { address, data: new Uint8Array(8), kind: 'cac', identity: address };
+    };
+    const stampNo = (index: number) => ({
+      batchId: BATCH_ID,
+      index: new Uint8Array(8).fill(index),
+      timestamp: new Uint8Array(8),
+      signature: new Uint8Array(65),
+    });
+    const { uid } = await tags.create();
+    const session = uploads.openSession(uid);
+    await session.put(chunkNo(0x12), stampNo(1));
+    await session.put(chunkNo(0x90), stampNo(2));
+    await session.done();
+    await uploads.report(uploads.pending(0, 1)[0]!, 'synced');
+    await reserve.put(chunkNo(0x90), stampNo(3));
+    await reserve.put(chunkNo(0x91), stampNo(4));
+    await reserve.put(chunkNo(0x13), stampNo(5));
+    await reserve.setRadius(4);
+    cache.put(chunkNo(0x90));
+    await tags.create();
+    const { statusCode, body } = await api.debug.inject({ url: '/debugstore' });
+    expect(statusCode).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      Upload: { TotalUploaded: 2, TotalSynced: 1, PendingUpload: 1 },
+      Pinning: { TotalCollections: 0, TotalChunks: 0 },
+      Cache: { Size: 1, Capacity: 1000 },
+      Reserve: {
+        SizeWithinRadius: 1,
+        TotalSize: 3,
+        Capacity: 1000,
+        LastBinIDs: Array.from({ length: 32 }, (_, bin) => ({ 0: 2, 6: 1 })[bin] ?? 0),
+        Epoch: Math.floor(NOW_MS / 1000),
+      },
+      ChunkStore: { TotalChunks: 3, SharedSlots: 1, ReferenceCount: 5 },
+    });
+  });
+
+  test('counters of a store that can not be read', async () => {
+    const turn = (knobs: Knobs) => void knobs.failing.add('store');
+    expect(await ask('GET', '/debugstore', turn)).toEqual({
+      code: 500,
+      body: { code: 500, message: 'debug storage info not available' },
+    });
   });
 
   test('robots are kept away', async () => {
@@ -275,6 +331,32 @@ describe('status', () => {
     });
     held.resolve();
     expect((await first).statusCode).toBe(200);
+  });
+});
+
+describe('status of the neighbourhoods', () => {
+  test('is that of the own one', async () => {
+    expect((await ask('GET', '/status/neighborhoods')).body).toEqual({
+      neighborhoods: [{ neighborhood: '000', reserveSizeWithinRadius: 0, proximity: 3 }],
+    });
+  });
+
+  test('is that of both which a doubled reserve keeps', async () => {
+    const { body } = await ask('GET', '/status/neighborhoods', (knobs) => void (knobs.capacityDoubling = 1));
+    expect(body).toEqual({
+      neighborhoods: [
+        { neighborhood: '0000', reserveSizeWithinRadius: 0, proximity: 3 },
+        { neighborhood: '0001', reserveSizeWithinRadius: 0, proximity: 4 },
+      ],
+    });
+  });
+
+  test('of a reserve that can not be read', async () => {
+    const turn = (knobs: Knobs) => void knobs.failing.add('reserve');
+    expect(await ask('GET', '/status/neighborhoods', turn)).toEqual({
+      code: 500,
+      body: { code: 500, message: 'unable to get neighborhoods status' },
+    });
   });
 });
 

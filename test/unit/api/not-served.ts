@@ -35,6 +35,4 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/stake/withdrawable': 'staking',
   '/redistributionstate': 'redistribution',
   '/rchash/{depth}/{anchor1}/{anchor2}': 'redistribution',
-  '/status/neighborhoods': 'reserve doubling',
-  '/debugstore': 'store statistics',
 };

@@ -78,6 +78,8 @@ const REQUESTS: readonly {
   { method: 'GET', path: '/wallet' },
   { method: 'GET', path: '/status' },
   { method: 'GET', path: '/status/peers' },
+  { method: 'GET', path: '/status/neighborhoods' },
+  { method: 'GET', path: '/debugstore' },
   { method: 'GET', path: '/openapi.json' },
   // Last, because it takes the peer away.
   { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },

@@ -151,6 +151,7 @@ describe('before the node has started', () => {
         '/',
         '/addresses',
         '/chainstate',
+        '/debugstore',
         '/health',
         '/metrics',
         '/node',

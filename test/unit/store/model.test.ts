@@ -5,7 +5,7 @@ import { proximityOrder } from '../../../node/chunk/address.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import type { LocalStore, PushOutcome, UploadSession } from '../../../node/store/ports.ts';
+import type { ChunkTotals, LocalStore, PushOutcome, UploadSession } from '../../../node/store/ports.ts';
 import { BACKENDS, type Bench, chunk, committed, OVERLAY, stamp } from './stores.ts';
 
 const CACHE_CAPACITY = 3;
@@ -134,8 +134,9 @@ class Model {
   }
 
   /** Compares everything that can be asked. */
-  check(): void {
+  async check(): Promise<void> {
     const store = this.#store;
+    expect(await store.chunkTotals()).toEqual(this.#chunkTotals());
     for (const first of FIRST_BYTES) {
       const { address } = chunk(first);
       const expected = this.#bytes.get(toHex(address));
@@ -149,6 +150,20 @@ class Model {
     expect(store.uploads.totals()).toEqual({ ...this.#totals, pending: all.length });
     this.#checkReserve();
     expect(store.cache.size()).toBe(this.#cache.length);
+  }
+
+  #chunkTotals(): ChunkTotals {
+    const holders = [...this.#sessions.flatMap(({ pushes }) => pushes), ...this.#reserve].map(
+      ({ chunk }) => chunk,
+    );
+    const references = [...this.#bytes.values()].map(
+      (stored) => [...holders, ...this.#cache].filter((other) => same(other, stored)).length,
+    );
+    return {
+      chunks: references.length,
+      shared: references.filter((count) => count > 1).length,
+      references: references.reduce((sum, count) => sum + count, 0),
+    };
   }
 
   #checkReserve(): void {
@@ -313,7 +328,7 @@ describe.each(BACKENDS)('a store %s', (name, open) => {
         const model = new Model(bench);
         for (const operation of sequence) {
           await model.apply(operation);
-          model.check();
+          await model.check();
         }
       }),
       { numRuns: name === 'on disk' ? 60 : 300 },

@@ -2,7 +2,7 @@
  * Commands for a chain that runs as a process of its own, over HTTP. Each answers with the chain's state:
  *
  *   GET  /state
- *   POST /mine?blocks=n        n blocks at once (1)
+ *   POST /mine?blocks=n        n blocks at once (1); on a steady chain only with &force=true
  *   POST /pause, /resume       stall the chain and let it go on
  *   POST /block-time?ms=n      0: blocks on demand only
  *   POST /fund?address=A&native=wei&tokens=units
@@ -17,11 +17,19 @@ export interface Control {
   close(): Promise<void>;
 }
 
-type Command = (chain: LocalChain, query: URLSearchParams) => void | Promise<void>;
+type Command = (chain: LocalChain, query: URLSearchParams, steady: boolean) => void | Promise<void>;
 
 const COMMANDS: Record<string, Command> = {
   'GET /state': () => {},
-  'POST /mine': (chain, query) => chain.mine(query.has('blocks') ? wholeNumber(query, 'blocks') : 1),
+  'POST /mine': (chain, query, steady) => {
+    if (steady && query.get('force') !== 'true') {
+      throw new LocalChainError(
+        'STEADY',
+        'no blocks on demand: a node of the network tells time by them; force=true mines all the same',
+      );
+    }
+    return chain.mine(query.has('blocks') ? wholeNumber(query, 'blocks') : 1);
+  },
   'POST /pause': (chain) => chain.pause(),
   'POST /resume': (chain) => chain.resume(),
   'POST /block-time': (chain, query) => chain.setBlockTime(wholeNumber(query, 'ms')),
@@ -38,12 +46,12 @@ export function describeChain(chain: LocalChain): Record<string, unknown> {
 /** @throws LocalChainError PORT_IN_USE */
 export async function startControl(
   chain: LocalChain,
-  options: { host: string; port: number },
+  options: { host: string; port: number; steady: boolean },
 ): Promise<Control> {
   const server = createServer((request, response) => {
     // Commands have no body; what comes is read and forgotten.
     request.resume();
-    void answer(chain, `${request.method}`, request.url ?? '/', response);
+    void answer({ chain, steady: options.steady }, `${request.method}`, request.url ?? '/', response);
   });
   await listen(server, options);
   const bound = server.address();
@@ -69,7 +77,7 @@ function listen(server: Server, { host, port }: { host: string; port: number }):
 }
 
 async function answer(
-  chain: LocalChain,
+  { chain, steady }: { chain: LocalChain; steady: boolean },
   method: string,
   target: string,
   response: ServerResponse,
@@ -80,12 +88,12 @@ async function answer(
     return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${pathname}` });
   }
   try {
-    await command(chain, searchParams);
+    await command(chain, searchParams, steady);
     const { blockTimeMs, paused } = chain;
     send(response, 200, { ...describeChain(chain), head: await chain.head(), blockTimeMs, paused });
   } catch (error) {
     const code = error instanceof LocalChainError ? error.code : 'FAILED';
-    const status = code === 'OPTIONS_INVALID' ? 400 : code === 'PAUSED' ? 409 : 500;
+    const status = code === 'OPTIONS_INVALID' ? 400 : code === 'PAUSED' || code === 'STEADY' ? 409 : 500;
     send(response, status, { code, message: error instanceof Error ? error.message : String(error) });
   }
 }

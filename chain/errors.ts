@@ -6,6 +6,7 @@ export type LocalChainErrorCode =
   | 'DEPLOYMENT_FAILED'
   | 'OPTIONS_INVALID'
   | 'PAUSED'
+  | 'STEADY'
   | 'STOPPED';
 
 /** What can go wrong with the local chain as a whole; refusals of single RPC calls are `RpcError`. */

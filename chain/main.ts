@@ -33,11 +33,11 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   return controller.signal;
 }
 
-async function run({ chain: options, controlPort, stopOnStdinEnd }: ProcessOptions): Promise<number> {
+async function run({ chain: options, controlPort, stopOnStdinEnd, steady }: ProcessOptions): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
   const host = options.host ?? LOCAL_CHAIN_DEFAULTS.host;
-  const control = await startControl(chain, { host, port: controlPort });
+  const control = await startControl(chain, { host, port: controlPort, steady });
   const ready = { ready: true, control: control.url, ...describeChain(chain) };
   process.stdout.write(`${JSON.stringify(ready)}\n`);
 

@@ -1,5 +1,5 @@
 import type { ChainOptions } from './chain.ts';
-import { batchAmount, type Definition } from './definition.ts';
+import { batchAmount, type Definition, hasPublicNode } from './definition.ts';
 import { batchNonce, type NodeIdentity } from './seed.ts';
 
 /** Native coin and tokens of every node's account, in base units (contracts.md 12). */
@@ -17,6 +17,7 @@ export function chainOptions(
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,
+    steady: hasPublicNode(definition),
     accounts: identities.map(({ ethereum }) => ({
       address: `0x${ethereum}`,
       native: NODE_NATIVE.toString(),

@@ -2,11 +2,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HttpClient } from './client/http.ts';
+import type { Contracts } from './contracts.ts';
 import { HarnessError } from './errors.ts';
 import { tail } from './logs.ts';
 import { type ProcessId, processOf, type Spawned, spawnProgram } from './processes.ts';
 import { programPath } from './programs.ts';
-import type { ChainRecord, Contracts } from './state.ts';
+import type { ChainRecord } from './state.ts';
 import { until } from './wait.ts';
 
 /** A chain is ready in well under a second; a loaded machine gets time. */
@@ -19,6 +20,8 @@ export interface ChainOptions {
   readonly chainId: number;
   readonly networkId: number;
   readonly blockTimeMs: number;
+  /** No blocks on demand. */
+  readonly steady: boolean;
   readonly accounts: readonly {
     readonly address: string;
     readonly native: string;
@@ -96,9 +99,9 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
   const { rpc, control, chainId, contracts, startBlock, batches } = ready;
-  const { networkId, blockTimeMs } = start.options;
+  const { networkId, blockTimeMs, steady } = start.options;
   return {
-    record: { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs },
+    record: { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady },
     batches,
     anvil: processOf(ready.anvilPid),
   };
@@ -114,6 +117,8 @@ export class Chain {
   readonly startBlock: number;
   /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;
+  /** A node tells time by the blocks, so they come at the wall clock's pace and never on demand. */
+  readonly steady: boolean;
   readonly #rpc: HttpClient;
   readonly #control: HttpClient;
   #nextId = 1;
@@ -125,6 +130,7 @@ export class Chain {
     this.contracts = record.contracts;
     this.startBlock = record.startBlock;
     this.blockTimeMs = record.blockTimeMs;
+    this.steady = record.steady;
     this.#rpc = new HttpClient({ node: 'chain', base: record.rpc });
     this.#control = new HttpClient({ node: 'chain', base: record.control });
   }
@@ -153,9 +159,23 @@ export class Chain {
     return Number(await this.call<string>('eth_blockNumber', [], signal));
   }
 
-  /** Mines at once, whatever the block time is. */
-  async mine(blocks = 1): Promise<void> {
-    await this.#command(`/mine?blocks=${blocks}`);
+  /**
+   * Mines at once, whatever the block time is.
+   * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
+   * @throws HarnessError `CHAIN_STEADY`
+   */
+  async mine(blocks = 1, options: { force?: boolean } = {}): Promise<void> {
+    const { force = false } = options;
+    if (this.steady && !force) {
+      throw new HarnessError(
+        'CHAIN_STEADY',
+        'no blocks on demand: a node of the cluster tells time by them',
+        {
+          hint: `Wait for real blocks (one every ${this.blockTimeMs} ms), or mine with { force: true } while no such node runs.`,
+        },
+      );
+    }
+    await this.#command(`/mine?blocks=${blocks}${force ? '&force=true' : ''}`);
   }
 
   /** No more blocks; reads still work. */

@@ -5,8 +5,10 @@ import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { CommandContext } from './commands/context.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
+import type { FlavourCount } from './commands/nodes-flags.ts';
 import { DRIVER_NAMES } from './drivers/driver.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
+import { FLAVOUR_NAMES } from './flavours/flavour.ts';
 import { PROFILES } from './profiles.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state.ts';
@@ -14,6 +16,11 @@ import { parseDurationMs, suggestion } from './words.ts';
 
 /** After an interruption everything is ended by force, which takes a moment; more than this is a defect. */
 const CLEANUP_LIMIT_MS = 10_000;
+const MIXED_NOTE = `
+A real Bee takes part with --with bee=COUNT. Its program is named by --bee-binary or SVCNET_BEE_BINARY. While one does,
+blocks come at their pace and never on demand, and every node keeps to the public network's payment-threshold and
+refresh-rate, also in the fast profile: a Bee refuses and blocks peers that settle at another rate.
+`;
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
 const NODES_MAX = 200;
 
@@ -64,7 +71,9 @@ function commandLine(): Command {
   program
     .command('up')
     .description('start a cluster and leave it running')
-    .option('-n, --nodes <count>', 'number of nodes (default: 5)', whole(1, NODES_MAX))
+    .option('-n, --nodes <count>', 'number of nodes of our own (default: 5)', whole(0, NODES_MAX))
+    .option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)', flavourCount, [])
+    .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
     .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
     .option('--name <cluster>', 'name of the cluster (default: local)')
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
@@ -82,7 +91,10 @@ function commandLine(): Command {
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
-    .addHelpText('after', '\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n${MIXED_NOTE}`,
+    )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/up.ts')).up(f, c)));
 
   about('ps', 'list the nodes of a cluster, or the clusters')
@@ -185,6 +197,11 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
   };
+}
+
+function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
+  const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
+  return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
 }
 
 function collect(text: string, before: readonly string[]): readonly string[] {

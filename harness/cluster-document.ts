@@ -1,7 +1,8 @@
 /** The document that `up --json` and `ps --json` print (architecture.md, Commands). Scripts rely on its shape. */
 import type { Cluster } from './cluster.ts';
+import type { Contracts } from './contracts.ts';
 import { seedToJson } from './seed.ts';
-import type { BatchRecord, Contracts, Timings } from './state.ts';
+import type { BatchRecord, Timings } from './state.ts';
 
 export interface ClusterDocument {
   readonly name: string;
@@ -13,6 +14,8 @@ export interface ClusterDocument {
     readonly name: string;
     readonly flavour: string;
     readonly mode: string;
+    /** Path of its program, of flavours that need one. */
+    readonly binary?: string;
     /** URLs. */
     readonly api: string;
     readonly debug: string;
@@ -40,6 +43,7 @@ export function clusterDocument(cluster: Cluster): ClusterDocument {
       name: node.name,
       flavour: node.flavour,
       mode: node.mode,
+      ...(node.binary === undefined ? {} : { binary: node.binary }),
       api: node.api,
       debug: node.debug,
       p2p: node.p2p,

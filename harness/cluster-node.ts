@@ -3,8 +3,9 @@ import { NodeClient } from './client/node-client.ts';
 import type { Uploaded } from './client/types.ts';
 import type { Driver, Exit, Running } from './drivers/driver.ts';
 import { HarnessError } from './errors.ts';
-import type { Flavour, FlavourName } from './flavours/flavour.ts';
+import type { Flavour, FlavourName, NodeMode } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
+import { introduce, introducers } from './introductions.ts';
 import { tail } from './logs.ts';
 import type { ProcessId } from './processes.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from './state.ts';
@@ -26,6 +27,8 @@ export interface ClusterNodeDeps {
   /** Default batch of uploads. */
   readonly batch: () => string | undefined;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+  /** All nodes of the cluster. */
+  readonly all: () => readonly ClusterNode[];
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
 }
@@ -34,7 +37,9 @@ export class ClusterNode {
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
-  readonly mode: 'full';
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary: string | undefined;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
@@ -58,6 +63,7 @@ export class ClusterNode {
     this.name = record.name;
     this.flavour = record.flavour;
     this.mode = record.mode;
+    this.binary = record.binary;
     this.overlay = record.overlay;
     this.ethereum = record.ethereum;
     this.api = url(record.ports.api);
@@ -122,12 +128,22 @@ export class ClusterNode {
     if (this.pid !== undefined) throw this.#wrongState('start', 'it runs already');
     await this.launch();
     await this.ready(options);
+    await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
+      timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+      signal: options.signal,
+    });
+  }
+
+  /** What a node with peers still lacks before it serves; undefined when nothing. */
+  lacking(signal: AbortSignal): Promise<string | undefined> {
+    return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
   /** Starts its process and returns it; `ready` waits for the rest. */
   async launch(): Promise<ProcessId> {
     const running: Running = await this.#deps.driver.start({
       flavour: this.#flavour,
+      binary: this.binary,
       dataDir: this.dataDir,
       log: this.log,
     });
@@ -148,7 +164,7 @@ export class ClusterNode {
   /** Asks it to stop and waits until it has. @returns whether it had to be ended by force */
   async stop(): Promise<{ forced: boolean }> {
     const run = this.#alive('stop');
-    const ended = await this.#deps.driver.stop(run.process);
+    const ended = await this.#deps.driver.stop(run.process, this.#flavour.stopGraceMs);
     this.#write({ process: run.process, state: 'stopped' });
     return ended;
   }
@@ -188,6 +204,17 @@ export class ClusterNode {
     }
   }
 
+  /** Only among others can it take part. */
+  async #participation(signal: AbortSignal): Promise<Seen<true>> {
+    if (this.state !== 'running') throw this.#ended();
+    const all = this.#deps.all();
+    if (introducers(this, all).length === 0) return { done: true };
+    const introduced = await introduce(this, all, signal);
+    if ('missing' in introduced) return introduced;
+    const lacking = await this.lacking(signal);
+    return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
+  }
+
   async #noteExit(running: Running): Promise<void> {
     this.#exit = await running.exited;
   }
@@ -196,9 +223,17 @@ export class ClusterNode {
     const lines = this.logs({ lines: LOG_LINES_SHOWN });
     const how = this.#exit === undefined ? '' : ` (${this.#exit.signal ?? `exit code ${this.#exit.code}`})`;
     const inUse = lines.some((line) => line.includes('address already in use'));
-    return new HarnessError(inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED', `${this.name} has ended${how}`, {
-      hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
-    });
+    return new HarnessError(
+      inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
+      `${this.name}${this.#programText()} has ended${how}`,
+      {
+        hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
+      },
+    );
+  }
+
+  #programText(): string {
+    return this.binary === undefined ? '' : ` (${this.flavour}, ${this.binary})`;
   }
 
   #alive(action: string): RunRecord {

@@ -20,7 +20,7 @@ import { createDriver } from './drivers/table.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
 import type { Profile } from './profiles.ts';
 import { drawSeed } from './seed.ts';
-import { openNode, type StartProgress, startCluster, timeoutFor } from './startup.ts';
+import { openNodes, type StartProgress, startCluster, timeoutFor } from './startup.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -177,7 +177,7 @@ export class Cluster implements AsyncDisposable {
       record,
       timings: record.timings,
       chain: new Chain(record.chain),
-      nodes: record.nodes.map((node, index) => openNode(context, node, index, record.batches)),
+      nodes: openNodes(context, record.nodes, record.batches),
       stateDir,
       driver,
       uploads,

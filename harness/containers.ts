@@ -58,6 +58,7 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
     const dataDir = join(folder, nodeName(index));
     const plan = {
       name: nodeName(index),
+      mode: 'full' as const,
       identity,
       ports: NODE_PORTS,
       listen: LISTEN,
@@ -71,6 +72,7 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
         startBlock: START_BLOCK,
         blockTimeMs: blockTime,
         bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
+        publicLimits: false,
       },
     };
     for (const { path, content } of svcFlavour.files(plan)) write(join(dataDir, path), content);

@@ -3,10 +3,11 @@
  * Every mistake is answered with the key, the value, what was expected and the nearest known word.
  */
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DRIVER_NAMES } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
-import { FLAVOUR_NAMES } from './flavours/flavour.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { PROFILES } from './profiles.ts';
 import { parseDurationMs, suggestion } from './words.ts';
@@ -63,10 +64,13 @@ const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.stri
 const group = z.strictObject(
   {
     flavour: oneOf(FLAVOUR_NAMES).default('svc'),
+    mode: oneOf(NODE_MODES).default('full'),
     count: whole(1, NODES_MAX).default(1),
+    /** Path of the program, of flavours that are not part of this package. */
+    binary: z.string({ error: 'path of a program' }).min(1, { error: 'path of a program' }).optional(),
     options: z.record(z.string(), optionValue, { error: 'a map of node options to values' }).default({}),
   },
-  { error: 'a map with flavour, count and options' },
+  { error: 'a map with flavour, mode, count, binary and options' },
 );
 
 const nodes = z
@@ -135,19 +139,58 @@ export type NodeGroup = Definition['nodes'][number];
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
   const parsed = schema.safeParse(input ?? {});
-  const lines = parsed.success
-    ? reservedOptions(parsed.data)
-    : parsed.error.issues.flatMap((issue) => explain(issue, input));
-  if (parsed.success && lines.length === 0) return parsed.data;
+  const definition = parsed.success ? withPrograms(parsed.data) : undefined;
+  const lines =
+    parsed.error === undefined
+      ? contradictions(definition as Definition)
+      : parsed.error.issues.flatMap((issue) => explain(issue, input));
+  if (definition !== undefined && lines.length === 0) return definition;
   throw new HarnessError('DEFINITION_INVALID', lines.map((line) => `${source}: ${line}`).join('\n'));
 }
 
-function reservedOptions(definition: Definition): string[] {
-  return definition.nodes.flatMap(({ flavour, options }, index) =>
-    Object.keys(options)
-      .filter((name) => FLAVOURS[flavour].reserved.includes(name))
-      .map((name) => `nodes[${index}].options: '${name}' is set by the testbed and cannot be chosen`),
+/** Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds. */
+function withPrograms(definition: Definition): Definition {
+  const nodes = definition.nodes.map((entry): NodeGroup => {
+    const variable = FLAVOURS[entry.flavour].binaryVariable;
+    const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
+    const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
+    return binary === undefined ? entry : { ...entry, binary: resolve(binary) };
+  });
+  return { ...definition, nodes };
+}
+
+/** What is allowed by itself, but not together. */
+function contradictions(definition: Definition): string[] {
+  const { blockTime } = definition.chain;
+  const inGroups = definition.nodes.flatMap((entry, index) =>
+    groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
   );
+  return hasPublicNode(definition) && (blockTime < 1000 || blockTime % 1000 !== 0)
+    ? [...inGroups, `chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`]
+    : inGroups;
+}
+
+function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
+  const flavour = FLAVOURS[name];
+  const lines = Object.keys(options)
+    .filter((option) => flavour.reserved.includes(option))
+    .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
+  if (!flavour.modes.includes(mode)) {
+    lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
+  }
+  const variable = flavour.binaryVariable;
+  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
+  if (variable !== undefined && binary === undefined) {
+    lines.push(
+      `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,
+    );
+  }
+  return lines;
+}
+
+/** Whether a node of the public network's constants takes part: real time for the chain, its credit limits for all. */
+export function hasPublicNode(definition: Definition): boolean {
+  return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
 }
 
 /** Reads the file without checking its keys, so that flags can override it first. */

@@ -10,6 +10,8 @@ export type HarnessErrorCode =
   | 'PORT_IN_USE'
   | 'PROCESS_FAILED'
   | 'CHAIN_FAILED'
+  | 'CHAIN_STEADY'
+  | 'BINARY_INVALID'
   | 'WAIT_TIMEOUT'
   | 'INTERRUPTED';
 

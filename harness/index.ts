@@ -5,6 +5,7 @@ export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
 export { Cluster, type ClusterOptions, type WaitLimits } from './cluster.ts';
 export { ClusterNode, type NodeState } from './cluster-node.ts';
+export type { Contracts } from './contracts.ts';
 export type { Definition, DefinitionInput } from './definition.ts';
 export { HarnessError, type HarnessErrorCode } from './errors.ts';
 export {
@@ -15,5 +16,5 @@ export {
   type ScenarioContext,
 } from './scenario.ts';
 export type { StartProgress } from './startup.ts';
-export type { BatchRecord, Contracts, Timings } from './state.ts';
+export type { BatchRecord, Timings } from './state.ts';
 export type { Mesh } from './waits.ts';

@@ -1,7 +1,7 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
-import { type Definition, PORT_STRIDE, plannedNodes } from './definition.ts';
+import { type Definition, hasPublicNode, type NodeGroup, PORT_STRIDE, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
-import type { NodePlan, NodePorts } from './flavours/flavour.ts';
+import type { Flavour, NodePlan, NodePorts } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from './ports.ts';
 import type { NodeIdentity } from './seed.ts';
@@ -34,14 +34,18 @@ export async function createNodes(
     }),
   );
   const folder = clusterFolder(stateDir, setup.record.name);
-  return groups.map((group, index): NodeRecord => {
+  const bootnodes = bootnodesOf(groups, underlays);
+  const publicLimits = hasPublicNode(definition);
+  const create = async (group: NodeGroup, index: number): Promise<NodeRecord> => {
     const name = nodeName(index);
     const flavour = FLAVOURS[group.flavour];
     const identity = at(identities, index);
     const plan: NodePlan = {
       name,
+      mode: group.mode,
+      binary: group.binary,
       identity,
-      ports: at(ports, index),
+      ports: portsOf(flavour, at(ports, index)),
       listen: driver.host,
       profile: definition.profile,
       options: group.options,
@@ -52,14 +56,16 @@ export async function createNodes(
         contracts: chain.contracts,
         startBlock: chain.startBlock,
         blockTimeMs: chain.blockTimeMs,
-        bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
+        bootnodes: bootnodes.filter((underlay) => underlay !== underlays[index]),
+        publicLimits,
       },
     };
-    driver.create(plan, flavour);
+    await driver.create(plan, flavour);
     return {
       name,
       flavour: group.flavour,
-      mode: flavour.mode,
+      mode: group.mode,
+      ...(group.binary === undefined ? {} : { binary: group.binary }),
       ports: plan.ports,
       p2p: at(underlays, index),
       overlay: identity.overlay,
@@ -67,7 +73,22 @@ export async function createNodes(
       dataDir: plan.dataDir,
       log: folder.log(name),
     };
-  });
+  };
+  return Promise.all(groups.map(create));
+}
+
+/** The first full nodes that all others may ask for more peers. */
+function bootnodesOf(groups: readonly NodeGroup[], underlays: readonly string[]): string[] {
+  return underlays
+    .filter((_, index) => {
+      const group = at(groups, index);
+      return group.mode === 'full' && FLAVOURS[group.flavour].bootstraps;
+    })
+    .slice(0, BOOTNODES);
+}
+
+function portsOf(flavour: Flavour, ports: NodePorts): NodePorts {
+  return flavour.debugApi ? ports : { ...ports, debug: ports.api };
 }
 
 async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {

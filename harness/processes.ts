@@ -75,9 +75,12 @@ function compileCacheOf({ compileCache }: SpawnOptions): Record<string, string> 
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
+/** What a caller's shell may have set for a node of its own. */
+const NODE_VARIABLES = /^(SVC|BEE)_/;
+
 /** Options of a node come from its file alone: what the caller's shell has set for its own node must not leak in. */
 function inheritedEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
 }
 
 function openLog(path: string): number {

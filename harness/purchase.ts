@@ -1,4 +1,7 @@
-/** Buying a batch over a node's API without waiting for the clock: blocks are mined as long as the purchase needs them. */
+/**
+ * Buying a batch over a node's API without waiting for the clock: blocks are mined as long as the purchase needs them,
+ * unless the chain is steady.
+ */
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
@@ -33,7 +36,7 @@ export async function buyBatch(
 }
 
 async function mineUntil(cluster: Cluster, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  while (!signal.aborted && !cluster.chain.steady) {
     await cluster.chain.mine();
     await new Promise((resolve) => setTimeout(resolve, MINE_PAUSE_MS));
   }

@@ -22,7 +22,7 @@ export interface NodeIdentity {
   readonly ethereum: string;
   /** 64 lower-case hex digits. */
   readonly overlay: string;
-  /** Base58 libp2p identity. */
+  /** Base58 libp2p identity of a node that has an Ed25519 key. */
   readonly peerId: string;
 }
 
@@ -88,7 +88,8 @@ function ed25519PeerId(seed: Uint8Array): string {
 
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
-function base58(bytes: Uint8Array): string {
+/** Text form of a peer id. @param bytes its multihash */
+export function base58(bytes: Uint8Array): string {
   let digits = '';
   for (let rest = BigInt(`0x${toHex(bytes)}`); rest > 0n; rest /= 58n) {
     digits = BASE58.charAt(Number(rest % 58n)) + digits;

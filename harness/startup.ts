@@ -9,6 +9,8 @@ import { ClusterNode } from './cluster-node.ts';
 import { type Definition, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
+import { FLAVOURS } from './flavours/table.ts';
+import { introduce } from './introductions.ts';
 import { createNodes, nodeName } from './node-setup.ts';
 import { endProcess, killProcess, type ProcessId } from './processes.ts';
 import { deriveNode, type NodeIdentity } from './seed.ts';
@@ -23,10 +25,15 @@ import {
   writeRecord,
   writeRun,
 } from './state.ts';
-import { until } from './wait.ts';
+import { type Seen, until } from './wait.ts';
 import { lookAtBatches, lookAtMesh } from './waits.ts';
 import { plural } from './words.ts';
 
+/**
+ * Mined before the nodes run where they never are on demand: a real node may stamp with a batch once it has read ten
+ * blocks behind it, in steps of five, four blocks behind the head (contracts.md 11.3).
+ */
+const HEAD_START_BLOCKS = 20;
 /** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
@@ -97,6 +104,7 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
 async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
   const { definition, seed, signal } = context;
   const clock = stopwatch();
+  await checkPrograms(definition);
   const plans = plannedNodes(definition);
   const identities = plans.map((_, index) =>
     deriveNode({ seed, index, networkId: definition.chain.networkId }),
@@ -109,6 +117,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   }
   const chain = new Chain(started.record);
   launched.open.push(chain);
+  if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
   const chainMs = clock.lap();
   context.onProgress({
     step: 'chain',
@@ -144,6 +153,13 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   };
   writeRecord(context.stateDir, record);
   return { record, chain, nodes };
+}
+
+/** Before anything runs: a program that cannot be started must not cost a chain. */
+async function checkPrograms({ nodes }: Definition): Promise<void> {
+  for (const [index, { flavour, binary, options }] of nodes.entries()) {
+    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+  }
 }
 
 function startChainOf(
@@ -209,7 +225,7 @@ async function startNodesOnce(
   const records = await createNodes(context, started.record, identities);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
-  const nodes = records.map((record, index) => openNode(context, record, index, batches));
+  const nodes = openNodes(context, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
   await launchAll(nodes, context, launched);
   let ready = 0;
@@ -236,11 +252,32 @@ async function launchAll(
   if (failure !== undefined) throw failure.reason;
 }
 
-export function openNode(
-  context: Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>,
-  record: NodeRecord,
-  index: number,
+type OpenContext = Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>;
+
+export function openNodes(
+  context: OpenContext,
+  records: readonly NodeRecord[],
   batches: readonly BatchRecord[],
+): readonly ClusterNode[] {
+  const nodes: readonly ClusterNode[] = records.map((record, index) =>
+    openNode(context, { record, index, batches, all: () => nodes }),
+  );
+  return nodes;
+}
+
+function openNode(
+  context: OpenContext,
+  {
+    record,
+    index,
+    batches,
+    all,
+  }: {
+    record: NodeRecord;
+    index: number;
+    batches: readonly BatchRecord[];
+    all: () => readonly ClusterNode[];
+  },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
   const { owner, name } = context.record;
@@ -250,6 +287,7 @@ export function openNode(
     cluster: name,
     batch: () => batch,
     onUploaded: context.onUploaded,
+    all,
     mayStart: () =>
       context.record.ephemeral && owner.pid !== process.pid
         ? new HarnessError(
@@ -265,13 +303,14 @@ async function awaitMesh(context: StartContext, nodes: readonly ClusterNode[]): 
   const mesh = await until(
     'the nodes are not meshed',
     async (signal) => {
+      const introduced = await introduceAll(nodes, signal);
       const seen = await lookAtMesh(nodes, signal);
       context.onProgress({
         step: 'mesh',
         done: false,
-        detail: `${seen.mesh.links} of ${plural(seen.mesh.expected, 'link')}`,
+        detail: `${seen.mesh.links} of ${plural(seen.mesh.expected, 'link')}${seen.lacking === undefined ? '' : `, ${seen.lacking}`}`,
       });
-      return seen;
+      return 'missing' in introduced ? introduced : seen;
     },
     { timeoutMs: timeoutFor(nodes.length), signal: context.signal },
   );
@@ -283,6 +322,15 @@ async function awaitMesh(context: StartContext, nodes: readonly ClusterNode[]): 
     ms,
   });
   return ms;
+}
+
+/** One after the other: whoever was introduced may introduce the next. */
+async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
+  for (const node of nodes) {
+    const introduced = await introduce(node, nodes, signal);
+    if ('missing' in introduced) return introduced;
+  }
+  return { done: true };
 }
 
 async function awaitBatches(

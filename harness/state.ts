@@ -12,9 +12,10 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { Contracts } from './contracts.ts';
 import type { DriverName } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
-import type { FlavourName, NodePorts } from './flavours/flavour.ts';
+import type { FlavourName, NodeMode, NodePorts } from './flavours/flavour.ts';
 import { isAlive, type ProcessId } from './processes.ts';
 import type { Profile } from './profiles.ts';
 import { suggestion } from './words.ts';
@@ -25,16 +26,6 @@ export const RECORD_VERSION = 1;
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
 
-export interface Contracts {
-  readonly token: string;
-  readonly postageStamp: string;
-  readonly postagePriceOracle: string;
-  readonly stakeRegistry: string;
-  readonly redistribution: string;
-  readonly chequebookFactory: string;
-  readonly swapPriceOracle: string;
-}
-
 export interface ChainRecord {
   readonly rpc: string;
   readonly control: string;
@@ -43,12 +34,16 @@ export interface ChainRecord {
   readonly contracts: Contracts;
   readonly startBlock: number;
   readonly blockTimeMs: number;
+  /** Blocks come at the wall clock's pace alone: a node tells time by them. */
+  readonly steady: boolean;
 }
 
 export interface NodeRecord {
   readonly name: string;
   readonly flavour: FlavourName;
-  readonly mode: 'full';
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary?: string;
   readonly ports: NodePorts;
   /** Multiaddress. */
   readonly p2p: string;

@@ -1,15 +1,19 @@
 /** Stopping a cluster and removing what it made: from its records alone, so that half a cluster can be removed too. */
 import type { Driver } from './drivers/driver.ts';
+import { FLAVOURS } from './flavours/table.ts';
 import { endProcess, isAlive, killProcess } from './processes.ts';
-import { type ClusterRecord, readRun, removeCluster } from './state.ts';
+import { type ClusterRecord, type NodeRecord, readRun, removeCluster } from './state.ts';
 
-/** The chain stops in some ten milliseconds; with the nodes' own grace `down` stays below two seconds. */
-const CHAIN_GRACE_MS = 1500;
+/**
+ * The chain and our nodes stop in some ten milliseconds, and `down` promises two seconds in all. What takes longer has
+ * nothing to save: its data is removed.
+ */
+const GRACE_MS = 1500;
 
 export interface Teardown {
   /** Nodes that ran. */
   readonly stopped: readonly string[];
-  /** Of those, the ones that did not stop when asked. */
+  /** Of those, the ones that did not stop when asked, although they promise to. */
   readonly forced: readonly string[];
 }
 
@@ -17,20 +21,21 @@ export interface Teardown {
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   const stopped: string[] = [];
   const forced: string[] = [];
-  const stopNode = async (node: string) => {
-    const run = readRun(stateDir, record.name, node);
+  const stopNode = async ({ name, flavour }: NodeRecord) => {
+    const run = readRun(stateDir, record.name, name);
     if (run === undefined || !driver.alive(run.process)) return;
-    stopped.push(node);
-    if ((await driver.stop(run.process)).forced) forced.push(node);
+    stopped.push(name);
+    const { forced: byForce } = await driver.stop(run.process, GRACE_MS);
+    if (byForce && FLAVOURS[flavour].stopGraceMs <= GRACE_MS) forced.push(name);
   };
-  await Promise.all([...record.nodes.map(({ name }) => stopNode(name)), stopChain(stateDir, record.name)]);
+  await Promise.all([...record.nodes.map(stopNode), stopChain(stateDir, record.name)]);
   removeCluster(stateDir, record.name);
   return { stopped: stopped.sort(), forced: forced.sort() };
 }
 
 async function stopChain(stateDir: string, name: string): Promise<void> {
   const chain = readRun(stateDir, name, 'chain');
-  if (chain !== undefined) await endProcess(chain.process, CHAIN_GRACE_MS);
+  if (chain !== undefined) await endProcess(chain.process, GRACE_MS);
   // The chain takes Anvil along; only one that was killed from outside could not.
   const anvil = readRun(stateDir, name, 'anvil');
   if (anvil !== undefined && isAlive(anvil.process)) await killProcess(anvil.process);

@@ -4,6 +4,7 @@ import { fromHex } from '../node/crypto/hex.ts';
 import { ClientError } from './client/errors.ts';
 import type { Tag } from './client/types.ts';
 import type { ClusterNode } from './cluster-node.ts';
+import { introducers } from './introductions.ts';
 import type { BatchRecord } from './state.ts';
 import { type Seen, seenOr } from './wait.ts';
 import { plural } from './words.ts';
@@ -21,13 +22,14 @@ export interface Mesh {
 }
 
 /**
- * A cluster is meshed when every running node is connected to all others of each bin, up to saturation. Clusters of
- * up to nine nodes are therefore meshed when everybody is connected to everybody.
+ * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation, and
+ * none of them lacks anything before it serves. Clusters of up to nine full nodes are therefore meshed when everybody
+ * is connected to everybody.
  */
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<Seen<Mesh> & { readonly mesh: Mesh }> {
+): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
   const running = nodes.filter((node) => node.running);
   const looks = await Promise.all(running.map((node) => linksOf(node, running, signal)));
   const mesh = {
@@ -35,9 +37,24 @@ export async function lookAtMesh(
     expected: looks.reduce((sum, look) => sum + look.expected, 0),
   };
   const missing = looks.find((look) => look.missing !== undefined)?.missing;
-  return missing === undefined
-    ? { done: mesh, mesh }
-    : { missing: `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`, mesh };
+  if (missing !== undefined) {
+    return { missing: `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`, mesh };
+  }
+  const lacking = await firstLacking(running, signal);
+  return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
+}
+
+/** A node alone has nobody to take part with. */
+async function firstLacking(
+  running: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const node of running.filter((one) => introducers(one, running).length > 0)) {
+    const seen = await seenOr(node.name, async () => ({ done: await node.lacking(signal) }));
+    if ('missing' in seen) return seen.missing;
+    if (seen.done !== undefined) return `${node.name} ${seen.done}`;
+  }
+  return undefined;
 }
 
 async function linksOf(
@@ -45,7 +62,7 @@ async function linksOf(
   running: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<{ links: number; expected: number; missing?: string }> {
-  const others = running.filter((other) => other !== node);
+  const others = introducers(node, running);
   const bins = byBin(node, others);
   const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
   const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));

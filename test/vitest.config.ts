@@ -1,9 +1,13 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
+const withoutBee = process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**'] : [];
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...withoutBee],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',

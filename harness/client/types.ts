@@ -68,6 +68,7 @@ export interface StatusRecord {
   readonly neighborhoodSize: number;
   readonly batchCommitment: number;
   readonly isReachable: boolean;
+  readonly isWarmingUp: boolean;
   readonly lastSyncedBlock: number;
 }
 

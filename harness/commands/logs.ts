@@ -1,5 +1,6 @@
 /** `svcnet logs`: what a node, or the chain, has written. */
 import { Cluster } from '../cluster.ts';
+import { logEntry, logValue } from '../log-entry.ts';
 import { follow, tail } from '../logs.ts';
 import { paint } from '../report/console.ts';
 import { clusterFolder } from '../state.ts';
@@ -20,40 +21,28 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
   const last = tail(file, flags.lines);
   if (context.json && flags.follow !== true) {
     context.out(
-      `${JSON.stringify({ name: cluster.name, node: part, log: file, lines: last.map(parsed) }, null, 2)}\n`,
+      `${JSON.stringify({ name: cluster.name, node: part, log: file, lines: last.map(logValue) }, null, 2)}\n`,
     );
     return;
   }
   // With --json a stream is one document per line, as the log itself is.
   const show = (line: string) =>
-    context.out(`${context.json ? JSON.stringify(parsed(line)) : forPeople(line, context)}\n`);
+    context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context)}\n`);
   for (const line of last) show(line);
   if (flags.follow !== true) return;
   for await (const line of follow(file, context.signal)) show(line);
 }
 
-function parsed(line: string): unknown {
-  if (!line.startsWith('{')) return line;
-  try {
-    return JSON.parse(line) as unknown;
-  } catch (error) {
-    // A line that was cut off, or the text of a crash: shown as it is.
-    return error instanceof SyntaxError ? line : String(error);
-  }
-}
-
 /** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…` */
 function forPeople(line: string, { style, width }: CommandContext): string {
-  const entry = parsed(line);
-  if (typeof entry !== 'object' || entry === null || !('msg' in entry)) return line;
-  const { time, level, msg, module, node: _node, ...fields } = entry as Record<string, unknown>;
-  const at = typeof time === 'string' ? time.slice(11, 23) : '';
-  const head = `${at} ${shown(level).padEnd(5)} ${shown(module).padEnd(12)} ${shown(msg)}`;
-  const rest = Object.entries(fields)
+  const entry = logEntry(line);
+  if (entry === undefined) return line;
+  const head = `${entry.time.slice(11, 23)} ${entry.level.padEnd(5)} ${entry.module.padEnd(12)} ${entry.message}`;
+  const rest = Object.entries(entry.fields)
     .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ');
   const text = clip(`${head}${rest === '' ? '' : `  ${rest}`}`, width);
-  return level === 'error' || level === 'warn' ? paint(style, 'red', text) : text;
+  return entry.level === 'error' || entry.level === 'warn' ? paint(style, 'red', text) : text;
 }
 
 function shown(value: unknown): string {

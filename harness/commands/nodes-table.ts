@@ -2,6 +2,7 @@
 import type { Cluster } from '../cluster.ts';
 import { paint } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
+import { formatMs } from '../words.ts';
 import type { CommandContext } from './context.ts';
 
 const SHORT_HEX = 8;
@@ -9,6 +10,7 @@ const SHORT_HEX = 8;
 const STATE = { title: 'state', rank: 0 } as const;
 const COLUMNS = [
   { title: 'name', rank: 0 },
+  { title: 'flavour', rank: 1 },
   { title: 'api', rank: 0 },
   { title: 'debug', rank: 2 },
   { title: 'p2p', rank: 5 },
@@ -29,8 +31,9 @@ export function nodesTable(
   const rows = cluster.nodes.map((node) => [
     node.name,
     ...(options.state ? [node.state] : []),
+    node.mode === 'full' ? node.flavour : `${node.flavour} ${node.mode}`,
     node.api,
-    node.debug,
+    node.debug === node.api ? '-' : node.debug,
     options.wide ? node.p2p : hostAndPort(node.p2p),
     short(node.overlay),
     short(node.ethereum),
@@ -41,6 +44,15 @@ export function nodesTable(
   const lines = [paint(context.style, 'dim', head), ...body];
   if (table.hidden.length === 0) return lines;
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
+}
+
+/** What a cluster with a real node does not do, in one line; nothing for all others. */
+export function steadyNote({ chain }: Cluster): string[] {
+  return chain.steady
+    ? [
+        `  a Bee takes part: a block every ${formatMs(chain.blockTimeMs)} and none on demand, the public network's credit limits`,
+      ]
+    : [];
 }
 
 function hostAndPort(multiaddress: string): string {

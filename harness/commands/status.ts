@@ -11,11 +11,12 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 const PINGED_MAX = 8;
 /** A node that takes longer to tell its state is itself what is not well. */
 const LOOK_TIMEOUT_MS = 5000;
-/** More blocks than a node may be behind the chain without being worth a word. */
-const BLOCKS_BEHIND_MAX = 5;
+/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
+const BLOCKS_BEHIND_MAX = 10;
 
 interface NodeStatus {
   readonly name: string;
+  readonly flavour: string;
   readonly state: string;
   readonly peers: number;
   readonly depth: number;
@@ -59,6 +60,7 @@ async function look(
 ): Promise<NodeStatus> {
   const nothing = {
     name: node.name,
+    flavour: node.flavour,
     state: node.state,
     peers: 0,
     depth: 0,
@@ -118,6 +120,7 @@ function problemsOf(height: number | string, nodes: readonly NodeStatus[]): stri
 
 const COLUMNS = [
   { title: 'name', rank: 0 },
+  { title: 'flavour', rank: 1 },
   { title: 'state', rank: 0 },
   { title: 'peers', rank: 0, align: 'right' },
   { title: 'depth', rank: 1, align: 'right' },
@@ -135,6 +138,7 @@ function page(
 ): string[] {
   const rows = nodes.map((node) => [
     node.name,
+    node.flavour,
     node.state,
     String(node.peers),
     String(node.depth),

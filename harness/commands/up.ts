@@ -6,12 +6,13 @@ import type { StartStep } from '../startup.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { formatMs, plural } from '../words.ts';
 import { answer, type CommandContext } from './context.ts';
-import { nodesTable } from './nodes-table.ts';
+import { type NodesFlags, nodesWith } from './nodes-flags.ts';
+import { nodesTable, steadyNote } from './nodes-table.ts';
 
 const DEFAULT_NAME = 'local';
+const DEFAULT_NODES = 5;
 
-export interface UpFlags {
-  readonly nodes?: number;
+export interface UpFlags extends NodesFlags {
   readonly file?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
@@ -27,7 +28,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
   const given = {
     name: flags.name ?? file['name'] ?? DEFAULT_NAME,
-    nodes: flags.nodes,
+    nodes: nodesWith(flags, file['nodes'], DEFAULT_NODES),
     driver: flags.driver,
     profile: flags.profile,
     seed: flags.seed,
@@ -72,6 +73,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
   return [
     `  ${paint(style, 'bold', name)}   ${plural(nodes.length, 'node')} · ${driver} driver · seed ${seed} · ready in ${formatMs(timings.totalMs)}`,
     `  chain ${chain.rpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+    ...steadyNote(cluster),
   ];
 }
 

@@ -20,6 +20,7 @@ export interface Running {
 
 interface NodePlace {
   readonly flavour: Flavour;
+  readonly binary?: string | undefined;
   readonly dataDir: string;
   readonly log: string;
 }
@@ -27,11 +28,11 @@ interface NodePlace {
 export interface Driver {
   readonly name: DriverName;
   /** Writes what the node needs before its first start: key files and configuration. */
-  create(plan: NodePlan, flavour: Flavour): void;
+  create(plan: NodePlan, flavour: Flavour): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */
   start(place: NodePlace): Promise<Running>;
-  /** Asks to stop, and ends it when it does not. */
-  stop(id: ProcessId): Promise<{ forced: boolean }>;
+  /** Asks to stop, and ends it when it has not after `graceMs`. */
+  stop(id: ProcessId, graceMs: number): Promise<{ forced: boolean }>;
   /** Ends it at once, as a power cut would. */
   kill(id: ProcessId): Promise<void>;
   /** @returns false when it was gone */

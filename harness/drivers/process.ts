@@ -3,11 +3,16 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HarnessError, messageOf } from '../errors.ts';
-import { endProcess, isAlive, killProcess, type ProcessId, signalGroup, spawnProgram } from '../processes.ts';
+import {
+  endProcess,
+  isAlive,
+  killProcess,
+  type ProcessId,
+  type Spawned,
+  signalGroup,
+  spawnProgram,
+} from '../processes.ts';
 import type { Driver } from './driver.ts';
-
-/** A node stops in some ten milliseconds; one that does not is hanging, and `down` promises two seconds in all. */
-const STOP_GRACE_MS = 1500;
 
 export interface ProcessDriverOptions {
   /** Nodes stop when this process ends, however it ends. */
@@ -34,27 +39,34 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     name: 'process',
     host: '127.0.0.1',
 
-    create(plan, flavour) {
-      for (const file of flavour.files(plan)) {
+    async create(plan, flavour) {
+      for (const file of await flavour.files(plan)) {
         const path = join(plan.dataDir, file.path);
         mkdirSync(dirname(path), { recursive: true });
         writeFileSync(path, file.content, { mode: 0o600 });
       }
     },
 
-    async start({ flavour, dataDir, log }) {
-      const command = flavour.command({ dataDir });
+    async start({ flavour, binary, dataDir, log }) {
+      const command = flavour.command({ dataDir, binary });
+      const stopWithParent = options.stopWithParent && flavour.watchesParent;
       try {
-        const { stopWithParent } = options;
-        return await spawnProgram({ command, logFile: log, stopWithParent, compileCache: compileCache() });
+        const spawned = await spawnProgram({
+          command,
+          logFile: log,
+          stopWithParent,
+          compileCache: compileCache(),
+        });
+        if (options.stopWithParent && !flavour.watchesParent) guardOrphan(spawned);
+        return spawned;
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
     },
 
-    async stop(id) {
+    async stop(id, graceMs) {
       dropGuard(guards, id);
-      return endProcess(id, STOP_GRACE_MS);
+      return endProcess(id, graceMs);
     },
 
     async kill(id) {
@@ -77,15 +89,33 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   };
 }
 
+/** Between asking and forcing a node whose parent has died. */
+const ORPHAN_GRACE_S = 5;
+
+/**
+ * A program that does not watch its parent is watched by a shell that does: its standard input ends with this process.
+ * It goes with the program, so that it never signals a pid which the system has given to somebody else.
+ */
+function guardOrphan({ id, exited }: Spawned): void {
+  const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;
+  const guard = spawnGuard(script);
+  const drop = async () => {
+    await exited;
+    guard.kill('SIGKILL');
+  };
+  void drop();
+}
+
 /**
  * A paused node cannot notice that its parent has died. A shell, whose standard input ends with this process,
  * wakes it up then, and the node stops like all others.
  */
 function guardPaused(id: ProcessId): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', `read -r _; kill -s CONT -- -${id.pid}`], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
+  return spawnGuard(`read -r _; kill -s CONT -- -${id.pid}`);
+}
+
+function spawnGuard(script: string): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
   guard.on('error', () => guard.stdin?.destroy());
   guard.unref();
   return guard;

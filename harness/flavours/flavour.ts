@@ -1,20 +1,28 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
 import type { Dialect } from '../client/dialect.ts';
+import type { NodeClient } from '../client/node-client.ts';
+import type { Contracts } from '../contracts.ts';
 import type { Profile } from '../profiles.ts';
 import type { NodeIdentity } from '../seed.ts';
 
-export const FLAVOUR_NAMES = ['svc'] as const;
+export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
 export type FlavourName = (typeof FLAVOUR_NAMES)[number];
+
+/** Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves nobody. */
+export const NODE_MODES = ['full', 'light'] as const;
+export type NodeMode = (typeof NODE_MODES)[number];
 
 /** A network as one of its nodes has to know it. */
 interface NetworkFacts {
   readonly networkId: number;
   readonly rpc: string;
-  readonly contracts: { readonly token: string; readonly postageStamp: string };
+  readonly contracts: Contracts;
   readonly startBlock: number;
   readonly blockTimeMs: number;
   /** Multiaddresses of the first nodes. */
   readonly bootnodes: readonly string[];
+  /** A node of the network keeps to the public network's credit limits, so all have to. */
+  readonly publicLimits: boolean;
 }
 
 export interface NodePorts {
@@ -25,6 +33,9 @@ export interface NodePorts {
 
 export interface NodePlan {
   readonly name: string;
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary?: string | undefined;
   readonly identity: NodeIdentity;
   readonly ports: NodePorts;
   /** Address that its listeners take. */
@@ -51,12 +62,35 @@ export interface Command {
 export interface Flavour {
   readonly name: FlavourName;
   readonly dialect: Dialect;
-  /** Role of the node in the network; what `/node` answers. */
-  readonly mode: 'full';
+  /** Roles that it can take. */
+  readonly modes: readonly NodeMode[];
   /** Options of a node that the testbed sets itself, so that a definition cannot. */
   readonly reserved: readonly string[];
-  files(plan: NodePlan): PlannedFile[];
-  command(plan: { dataDir: string }): Command;
+  /** Variable that names its program where a definition does not; undefined: the program is part of this package. */
+  readonly binaryVariable?: string;
+  /**
+   * Its constants are those of the public network: it needs blocks at the wall clock's pace, and peers that share its
+   * credit limits.
+   */
+  readonly public: boolean;
+  /** Whether it has a debug API beside its API. */
+  readonly debugApi: boolean;
+  /** Whether it finds peers by the bootnodes of its plan; else it is introduced to them over its API. */
+  readonly bootstraps: boolean;
+  /** Whether it stops by itself when the process that started it is gone. */
+  readonly watchesParent: boolean;
+  /** How long a stop may take, milliseconds. */
+  readonly stopGraceMs: number;
+  /** Whether its program and options fit each other. @throws HarnessError naming the group */
+  check?(group: {
+    where: string;
+    binary: string | undefined;
+    options: Readonly<Record<string, unknown>>;
+  }): Promise<void>;
+  files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
+  command(plan: { dataDir: string; binary?: string | undefined }): Command;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
   underlay(plan: { identity: NodeIdentity; port: number; host: string }): string;
+  /** What a connected node still lacks before it serves; undefined when nothing. */
+  lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

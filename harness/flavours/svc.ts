@@ -1,11 +1,11 @@
 /** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
-import { isIPv4 } from 'node:net';
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
 import { programPath } from '../programs.ts';
 import type { NodeIdentity } from '../seed.ts';
-import type { Command, Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
+import type { Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
+import { multiaddress } from './multiaddress.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
@@ -37,11 +37,13 @@ const PROFILE_OPTIONS = {
     'chain-batch-factor': 1,
     'chain-poll-interval': '100ms',
     'warmup-time': '200ms',
-    'payment-threshold': 13_500_000_000,
-    'refresh-rate': 4_500_000_000,
   },
   production: {},
 } as const;
+/** Left alone where a peer refuses and blocks whoever settles at another rate than the public network's. */
+const HIGH_CREDIT = { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 } as const;
+/** A node stops in some ten milliseconds; one that does not is hanging. */
+const STOP_GRACE_MS = 1500;
 
 const OWN_OPTIONS = [
   'data-dir',
@@ -60,13 +62,18 @@ const OWN_OPTIONS = [
   'bootnode',
 ] as const;
 
-export const svcFlavour: Flavour = {
+export const svcFlavour = {
   name: 'svc',
   dialect: DIALECTS.svc,
-  mode: 'full',
+  modes: ['full'],
   reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr'],
-  files: (plan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
-  command({ dataDir }): Command {
+  public: false,
+  debugApi: true,
+  bootstraps: true,
+  watchesParent: true,
+  stopGraceMs: STOP_GRACE_MS,
+  files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
+  command({ dataDir }: { dataDir: string }) {
     return {
       file: process.execPath,
       args: [
@@ -80,9 +87,9 @@ export const svcFlavour: Flavour = {
       env: ALLOCATOR,
     };
   },
-  underlay: ({ identity, port, host }) =>
-    `/${isIPv4(host) ? 'ip4' : 'dns4'}/${host}/tcp/${port}/p2p/${identity.peerId}`,
-};
+  underlay: ({ identity, port, host }: { identity: NodeIdentity; port: number; host: string }) =>
+    multiaddress({ host, port, peerId: identity.peerId }),
+} satisfies Flavour;
 
 function keyFiles(identity: NodeIdentity): PlannedFile[] {
   const random = systemRandom();
@@ -124,6 +131,7 @@ function configFile(plan: NodePlan): string {
     'allow-private-cidrs': true,
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
+    ...(plan.profile === 'fast' && !plan.network.publicLimits ? HIGH_CREDIT : {}),
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -1,4 +1,5 @@
+import { beeFlavour } from './bee.ts';
 import type { Flavour, FlavourName } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 
-export const FLAVOURS: Readonly<Record<FlavourName, Flavour>> = { svc: svcFlavour };
+export const FLAVOURS: Readonly<Record<FlavourName, Flavour>> = { svc: svcFlavour, bee: beeFlavour };

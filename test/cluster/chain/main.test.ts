@@ -144,6 +144,16 @@ describe('the control endpoint', () => {
     expect((await post(ready, fund)).body).toMatchObject({ head: head + 12 });
   });
 
+  test('of a steady chain mines on demand only when forced', async () => {
+    const { ready } = await startWith({ steady: true });
+    const head = Number((await post(ready, 'state')).body['head']);
+    expect(await post(ready, 'mine')).toMatchObject({
+      status: 409,
+      body: { code: 'STEADY', message: expect.stringContaining('force=true') },
+    });
+    expect((await post(ready, 'mine?blocks=3&force=true')).body).toMatchObject({ head: head + 3 });
+  });
+
   test.each([
     ['mine?blocks=0', 400, 'cannot mine 0 blocks'],
     ['mine?blocks=x', 400, 'blocks is "x", expected a whole number'],

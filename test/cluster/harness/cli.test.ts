@@ -76,7 +76,14 @@ test.each([
     ['up', '--profile', 'fats'],
     "Expected one of fast, production, did you mean 'fast'?",
   ],
-  ['a number out of range', ['up', '-n', '0'], 'Expected a whole number from 1 to 200.'],
+  ['a number out of range', ['up', '-n', '201'], 'Expected a whole number from 0 to 200.'],
+  ['no node at all', ['up', '-n', '0'], '--nodes 0 leaves no node; add some with --with'],
+  ['an unknown flavour', ['up', '--with', 'be=1'], "Expected one of svc, bee, did you mean 'bee'?"],
+  [
+    'a program without its nodes',
+    ['up', '--bee-binary', './bee'],
+    '--bee-binary: no node of the cluster is a bee; add some with --with bee=2',
+  ],
   [
     'a name that cannot be one',
     ['up', '--name', 'A b'],

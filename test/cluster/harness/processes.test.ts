@@ -35,10 +35,11 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Says `up` and waits; `stubborn` does not mind being asked to stop. */
+/** Says `up` and waits; `deaf` does not notice its parent's end, `stubborn` does not mind being asked to stop. */
 const PROGRAM = {
   patient: `console.log('up ' + process.pid); setInterval(() => {}, 1000);
     if (process.env.SVC_STOP_WITH_PARENT === '1') process.stdin.on('end', () => process.exit(0)).resume();`,
+  deaf: `console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
   stubborn: `process.on('SIGTERM', () => console.log('asked')); console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
 };
 
@@ -114,15 +115,15 @@ test('a process that only has the pid of another is left alone', async () => {
 });
 
 /** Starts a node as a library does, says its pid, and waits to be killed itself. */
-function parentProgram(pause: boolean): string {
+function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
     import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
     const driver = createProcessDriver({ stopWithParent: true, compileCache: ${JSON.stringify(join(folder, 'cache'))} });
-    const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(PROGRAM.patient)}], env: {} });
-    const { id } = await driver.start({ flavour: { command }, dataDir: '', log });
+    const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(watchesParent ? PROGRAM.patient : PROGRAM.deaf)}], env: {} });
+    const { id } = await driver.start({ flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
     while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);
     ${pause ? 'await driver.pause(id);' : ''}
     console.log(JSON.stringify(id));
@@ -130,31 +131,39 @@ function parentProgram(pause: boolean): string {
 }
 
 test.each([
-  ['running', false],
-  ['paused', true],
-])('a %s node of a library ends with its parent, even when that is killed', async (_state, pause) => {
-  const file = join(folder, 'parent.mts');
-  writeFileSync(file, parentProgram(pause));
-  const parent = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
-  const id = JSON.parse(line.toString()) as ProcessId;
-  started.push(id);
-  expect(isAlive(id)).toBe(true);
-  parent.kill('SIGKILL');
-  await ended(id);
-});
+  ['running', false, true],
+  ['paused', true, true],
+  ['running (of a flavour that does not watch its parent)', false, false],
+  ['paused (of a flavour that does not watch its parent)', true, false],
+])(
+  'a %s node of a library ends with its parent, even when that is killed',
+  async (_state, pause, watches) => {
+    const file = join(folder, 'parent.mts');
+    writeFileSync(file, parentProgram(pause, watches));
+    const parent = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const id = JSON.parse(line.toString()) as ProcessId;
+    started.push(id);
+    expect(isAlive(id)).toBe(true);
+    parent.kill('SIGKILL');
+    await ended(id);
+  },
+);
 
-test('options of the caller’s own node do not leak into nodes of a cluster', async () => {
-  process.env['SVC_API_ADDR'] = '127.0.0.1:1';
-  try {
-    await start(
-      `console.log('up'); console.log('leaked ' + process.env.SVC_API_ADDR); setInterval(() => {}, 1000);`,
-    );
-    expect(await said('leaked')).toBe('leaked undefined');
-  } finally {
-    delete process.env['SVC_API_ADDR'];
-  }
-});
+test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
+  '%s of the caller’s own node does not leak into nodes of a cluster',
+  async (name) => {
+    process.env[name] = '127.0.0.1:1';
+    try {
+      await start(
+        `console.log('up'); console.log('leaked ' + process.env.${name}); setInterval(() => {}, 1000);`,
+      );
+      expect(await said('leaked')).toBe('leaked undefined');
+    } finally {
+      delete process.env[name];
+    }
+  },
+);
 
 test('while there is no compiled code, one node writes it for all', async () => {
   const cache = join(folder, 'cache');

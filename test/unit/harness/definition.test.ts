@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { batchAmount, parseDefinition, plannedNodes } from '../../../harness/definition.ts';
 import { HarnessError } from '../../../harness/errors.ts';
 
@@ -15,7 +15,7 @@ function mistake(input: unknown): string {
 
 test('an empty definition is five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
-    nodes: [{ flavour: 'svc', count: 5, options: {} }],
+    nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
     chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0 },
     driver: 'process',
     profile: 'fast',
@@ -115,4 +115,56 @@ test('every mistake of a document is told at once', () => {
 
 test('a batch of a day costs the price of all blocks of a day', () => {
   expect(batchAmount(86_400_000, 1000)).toBe(24_000n * 86_400n);
+});
+
+test('a bee has the program that its group names, as a whole path', () => {
+  const { nodes } = parseDefinition({ nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }] }, 'options');
+  expect(nodes.map(({ flavour, mode, binary }) => [flavour, mode, binary])).toEqual([
+    ['svc', 'full', undefined],
+    ['bee', 'full', '/opt/bee'],
+  ]);
+});
+
+test('a bee without a program takes the first one of the environment', () => {
+  vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a,/opt/bee-b');
+  try {
+    expect(parseDefinition({ nodes: [{ flavour: 'bee' }] }, 'options').nodes[0]?.binary).toBe('/opt/bee-a');
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test.each([
+  [
+    'a bee without a program',
+    { nodes: [{ flavour: 'bee' }] },
+    'nodes[0].binary: flavour bee needs the path of its program: binary, --bee-binary or SVCNET_BEE_BINARY',
+  ],
+  [
+    'a program for our own node',
+    { nodes: [{ binary: '/opt/bee' }] },
+    'nodes[0].binary: flavour svc needs none',
+  ],
+  [
+    'an unknown mode',
+    { nodes: [{ flavour: 'bee', binary: '/opt/bee', mode: 'ligth' }] },
+    "nodes[0].mode: got 'ligth', expected one of full, light, did you mean 'light'?",
+  ],
+  [
+    'an option of a bee that the testbed sets',
+    { nodes: [{ flavour: 'bee', binary: '/opt/bee', options: { 'network-id': 1 } }] },
+    "nodes[0].options: 'network-id' is set by the testbed and cannot be chosen",
+  ],
+  [
+    'a block time that a bee does not know',
+    { chain: { blockTime: '500ms' }, nodes: [{ flavour: 'bee', binary: '/opt/bee' }] },
+    'chain.blockTime: got 500ms, expected whole seconds: a Bee knows no others',
+  ],
+])('%s is named', (_, input, message) => {
+  vi.stubEnv('SVCNET_BEE_BINARY', '');
+  try {
+    expect(mistake(input)).toContain(`cluster.yaml: ${message}`);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

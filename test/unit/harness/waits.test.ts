@@ -15,6 +15,10 @@ const overlay = (first: number, last = 0) =>
 interface Fake {
   name: string;
   overlay: string;
+  flavour?: 'svc' | 'bee';
+  binary?: string;
+  mode?: 'full' | 'light';
+  lacking?: string;
   running?: boolean;
   peers?: readonly string[] | Error;
   block?: number;
@@ -29,6 +33,10 @@ function node(fake: Fake): ClusterNode {
   return {
     name: fake.name,
     overlay: fake.overlay,
+    flavour: fake.flavour ?? 'svc',
+    binary: fake.binary,
+    mode: fake.mode ?? 'full',
+    lacking: () => answer(fake.lacking),
     running: fake.running ?? true,
     client: {
       peers: () =>
@@ -154,4 +162,43 @@ test('an interrupted wait says so', async () => {
     signal: interruption.signal,
   });
   await expect(wait).rejects.toThrow(expect.objectContaining({ code: 'INTERRUPTED' }) as HarnessError);
+});
+
+test('a light node has links of its own, and nobody is expected to have one to it', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b] }),
+    node({ name: 'node-1', overlay: b, peers: [a] }),
+    node({ name: 'node-2', overlay: c, mode: 'light', peers: [a, b] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+});
+
+test('bees of different programs need not be connected with each other', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b, c] }),
+    node({ name: 'node-1', overlay: b, flavour: 'bee', binary: '/opt/old', peers: [a] }),
+    node({ name: 'node-2', overlay: c, flavour: 'bee', binary: '/opt/new', peers: [a] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+});
+
+test('a node that is connected and not yet of use is told with what it lacks', async () => {
+  const [a, b] = [overlay(0), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b] }),
+    node({
+      name: 'node-1',
+      overlay: b,
+      flavour: 'bee',
+      binary: '/opt/bee',
+      peers: [a],
+      lacking: 'is warming up',
+    }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+    missing: 'node-1 is warming up',
+    mesh: { links: 2, expected: 2 },
+  });
 });

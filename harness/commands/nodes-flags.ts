@@ -1,0 +1,43 @@
+/** The flags that say which nodes a cluster has: `-n 4 --with bee=2 --bee-binary PATH`. */
+import type { DefinitionInput } from '../definition.ts';
+import { HarnessError } from '../errors.ts';
+import type { FlavourName } from '../flavours/flavour.ts';
+
+/** One `--with`. */
+export interface FlavourCount {
+  readonly flavour: FlavourName;
+  readonly count: number;
+}
+
+export interface NodesFlags {
+  /** Nodes of our own flavour. */
+  readonly nodes?: number;
+  readonly with: readonly FlavourCount[];
+  readonly beeBinary?: string;
+}
+
+type Nodes = NonNullable<DefinitionInput['nodes']>;
+type Groups = Exclude<Nodes, number>;
+
+/**
+ * The nodes of a cluster file, or of nothing, with the flags applied; flags win.
+ * @param nodes of the file; undefined: as many of our own as `fallback`
+ * @throws HarnessError `USAGE`
+ */
+export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
+  const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
+  const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
+  // What is no list of groups is for the definition to complain about.
+  if (!Array.isArray(groups)) return base;
+  const all: Groups = [...groups, ...flags.with];
+  if (all.length === 0) throw new HarnessError('USAGE', '--nodes 0 leaves no node; add some with --with');
+  const { beeBinary } = flags;
+  if (beeBinary === undefined) return all;
+  if (!all.some((group) => group.flavour === 'bee')) {
+    throw new HarnessError(
+      'USAGE',
+      '--bee-binary: no node of the cluster is a bee; add some with --with bee=2',
+    );
+  }
+  return all.map((group) => (group.flavour === 'bee' ? { ...group, binary: beeBinary } : group));
+}

@@ -1,0 +1,60 @@
+/** The libp2p identity of a Bee: a P-256 key, as its key file and its peer id hold it (p2p-protocols.md 1.2). */
+import { createECDH, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import { toHex } from '../../node/crypto/hex.ts';
+import { base58 } from '../seed.ts';
+
+/** Order of the curve's group. */
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+/** A protobuf key up to its data: type ECDSA, 91 bytes. */
+const KEY_PREFIX = Buffer.from('0803125b', 'hex');
+/** A multihash up to its digest: SHA2-256, 32 bytes. */
+const SHA256_PREFIX = Buffer.from('1220', 'hex');
+/** First byte of an uncompressed point. */
+const UNCOMPRESSED_SIZE = 65;
+
+export interface P256Identity {
+  /** SEC1 structure in DER: what the key file encrypts. */
+  readonly secret: Uint8Array;
+  /** Uncompressed public key, hex: the `address` of the key file. */
+  readonly address: string;
+  /** `Qm…` */
+  readonly peerId: string;
+}
+
+/** @param seed 32 bytes, taken as the private key; one in 2^32 is none, and is hashed until it is */
+export function p256Identity(seed: Uint8Array): P256Identity {
+  const scalar = validScalar(seed);
+  const ecdh = createECDH('prime256v1');
+  ecdh.setPrivateKey(scalar);
+  const point = ecdh.getPublicKey();
+  const key = createPrivateKey({
+    format: 'jwk',
+    key: {
+      kty: 'EC',
+      crv: 'P-256',
+      d: base64url(scalar),
+      x: base64url(point.subarray(1, 33)),
+      y: base64url(point.subarray(33, UNCOMPRESSED_SIZE)),
+    },
+  });
+  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
+  const digest = createHash('sha256').update(KEY_PREFIX).update(spki).digest();
+  return {
+    secret: new Uint8Array(key.export({ format: 'der', type: 'sec1' })),
+    address: toHex(point),
+    peerId: base58(Buffer.concat([SHA256_PREFIX, digest])),
+  };
+}
+
+function validScalar(seed: Uint8Array): Uint8Array {
+  let candidate = seed;
+  for (;;) {
+    const value = BigInt(`0x${toHex(candidate)}`);
+    if (value > 0n && value < P256_ORDER) return candidate;
+    candidate = createHash('sha256').update(candidate).digest();
+  }
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url');
+}

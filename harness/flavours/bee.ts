@@ -1,0 +1,169 @@
+/**
+ * A real Bee, of whatever version its program is: configured by one file in its data directory, which names only
+ * options that the program knows. Its keys follow from the seed like all others, so that overlay and peer id are
+ * known before it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
+ */
+import { encryptKey } from '../../node/crypto/keystore.ts';
+import { systemRandom } from '../../node/env/random.ts';
+import { DIALECTS } from '../client/dialect.ts';
+import type { NodeClient } from '../client/node-client.ts';
+import { HarnessError } from '../errors.ts';
+import { suggestion } from '../words.ts';
+import { beeOptions } from './bee-binary.ts';
+import { p256Identity } from './bee-keys.ts';
+import type { Flavour, NodePlan, PlannedFile } from './flavour.ts';
+import { multiaddress } from './multiaddress.ts';
+
+/** The keys follow from the seed, so the password protects nothing. */
+const PASSWORD = 'svcnet';
+/** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
+const SCRYPT = { n: 2, r: 8, p: 1 } as const;
+const CONFIG_FILE = 'config.yaml';
+/** Its API closes gracefully within 15 s, its workers within 10 s; a stop of an idle one takes about a second. */
+const STOP_GRACE_MS = 30_000;
+
+/** From the first peer to the first look at the network; by default it may take five minutes. */
+const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
+
+/** What suits a local cluster; a definition may choose otherwise. */
+const DEFAULTS = {
+  // Loopback counts as private: without this it would announce no address at all.
+  'allow-private-cidrs': true,
+  'block-sync-interval': 1,
+  'skip-postage-snapshot': true,
+  'neighborhood-suggester': '',
+  'resolver-options': [],
+  'storage-incentives-enable': false,
+  'swap-enable': false,
+  'swap-initial-deposit': '500000000000000000',
+} as const;
+
+const OWN_OPTIONS = [
+  'data-dir',
+  'password',
+  'full-node',
+  'mainnet',
+  'network-id',
+  'api-addr',
+  'p2p-addr',
+  'bootnode',
+  'blockchain-rpc-endpoint',
+  'block-time',
+  'bzz-token-address',
+  'postage-stamp-address',
+  'postage-stamp-start-block',
+  'staking-address',
+  'redistribution-address',
+  'swap-factory-address',
+  'price-oracle-address',
+] as const;
+
+export const beeFlavour: Flavour = {
+  name: 'bee',
+  dialect: DIALECTS.swarm,
+  modes: ['full', 'light'],
+  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr', 'bootnode-mode', 'static-nodes'],
+  binaryVariable: 'SVCNET_BEE_BINARY',
+  public: true,
+  debugApi: false,
+  // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
+  bootstraps: false,
+  watchesParent: false,
+  stopGraceMs: STOP_GRACE_MS,
+
+  async check({ where, binary, options }) {
+    const known = await beeOptions(programOf({ binary }), where);
+    const unknown = Object.keys(options).find((name) => !known.has(name));
+    if (unknown === undefined) return;
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      `${where}.options: ${binary} knows no option '${unknown}'${suggestion(unknown, [...known])}`,
+    );
+  },
+
+  async files(plan) {
+    return [...keyFiles(plan), { path: CONFIG_FILE, content: await configFile(plan) }];
+  },
+
+  command: ({ dataDir, binary }) => ({
+    file: programOf({ binary }),
+    args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`],
+    env: {},
+  }),
+
+  underlay: ({ identity, port, host }) =>
+    multiaddress({ host, port, peerId: p256Identity(identity.keys.libp2p).peerId }),
+
+  lacking,
+};
+
+function programOf({ binary }: { binary?: string | undefined }): string {
+  if (binary === undefined) throw new TypeError('a Bee is planned with its program');
+  return binary;
+}
+
+/** Plaintexts: a raw scalar for the account and for messages, a DER structure for libp2p (node-behaviour.md 1.7). */
+function keyFiles({ identity }: NodePlan): PlannedFile[] {
+  const libp2p = p256Identity(identity.keys.libp2p);
+  const files = [
+    { name: 'swarm', secret: identity.keys.swarm, address: identity.ethereum },
+    { name: 'libp2p_v2', secret: libp2p.secret, address: libp2p.address },
+    { name: 'pss', secret: identity.keys.pss, address: '' },
+  ];
+  const random = systemRandom();
+  return files.map(({ name, secret, address }) => ({
+    path: `keys/${name}.key`,
+    content: encryptKey(secret, { password: PASSWORD, random, address, scrypt: SCRYPT }),
+  }));
+}
+
+/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
+function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
+  const { network, listen, ports } = plan;
+  const { contracts } = network;
+  return {
+    'data-dir': plan.dataDir,
+    password: PASSWORD,
+    'full-node': plan.mode === 'full',
+    mainnet: false,
+    'network-id': network.networkId,
+    'api-addr': `${listen}:${ports.api}`,
+    'p2p-addr': `${listen}:${ports.p2p}`,
+    bootnode: [],
+    'blockchain-rpc-endpoint': network.rpc,
+    'block-time': network.blockTimeMs / 1000,
+    'bzz-token-address': contracts.token,
+    'postage-stamp-address': contracts.postageStamp,
+    'postage-stamp-start-block': network.startBlock,
+    'staking-address': contracts.stakeRegistry,
+    'redistribution-address': contracts.redistribution,
+    'swap-factory-address': contracts.chequebookFactory,
+    'price-oracle-address': contracts.swapPriceOracle,
+  };
+}
+
+/** Older programs lack some options, and do without; what the definition names was checked before. */
+async function configFile(plan: NodePlan): Promise<string> {
+  const known = await beeOptions(programOf(plan));
+  const options: Record<string, unknown> = {
+    ...DEFAULTS,
+    'warmup-time': WARMUP_TIME[plan.profile],
+    ...plan.options,
+    ...ownOptions(plan),
+  };
+  const lines = Object.entries(options)
+    .filter(([name]) => known.has(name))
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/**
+ * After its warm-up a Bee asks its full peers for their status; until one has answered, uploads and downloads hang
+ * (node-behaviour.md 1.5, network radius gate). The rounds are counted in its metrics.
+ */
+async function lacking(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
+  if ((await client.status(signal)).isWarmingUp) return 'is warming up';
+  const judged = (await client.metrics(signal)).matchAll(/^bee_salud_(?:un)?healthy (\S+)$/gm);
+  const peers = [...judged].reduce((sum, [, count]) => sum + Number(count), 0);
+  return peers > 0 ? undefined : 'has had no status of a full peer';
+}

@@ -1,0 +1,185 @@
+/**
+ * What the testbed prepares for a Bee, without one: a script that lists options stands for the program. With a real one
+ * see `test/interop`.
+ */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { Cluster } from '../../../harness/cluster.ts';
+import { HarnessError } from '../../../harness/errors.ts';
+import { beeFlavour } from '../../../harness/flavours/bee.ts';
+import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
+import type { NodePlan } from '../../../harness/flavours/flavour.ts';
+import { deriveNode } from '../../../harness/seed.ts';
+import { decryptKey } from '../../../node/crypto/keystore.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-bee-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const OPTIONS = [
+  'full-node',
+  'data-dir',
+  'password',
+  'blockchain-rpc-endpoint',
+  'postage-stamp-address',
+  'staking-address',
+  'warmup-time',
+  'cache-capacity',
+];
+
+/** A program that knows some options, and dies when it is to start for real. */
+function program(name: string, options: readonly string[] = OPTIONS): string {
+  const path = join(folder, name);
+  const help = options.map((option) => `      --${option} string   an option`).join('\n');
+  writeFileSync(
+    path,
+    `#!/bin/sh\nif [ "$2" = --help ]; then\ncat <<'END'\nFlags:\n${help}\nEND\nexit 0\nfi\necho "cannot: $*" >&2\nexit 3\n`,
+  );
+  chmodSync(path, 0o755);
+  return path;
+}
+
+function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
+  return {
+    name: 'node-0',
+    mode: 'full',
+    binary,
+    identity: deriveNode({ seed: 7n, index: 0, networkId: 4020 }),
+    ports: { api: 1633, p2p: 1634, debug: 1633 },
+    listen: '127.0.0.1',
+    profile: 'fast',
+    options: {},
+    dataDir: '/data',
+    network: {
+      networkId: 4020,
+      rpc: 'http://127.0.0.1:8545',
+      contracts: {
+        token: '0x01',
+        postageStamp: '0x02',
+        postagePriceOracle: '0x03',
+        stakeRegistry: '0x04',
+        redistribution: '0x05',
+        chequebookFactory: '0x06',
+        swapPriceOracle: '0x07',
+      },
+      startBlock: 1,
+      blockTimeMs: 2000,
+      bootnodes: [],
+      publicLimits: true,
+    },
+    ...more,
+  };
+}
+
+async function configOf(plan: NodePlan): Promise<Record<string, unknown>> {
+  const files = await beeFlavour.files(plan);
+  return parse(files.find(({ path }) => path === 'config.yaml')?.content ?? '') as Record<string, unknown>;
+}
+
+async function refusal(promise: Promise<unknown>): Promise<HarnessError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(HarnessError);
+  return error as HarnessError;
+}
+
+test('a configuration names only options that the program knows, and its own win over the definition’s', async () => {
+  const some = program('some');
+  expect(await configOf(planOf(some, { options: { 'cache-capacity': 7, 'warmup-time': '3s' } }))).toEqual({
+    'full-node': true,
+    'data-dir': '/data',
+    password: 'svcnet',
+    'blockchain-rpc-endpoint': 'http://127.0.0.1:8545',
+    'postage-stamp-address': '0x02',
+    'staking-address': '0x04',
+    'warmup-time': '3s',
+    'cache-capacity': 7,
+  });
+  const more = program('more', [...OPTIONS, 'bzz-token-address', 'block-sync-interval', 'block-time']);
+  expect(await configOf(planOf(more, { mode: 'light' }))).toMatchObject({
+    'full-node': false,
+    'bzz-token-address': '0x01',
+    'block-sync-interval': 1,
+    'block-time': 2,
+  });
+});
+
+test('key files hold the keys of the seed', async () => {
+  const plan = planOf(program('bee'));
+  const files = new Map((await beeFlavour.files(plan)).map(({ path, content }) => [path, content]));
+  const { keys, ethereum } = plan.identity;
+  const libp2p = p256Identity(keys.libp2p);
+  for (const [name, secret, address] of [
+    ['swarm', keys.swarm, ethereum],
+    ['libp2p_v2', libp2p.secret, libp2p.address],
+    ['pss', keys.pss, ''],
+  ] as const) {
+    const content = files.get(`keys/${name}.key`) ?? '';
+    expect(decryptKey(content, 'svcnet')).toEqual(new Uint8Array(secret));
+    expect(JSON.parse(content)).toMatchObject({ address });
+  }
+  expect(beeFlavour.underlay({ identity: plan.identity, port: 1634, host: '127.0.0.1' })).toBe(
+    `/ip4/127.0.0.1/tcp/1634/p2p/${libp2p.peerId}`,
+  );
+});
+
+test.each([
+  ['a program that is not there', () => join(folder, 'absent'), /there is no file .*absent/],
+  ['a folder', () => folder, /is not a file/],
+  ['a text', () => plainFile('text', 'hello'), /is not executable/],
+  [
+    'another program',
+    () => program('other', ['port', 'verbose']),
+    /is not a Bee: .* does not list --full-node/,
+  ],
+  ['a program for another processor', () => elf(0x02), /is built for machine 2, this machine is/],
+])('%s is refused before anything starts', async (_, binaryOf, message) => {
+  const stateDir = join(folder, 'state');
+  const nodes = [{ count: 1 }, { flavour: 'bee', binary: binaryOf() } as const];
+  const error = await refusal(Cluster.start({ nodes, stateDir }));
+  expect(error.code).toBe('BINARY_INVALID');
+  expect(error.message).toMatch(/^nodes\[1\]\.binary: /);
+  expect(error.message).toMatch(message);
+});
+
+function plainFile(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content, { mode: 0o644 });
+  return path;
+}
+
+/** The head of a program for a processor that no Node.js runs on. */
+function elf(machine: number): string {
+  const header = Buffer.alloc(64);
+  header.write('\x7fELF', 'latin1');
+  header.writeUInt16LE(machine, 18);
+  const path = plainFile('elf', header);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+test('an option that the program does not know is told with the nearest one that it knows', async () => {
+  const binary = program('bee');
+  const nodes = [{ flavour: 'bee', binary, options: { 'cache-capacty': 1 } } as const];
+  const error = await refusal(Cluster.start({ nodes, stateDir: join(folder, 'state') }));
+  expect(error.message).toBe(
+    `nodes[0].options: ${binary} knows no option 'cache-capacty', did you mean 'cache-capacity'?`,
+  );
+});
+
+test('a program that dies at its start is told with its last words', async () => {
+  const binary = program('bee');
+  const error = await refusal(
+    Cluster.start({ nodes: [{ flavour: 'bee', binary }], batches: false, stateDir: join(folder, 'state') }),
+  );
+  expect(error.code).toBe('PROCESS_FAILED');
+  expect(error.message).toBe(`node-0 (bee, ${binary}) has ended (exit code 3)`);
+  expect(error.hint).toMatch(/cannot: start --config .*config\.yaml/);
+});

@@ -1,0 +1,94 @@
+/** Links between our nodes and real Bees, and how they come back. */
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { HarnessError } from '../../harness/errors.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, seed: 11 });
+  });
+  afterAll(() => net.stop());
+
+  test('everybody is connected to everybody, in both directions', async () => {
+    expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
+    for (const node of net.nodes) {
+      const others = net.nodes.filter((other) => other !== node).map(({ overlay }) => overlay);
+      const peers = await node.client.peers();
+      expect(peers.map(({ address }) => address).toSorted()).toEqual(others.toSorted());
+      expect(peers.every(({ fullNode }) => fullNode)).toBe(true);
+    }
+  });
+
+  test('a bee is who the seed says it is', async () => {
+    for (const bee of of('bee', net)) {
+      const { overlay, ethereum, underlay } = await bee.client.addresses();
+      expect(overlay).toBe(bee.overlay);
+      expect(ethereum.toLowerCase()).toBe(`0x${bee.ethereum}`);
+      expect(underlay).toContain(bee.p2p);
+      expect((await bee.client.node()).mode).toBe('full');
+    }
+  });
+
+  test('every node has a usable batch of its own', async () => {
+    expect(net.batches).toHaveLength(6);
+    for (const { id, node } of net.batches) {
+      expect(await net.node(node).stamps.get(id)).toMatchObject({ usable: true, depth: 20 });
+    }
+  });
+
+  test('the chain gives no blocks on demand', async () => {
+    const refused = await net.chain.mine().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(HarnessError);
+    expect(refused).toMatchObject({ code: 'CHAIN_STEADY' });
+  });
+
+  test('a node that stops or is killed finds the others again, of either kind', async () => {
+    for (const [kind, way] of [
+      ['svc', 'stop'],
+      ['svc', 'kill'],
+      ['bee', 'stop'],
+      ['bee', 'kill'],
+    ] as const) {
+      const node = of(kind, net).at(-1);
+      if (node === undefined) throw new Error(`no ${kind}`);
+      await node[way]();
+      await net.meshed();
+      await node.start();
+      expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
+    }
+  });
+
+  test('a paused bee is missed, and goes on', async () => {
+    const [bee] = of('bee', net) as [ClusterNode];
+    await bee.pause();
+    expect(bee.state).toBe('paused');
+    await bee.resume();
+    expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
+  });
+
+  test('nothing in any log is an error', () => {
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+
+  test('stopping leaves nothing', async () => {
+    await net.stop();
+    expect(net.nodes.filter(({ pid }) => pid !== undefined)).toEqual([]);
+    expect(existsSync(net.folder)).toBe(false);
+  });
+});
+
+describe.each(BEES)('$name alone', ({ binary }) => {
+  test('five of them are a network', async () => {
+    await using net = await startMixed({ binary, own: 0, bees: 5, seed: 12 });
+    expect(await net.meshed()).toEqual({ links: 20, expected: 20 });
+    const data = crypto.getRandomValues(new Uint8Array(50_000));
+    const { reference } = await net.node(0).bytes.upload(data);
+    await net.synced(reference);
+    expect(Buffer.compare(await net.node(4).bytes.download(reference), data)).toBe(0);
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+});

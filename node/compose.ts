@@ -24,7 +24,6 @@ import { createRpc } from './onchain/rpc.ts';
 import { createTransactions } from './onchain/transactions.ts';
 import type { NodeOptions } from './options.ts';
 import { createAddressBook } from './p2p/address-book.ts';
-import type { Host } from './p2p/host.ts';
 import { createLibp2pHost } from './p2p/libp2p-host.ts';
 import type { Postage } from './postage/ports.ts';
 import { createPostage } from './postage/postage.ts';
@@ -172,6 +171,7 @@ async function build(
   );
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
+  const { reachable } = options;
   const refreshRate = BigInt(options['refresh-rate']);
   // Accounting asks for a refresh and announces a threshold; both protocols are built on accounting in turn.
   const accounting = createAccounting(
@@ -212,7 +212,14 @@ async function build(
   );
   const pingpong = createPingpong({ host, clock, log: module('pingpong'), metrics });
   const topology = createKademlia(
-    { bootnodes: options.bootnode, storageRadius: () => store.reserve.radius(), allowPrivateCidrs },
+    {
+      bootnodes: options.bootnode,
+      storageRadius: () => store.reserve.radius(),
+      allowPrivateCidrs,
+      dedicatedBootnodes: false,
+      bootnodeMode: false,
+      reachable,
+    },
     {
       host,
       hive,
@@ -239,11 +246,11 @@ async function build(
   const shared = { host, topology, accounting, store, clock, metrics };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const pushsync = createPushsync(
-    { networkId, nonce: OVERLAY_NONCE, fullNode: true, capacityDoubling },
+    { networkId, nonce: OVERLAY_NONCE, fullNode: true, reachable, capacityDoubling },
     { ...shared, postage, signer, log: module('pushsync') },
   );
   const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
-  const snapshot = () => localStatus({ store, host, topology, postage, capacityDoubling });
+  const snapshot = () => localStatus({ store, topology, postage, reachable, capacityDoubling });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
 
   let readiness: 'starting' | 'ready' = 'starting';
@@ -343,25 +350,26 @@ async function loadKeys(options: NodeOptions, random: Random): Promise<Keys> {
 
 interface StatusSources {
   readonly store: LocalStore;
-  readonly host: Host;
   readonly topology: Topology;
   readonly postage: Postage;
+  readonly reachable: boolean;
   readonly capacityDoubling: number;
 }
 
 /** What this node says of itself in the status protocol and at `GET /status`. */
-function localStatus({ store, host, topology, postage, capacityDoubling }: StatusSources): StatusSnapshot {
+function localStatus(sources: StatusSources): StatusSnapshot {
+  const { store, topology, postage, reachable, capacityDoubling } = sources;
   const radius = topology.storageRadius();
   return {
     reserveSize: BigInt(store.reserve.size()),
     pullsyncRate: pullRate(),
     storageRadius: radius,
-    connectedPeers: BigInt(host.peers().length),
+    connectedPeers: BigInt(topology.connectedCount()),
     // The node itself counts as one of its neighbourhood.
     neighborhoodSize: BigInt(topology.neighbours().length + 1),
     beeMode: 'full',
     batchCommitment: postage.batches.commitment(),
-    isReachable: true,
+    isReachable: reachable,
     reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
     lastSyncedBlock: BigInt(postage.batches.chainState().block),
     committedDepth: radius + capacityDoubling,

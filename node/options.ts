@@ -24,9 +24,9 @@ const text = (help: string, fallback: string | undefined): OptionSpec<string> =>
   parse: (value) => value,
 });
 
-const flag = (help: string): OptionSpec<boolean> => ({
+const flag = (help: string, fallback = false): OptionSpec<boolean> => ({
   help,
-  default: false,
+  default: fallback,
   expected: 'true or false',
   parse: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
 });
@@ -214,6 +214,7 @@ export const OPTIONS = {
     ORIGIN,
   ),
   'allow-private-cidrs': flag('gossip and dial private and loopback addresses'),
+  reachable: flag('others can reach this node; else it stores nothing for them by itself', true),
   verbosity: word('how much is logged', 'info', VERBOSITIES),
   'node-name': text('name of this node in its log lines', ''),
 } as const satisfies Record<string, OptionSpec<unknown>>;

@@ -63,6 +63,10 @@ export class Bins {
     return (this.#known[bin] as Map<string, KnownPeer>).values();
   }
 
+  *allKnown(): Iterable<string> {
+    for (const bin of this.#known) yield* bin.keys();
+  }
+
   knownIn(bin: number): number {
     return (this.#known[bin] as Map<string, KnownPeer>).size;
   }

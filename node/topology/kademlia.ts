@@ -1,32 +1,41 @@
 /**
  * The table of peers: who is connected, who is dialled, who hears of whom, who is closest. `p2p-protocols.md` 6.
  *
- * Bootnodes: on the public network a dialled bootnode is flagged and not used otherwise, because its operators run it
- * for introductions only. Here a bootnode is an ordinary node that happens to be first, nothing on the wire says
- * otherwise, and a cluster of two nodes has no other peer: bootnodes are used like everybody else.
- *
- * Connected peers count as reachable, and so does this node.
+ * Bootnodes: a configured bootnode is an ordinary node that happens to be first, unless `dedicatedBootnodes` says that
+ * they run for introductions only, as on the public network: nothing is stored at or fetched from them then, and
+ * nobody hears of them.
  */
-import { BINS, closerTo, MAX_PO } from '../chunk/address.ts';
+import { BINS, MAX_PO } from '../chunk/address.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { AddressBook, Host, Peer } from '../p2p/host.ts';
+import { peerIdOf } from '../p2p/underlay.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Bins } from './bins.ts';
 import { Dialler } from './dialler.ts';
+import { type Announcer, Introductions } from './introductions.ts';
 import { KADEMLIA_METRICS } from './metrics.ts';
 import { PeerCounters } from './peer-counters.ts';
-import { BROADCAST_BIN_SIZE, bootnodePauseMs, OVER_SATURATION, ROUND_MS, SLOTS, slotOf } from './rules.ts';
+import { Prober } from './prober.ts';
+import {
+  BOOTNODE_OVER_SATURATION,
+  bootnodePauseMs,
+  OVER_SATURATION,
+  prunedOf,
+  ROUND_MS,
+  SLOTS,
+  slotOf,
+} from './rules.ts';
 import { snapshotOf } from './snapshot.ts';
-import type { Topology, TopologySnapshot } from './topology.ts';
+import { Tiers } from './tiers.ts';
+import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;
-const ANNOUNCE_TIMEOUT_MS = 60_000;
 /** Light peers at once; one more drives out another. */
 const LIGHT_PEERS_MAX = 100;
 
@@ -37,12 +46,12 @@ export interface KademliaOptions {
   readonly storageRadius: () => number;
   /** Dial private addresses that others announced: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-}
-
-/** What the table needs of hive. */
-export interface Announcer {
-  announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
-  onLearned(listener: (overlaysHex: readonly string[]) => void): void;
+  /** Configured bootnodes are there for introductions only. */
+  readonly dedicatedBootnodes: boolean;
+  /** This node is such a bootnode: it dials nobody but bootnodes, and makes room for whoever comes. */
+  readonly bootnodeMode: boolean;
+  /** Others can reach this node; else it never counts itself as closest. */
+  readonly reachable: boolean;
 }
 
 export interface KademliaDeps {
@@ -73,9 +82,16 @@ class KademliaTable implements Kademlia {
   readonly #deps: KademliaDeps;
   readonly #own: string;
   readonly #bins: Bins;
+  readonly #tiers: Tiers;
   readonly #light = new Map<string, Peer>();
+  /** Transport identities of bootnodes that are not used otherwise. */
+  readonly #bootnodeIds: ReadonlySet<string>;
+  /** Overlays of those that have been connected. */
+  readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
   readonly #dialler: Dialler;
+  readonly #prober: Prober;
+  readonly #introductions: Introductions;
   readonly #metrics: MetricsOf<typeof KADEMLIA_METRICS>;
   readonly #listeners = new Set<() => void>();
   readonly #stopped = new AbortController();
@@ -89,6 +105,9 @@ class KademliaTable implements Kademlia {
     this.#deps = deps;
     this.#own = toHex(host.overlay);
     this.#bins = new Bins(host.overlay);
+    this.#tiers = new Tiers(host.overlay);
+    const dedicated = options.dedicatedBootnodes ? options.bootnodes : [];
+    this.#bootnodeIds = new Set(dedicated.flatMap((bootnode) => peerIdOf(bootnode) ?? []));
     this.#counters = new PeerCounters(deps);
     this.#metrics = deps.metrics.register(KADEMLIA_METRICS);
     this.#dialler = new Dialler(options, {
@@ -96,6 +115,13 @@ class KademliaTable implements Kademlia {
       bins: this.#bins,
       counters: this.#counters,
       metrics: this.#metrics,
+    });
+    this.#prober = new Prober(options, { ...deps, onResult: (peer, result) => this.#probed(peer, result) });
+    this.#introductions = new Introductions({
+      ...deps,
+      standing: this.#counters,
+      stopped: this.#stopped.signal,
+      drop: (peer, reason) => this.#drop(peer, reason),
     });
     host.setPicker((overlay, fullNode) => this.#picks(overlay, fullNode));
     host.onConnected((peer) => this.#connected(peer));
@@ -110,7 +136,7 @@ class KademliaTable implements Kademlia {
       this.#manage(),
       this.#every(PRUNE_MS, () => this.#prune()),
       this.#every(FLUSH_MS, () => this.#counters.flush()),
-      this.#every(NEIGHBOUR_GOSSIP_MS, () => this.#gossipNeighbours()),
+      this.#every(NEIGHBOUR_GOSSIP_MS, () => this.#introductions.remind(this.neighbours())),
     ]);
   }
 
@@ -118,6 +144,7 @@ class KademliaTable implements Kademlia {
     this.#stopped.abort();
     this.#wake.abort();
     await this.#loops;
+    await this.#prober.stop();
     await this.#dialler.idle();
     await this.#counters.flush();
   }
@@ -128,14 +155,22 @@ class KademliaTable implements Kademlia {
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined {
-    let closest: Peer | undefined;
-    for (const peer of this.#bins.all) {
-      if (options.skip.has(peer.id)) continue;
-      if (closest === undefined || closerTo(address, peer.overlay, closest.overlay) < 0) closest = peer;
-    }
-    if (!options.includeSelf) return closest;
-    const self = closest === undefined || closerTo(address, this.#deps.host.overlay, closest.overlay) < 0;
-    return self ? 'self' : closest;
+    const self = options.includeSelf && this.#options.reachable ? this.#deps.host.overlay : undefined;
+    const closest = this.#tiers.closest(address, options.skip, self);
+    return closest ?? (self === undefined ? undefined : 'self');
+  }
+
+  isCutOff(): boolean {
+    if (this.peers().length > 0) return false;
+    return [...this.#bins.allKnown()].some((id) => !this.#bootnodes.has(id));
+  }
+
+  peers(): readonly Peer[] {
+    return this.#bins.all.filter(({ id }) => !this.#bootnodes.has(id));
+  }
+
+  connectedCount(): number {
+    return this.#bins.all.length;
   }
 
   storageRadius(): number {
@@ -144,22 +179,32 @@ class KademliaTable implements Kademlia {
 
   neighbours(): Peer[] {
     const radius = this.storageRadius();
-    return this.#bins.all.filter((peer) => this.#bins.binOf(peer.overlay) >= radius);
+    return this.peers().filter((peer) => this.#bins.binOf(peer.overlay) >= radius);
+  }
+
+  radiusChanged(): void {
+    this.#changed();
+  }
+
+  rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void {
+    if (rating.latencyMs !== undefined) this.measured(overlayHex, rating.latencyMs);
+    if (this.#counters.rated(overlayHex, rating.healthy)) this.#arrange();
   }
 
   snapshot(): TopologySnapshot {
     return snapshotOf(
-      { baseAddr: this.#own, depth: this.storageRadius(), networkAvailability: this.#dialler.availability },
+      {
+        baseAddr: this.#own,
+        depth: this.storageRadius(),
+        reachability: this.#options.reachable ? 'Public' : 'Private',
+        networkAvailability: this.#dialler.availability,
+      },
       { bins: this.#bins, light: [...this.#light.values()], counters: this.#counters },
     );
   }
 
   measured(overlayHex: string, latencyMs: number): void {
     this.#counters.measured(overlayHex, latencyMs);
-  }
-
-  radiusChanged(): void {
-    this.#changed();
   }
 
   addKnown(overlaysHex: readonly string[]): void {
@@ -179,9 +224,20 @@ class KademliaTable implements Kademlia {
 
   #picks(overlay: Uint8Array, fullNode: boolean): boolean {
     this.#metrics.picks.inc();
-    const picked = !fullNode || this.#bins.connectedIn(this.#bins.binOf(overlay)) < OVER_SATURATION;
+    const picked =
+      !fullNode || this.#options.bootnodeMode || !this.#isOverSaturated(this.#bins.binOf(overlay));
     if (!picked) this.#metrics.refusals.inc();
     return picked;
+  }
+
+  #isOverSaturated(bin: number): boolean {
+    return this.#excess(bin) >= 0;
+  }
+
+  /** Reachable peers of a bin beyond the limit; from 0 on no more are taken. */
+  #excess(bin: number): number {
+    const reachable = this.#bins.connected(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
+    return reachable - (this.#options.bootnodeMode ? BOOTNODE_OVER_SATURATION : OVER_SATURATION);
   }
 
   #connected(peer: Peer): void {
@@ -189,22 +245,37 @@ class KademliaTable implements Kademlia {
       this.#lightConnected(peer);
       return;
     }
-    // Two peers of one bin may have been picked at the same time.
-    if (peer.direction === 'inbound' && !this.#picks(peer.overlay, true)) {
+    if (peer.direction === 'inbound' && !this.#hasRoomFor(peer)) {
       this.#drop(peer, 'oversaturated');
       return;
     }
     // Chosen before it joins, and joined before anything is awaited: peers that arrive together hear of each other.
     const audience = this.#audience(peer);
+    if (peer.underlays.some((underlay) => this.#bootnodeIds.has(peerIdOf(underlay) ?? ''))) {
+      this.#bootnodes.add(peer.id);
+    }
     this.#bins.connect(peer);
     this.#counters.connected(peer);
     if (peer.direction === 'inbound') {
       this.#metrics.inbound.inc();
       this.#dialler.accepted(peer.id);
     }
-    this.#introduce(peer, audience);
-    if (peer.direction === 'inbound') for (const light of this.#light.values()) this.#tell(light, [peer.id]);
+    this.#arrange();
+    this.#introductions.introduce(peer, audience);
+    if (peer.direction === 'inbound') {
+      for (const light of this.#light.values()) this.#introductions.tell(light, [peer.id]);
+    }
+    this.#prober.connected(peer);
     this.#changed();
+  }
+
+  /** Two peers of one bin may have been picked at the same time. A bootnode drops somebody else. */
+  #hasRoomFor(peer: Peer): boolean {
+    const bin = this.#bins.binOf(peer.overlay);
+    if (!this.#isOverSaturated(bin)) return true;
+    if (!this.#options.bootnodeMode) return false;
+    this.#drop(this.#pick(this.#bins.connected(bin)), 'kicking out random peer to accommodate node');
+    return true;
   }
 
   #lightConnected(peer: Peer): void {
@@ -212,7 +283,7 @@ class KademliaTable implements Kademlia {
     if (others.length >= LIGHT_PEERS_MAX) this.#drop(this.#pick(others), 'too many light nodes');
     this.#light.set(peer.id, peer);
     this.#metrics.light.set(this.#light.size);
-    this.#tellNewcomer(peer, this.#audience(peer));
+    this.#introductions.tellNewcomer(peer, this.#audience(peer));
     this.#notify();
   }
 
@@ -227,47 +298,33 @@ class KademliaTable implements Kademlia {
     this.#metrics.disconnections.inc();
     this.#counters.disconnected(peer.id);
     this.#dialler.disconnected(peer.id);
+    this.#prober.disconnected(peer);
+    this.#arrange();
     this.#changed();
   }
 
-  /** Who hears of a new peer, and whom it hears of: all neighbours of a neighbour, two of every other bin. */
   #audience(peer: Peer): Peer[] {
-    const radius = this.storageRadius();
-    const neighbour = this.#bins.binOf(peer.overlay) >= radius;
-    const audience: Peer[] = [];
-    for (let bin = 0; bin < BINS; bin++) {
-      const others = this.#bins.connected(bin).filter(({ id }) => id !== peer.id);
-      audience.push(...(neighbour && bin >= radius ? others : this.#sample(others, BROADCAST_BIN_SIZE)));
-    }
-    return audience;
+    const bin = this.#bins.binOf(peer.overlay);
+    return this.#introductions.audience(peer, { bins: this.#usable(), bin, radius: this.storageRadius() });
   }
 
-  #introduce(peer: Peer, audience: readonly Peer[]): void {
-    for (const other of audience) this.#tell(other, [peer.id]);
-    this.#tellNewcomer(peer, audience);
+  #probed(peer: Peer, reachability: Reachability): void {
+    this.#metrics.reachability.inc({ peers_reachability_status: reachability });
+    if (!this.#counters.probed(peer.id, reachability)) return;
+    this.#arrange();
+    // Who is reachable counts towards saturation and is told to others.
+    if (reachability === 'Public') this.#changed();
   }
 
-  /** In the background; a peer that does not listen is left alone. */
-  #tell(peer: Peer, overlaysHex: readonly string[]): void {
-    this.#announce(peer, overlaysHex).catch((error: unknown) =>
-      this.#deps.log.debug({ err: error, peer: peer.id }, 'announcement failed'),
+  /** Connected peers that are not mere bootnodes, by bin. */
+  #usable(): Peer[][] {
+    return Array.from({ length: BINS }, (_, bin) =>
+      this.#bins.connected(bin).filter(({ id }) => !this.#bootnodes.has(id)),
     );
   }
 
-  /** A new peer that can not be told about others is of no use, and is disconnected. */
-  #tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
-    const overlays = audience.map(({ id }) => id);
-    this.#announce(peer, overlays).catch((error: unknown) => {
-      this.#deps.log.debug({ err: error, peer: peer.id }, 'announcement failed');
-      const moot = peer.closed.aborted || this.#stopped.signal.aborted;
-      if (!moot) this.#drop(peer, 'failed broadcasting to peer');
-    });
-  }
-
-  async #announce(peer: Peer, overlaysHex: readonly string[]): Promise<void> {
-    if (overlaysHex.length === 0) return;
-    using deadline = this.#deps.clock.deadline(ANNOUNCE_TIMEOUT_MS, this.#stopped.signal);
-    await this.#deps.hive.announce(peer, overlaysHex, deadline.signal);
+  #arrange(): void {
+    this.#tiers.rebuild(this.#usable(), this.#counters);
   }
 
   #drop(peer: Peer, reason: string): void {
@@ -282,14 +339,16 @@ class KademliaTable implements Kademlia {
 
   async #manage(): Promise<void> {
     const { signal } = this.#stopped;
+    const { bootnodes, bootnodeMode } = this.#options;
     for (let failedPasses = 0; !signal.aborted; ) {
       // Whatever happens from here on asks for another round.
       this.#wake = new AbortController();
       if (this.#bins.all.length > 0) failedPasses = 0;
-      else if (this.#options.bootnodes.length > 0 && this.#dialler.dialling === 0) {
+      else if (bootnodes.length > 0 && this.#dialler.dialling === 0) {
         failedPasses = (await this.#dialler.bootnodes(signal)) ? 0 : failedPasses + 1;
       }
-      this.#dialler.round(signal, () => this.#wake.abort());
+      // Others come to a bootnode; it only has to know the rest of its kind.
+      if (!bootnodeMode) this.#dialler.round(signal, () => this.#wake.abort());
       const pause = failedPasses > 0 ? bootnodePauseMs(failedPasses) : this.#dialler.pauseMs(ROUND_MS);
       await this.#pause(pause, this.#wake.signal);
     }
@@ -315,25 +374,15 @@ class KademliaTable implements Kademlia {
 
   /** Bins below the radius give up peers beyond the limit, where several share a slot. */
   #prune(): void {
+    const own = this.#deps.host.overlay;
+    const below = (bound: number) => this.#deps.random.below(bound);
     for (let bin = 0; bin < Math.min(this.storageRadius(), MAX_PO); bin++) {
-      let excess = this.#bins.connectedIn(bin) - OVER_SATURATION;
-      const peers = this.#bins.connected(bin);
-      for (let slot = 0; slot < SLOTS && excess > 0; slot++) {
-        const sharing = peers.filter(({ overlay }) => slotOf(this.#deps.host.overlay, overlay, bin) === slot);
-        if (sharing.length <= 1) continue;
-        this.#drop(this.#pick(sharing), 'pruned from oversaturated bin');
-        excess--;
+      for (let slot = 0; slot < SLOTS && this.#excess(bin) > 0; slot++) {
+        const sharing = this.#bins.connected(bin).filter(({ overlay }) => slotOf(own, overlay, bin) === slot);
+        if (sharing.length > 1) {
+          this.#drop(prunedOf(sharing, this.#counters, below), 'pruned from oversaturated bin');
+        }
       }
-    }
-  }
-
-  #gossipNeighbours(): void {
-    const neighbours = this.neighbours();
-    for (const peer of neighbours) {
-      this.#tell(
-        peer,
-        neighbours.filter(({ id }) => id !== peer.id).map(({ id }) => id),
-      );
     }
   }
 
@@ -351,11 +400,5 @@ class KademliaTable implements Kademlia {
 
   #pick(peers: readonly Peer[]): Peer {
     return peers[this.#deps.random.below(peers.length)] as Peer;
-  }
-
-  #sample(peers: readonly Peer[], count: number): Peer[] {
-    const rest = [...peers];
-    while (rest.length > count) rest.splice(this.#deps.random.below(rest.length), 1);
-    return rest;
   }
 }

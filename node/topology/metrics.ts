@@ -36,5 +36,18 @@ export const KADEMLIA_METRICS = {
     name: 'kademlia_pick_calls_false',
     help: 'Inbound peers refused because of a full bin.',
   },
+  reachability: {
+    kind: 'counter',
+    name: 'kademlia_peers_reachability_status',
+    help: 'Results of probes of peers.',
+    labels: ['peers_reachability_status'],
+  },
   light: { kind: 'gauge', name: 'lightnode_currently_connected_peers', help: 'Connected light peers.' },
+} as const satisfies MetricTable;
+
+export const PROBE_METRICS = {
+  peers: { kind: 'gauge', name: 'reacher_peers', help: 'Peers that are probed from time to time.' },
+  attempts: { kind: 'counter', name: 'reacher_ping_attempt_count', help: 'Probes of peers.' },
+  errors: { kind: 'counter', name: 'reacher_ping_error_count', help: 'Probes that failed.' },
+  duration: { kind: 'histogram', name: 'reacher_ping_duration_seconds', help: 'Duration of a probe.' },
 } as const satisfies MetricTable;

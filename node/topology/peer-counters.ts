@@ -2,7 +2,7 @@ import type { Clock } from '../env/clock.ts';
 import { decodeMessage, encodeMessage } from '../p2p/codec.ts';
 import type { Peer } from '../p2p/host.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
-import type { PeerSnapshot } from './topology.ts';
+import type { PeerSnapshot, Reachability } from './topology.ts';
 
 const PREFIX = 'peer-';
 /** Weight of a new latency; the first one counts in full. */
@@ -23,6 +23,9 @@ interface Counters {
   since: number | undefined;
   direction: Peer['direction'] | '';
   latencyMs: number;
+  /** By the last probe and the last rating of this run, whatever session they were in. */
+  reachability: Reachability;
+  healthy: boolean;
   /** Differs from what is stored. */
   changed: boolean;
 }
@@ -70,6 +73,30 @@ export class PeerCounters {
     counters.latencyMs = before === 0 ? latencyMs : before + (latencyMs - before) * LATENCY_WEIGHT;
   }
 
+  /** @returns false when that is no news */
+  probed(id: string, reachability: Reachability): boolean {
+    const counters = this.#of(id);
+    if (counters.reachability === reachability) return false;
+    counters.reachability = reachability;
+    return true;
+  }
+
+  /** @returns false when that is no news */
+  rated(id: string, healthy: boolean): boolean {
+    const counters = this.#of(id);
+    if (counters.healthy === healthy) return false;
+    counters.healthy = healthy;
+    return true;
+  }
+
+  isPublic(id: string): boolean {
+    return this.#peers.get(id)?.reachability === 'Public';
+  }
+
+  isHealthy(id: string): boolean {
+    return this.#peers.get(id)?.healthy === true;
+  }
+
   forget(id: string): void {
     this.#peers.delete(id);
   }
@@ -90,9 +117,8 @@ export class PeerCounters {
       sessionConnectionDuration: sessionMs / 1000,
       sessionConnectionDirection: counters.direction,
       latencyEWMA: counters.latencyMs,
-      // Connected peers count as reachable and healthy: nothing probes or rates them.
-      reachability: counters.since === undefined ? 'Unknown' : 'Public',
-      healthy: counters.since !== undefined,
+      reachability: counters.reachability,
+      healthy: counters.healthy,
     };
   }
 
@@ -131,6 +157,8 @@ function fresh(): Counters {
     since: undefined,
     direction: '',
     latencyMs: 0,
+    reachability: 'Unknown',
+    healthy: false,
     changed: false,
   };
 }

@@ -1,8 +1,9 @@
 /** Decisions of the Kademlia table. Pure. `p2p-protocols.md` 6. */
 import { proximityOrder } from '../chunk/address.ts';
 
-/** A bin takes no further inbound peer from here on. */
+/** Reachable peers from which on a bin takes no further inbound one; a bootnode makes room for it by dropping another. */
 export const OVER_SATURATION = 18;
+export const BOOTNODE_OVER_SATURATION = 20;
 /** Neighbours that are dialled per bin and round. */
 export const NEIGHBOUR_DIALS_PER_BIN = 8;
 /** Peers of other bins that hear of a new one. */
@@ -69,4 +70,35 @@ export function balancedCandidates<T extends { readonly overlay: Uint8Array }>(
     chosen.push(candidate);
   }
   return chosen;
+}
+
+const PROBE_UNIT_MS = 300_000;
+/** Powers of two by which the pause grows at most, after good and after bad results in a row. */
+const PROBE_GROWTH_MAX = { reachable: 2, unreachable: 4 } as const;
+/** Share by which pauses differ, so that peers that came together are not probed together for ever. */
+const PROBE_JITTER = 0.2;
+
+/**
+ * Pause after a probe: 10, then 20 minutes when the peer was reached, 10, 20, 40, 80 when not, each up to a fifth
+ * shorter or longer.
+ * @param row equal results in a row, from 1 @param chance 0 inclusive to 1
+ */
+export function probePauseMs(row: { reachable: boolean; count: number }, chance: number): number {
+  const growth = Math.min(row.count, PROBE_GROWTH_MAX[row.reachable ? 'reachable' : 'unreachable']);
+  return Math.round(PROBE_UNIT_MS * 2 ** growth * (1 + PROBE_JITTER * (2 * chance - 1)));
+}
+
+/**
+ * Which of the peers that share a slot has to leave: the first unhealthy one, else the last that cannot be reached,
+ * else any.
+ * @param peers at least one, in order of arrival @param below a random number under a bound
+ */
+export function prunedOf<T extends { readonly id: string }>(
+  peers: readonly T[],
+  standing: { isPublic(id: string): boolean; isHealthy(id: string): boolean },
+  below: (bound: number) => number,
+): T {
+  const unhealthy = peers.find(({ id }) => !standing.isHealthy(id));
+  const unreachable = peers.findLast(({ id }) => !standing.isPublic(id));
+  return unhealthy ?? unreachable ?? (peers[below(peers.length)] as T);
 }

@@ -8,7 +8,7 @@ import type { BinSnapshot, PeerSnapshot, TopologySnapshot } from './topology.ts'
 const NEIGHBOURS_LOW_WATERMARK = 3;
 
 export function snapshotOf(
-  head: Pick<TopologySnapshot, 'baseAddr' | 'depth' | 'networkAvailability'>,
+  head: Pick<TopologySnapshot, 'baseAddr' | 'depth' | 'reachability' | 'networkAvailability'>,
   table: { bins: Bins; light: readonly Peer[]; counters: PeerCounters },
 ): TopologySnapshot {
   const { bins, light, counters } = table;
@@ -17,7 +17,6 @@ export function snapshotOf(
     population: bins.knownCount,
     connected: bins.all.length,
     nnLowWatermark: NEIGHBOURS_LOW_WATERMARK,
-    reachability: 'Public',
     bins: Array.from({ length: BINS }, (_, bin) => binSnapshot(bins, bin, counters)),
     lightNodes: {
       population: light.length,

@@ -4,16 +4,25 @@ import type { Peer } from '../p2p/host.ts';
 export interface Topology {
   /**
    * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and nobody is closer,
-   * or undefined when no candidate is left. Healthy reachable peers first, then reachable, then any.
+   * or undefined when no candidate is left. Healthy reachable peers first, then reachable, then any. A node that
+   * others can not reach never counts itself.
    */
   closestPeer(
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined;
+  /** No peer is connected that can be used, but some are known: just started, or behind a broken network. */
+  isCutOff(): boolean;
+  /** Connected full peers that can be used for more than introductions, shallow to deep. */
+  peers(): readonly Peer[];
+  /** All connected full peers, bootnodes too. */
+  connectedCount(): number;
   /** Depth from which this node stores chunks (what `/topology` shows as depth). */
   storageRadius(): number;
   /** Connected full peers with proximity order >= radius. */
   neighbours(): Peer[];
+  /** What salud thinks of a connected peer. @param rating.latencyMs of its answer, if there was one */
+  rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
   /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
   addKnown(overlaysHex: readonly string[]): void;

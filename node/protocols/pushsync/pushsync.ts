@@ -32,7 +32,7 @@ import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { MessageOf } from '../../p2p/message.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
-import type { Topology, TopologySnapshot } from '../../topology/topology.ts';
+import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
@@ -59,13 +59,13 @@ export interface PushsyncOptions {
   readonly fullNode: boolean;
   /** How often the reserve is made twice as large. */
   readonly capacityDoubling: number;
+  /** Others can reach this node; else it stores only what nobody else takes. */
+  readonly reachable: boolean;
 }
 
 export interface PushsyncDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
-  readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'> & {
-    snapshot(): Pick<TopologySnapshot, 'population'>;
-  };
+  readonly topology: Pick<Topology, 'closestPeer' | 'isCutOff' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
   readonly store: { readonly reserve: Pick<Reserve, 'put'> };
@@ -142,9 +142,7 @@ class PushsyncProtocol implements Pushsync {
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
-        outcome.outcome === 'done'
-          ? this.#synced(parcel, outcome.result)
-          : this.#notSynced(outcome, chunk.address);
+        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(outcome);
       this.#metrics.outgoing.inc();
       return result;
     } catch (error) {
@@ -176,22 +174,13 @@ class PushsyncProtocol implements Pushsync {
     return { outcome: 'synced', receipt };
   }
 
-  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>, address: Uint8Array): PushResult {
+  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
-    if (!this.#options.fullNode || this.#isCutOff(address)) {
+    // Cut off, a chunk kept here would count as synced where nobody looks for it.
+    if (!this.#options.fullNode || this.#deps.topology.isCutOff()) {
       throw new PushsyncError('NO_PEER', 'no peer found');
     }
     return { outcome: 'want-self' };
-  }
-
-  /**
-   * No peer is connected, but some are known: just started, or behind a broken network. A chunk kept here now would
-   * count as synced where nobody looks for it.
-   */
-  #isCutOff(address: Uint8Array): boolean {
-    const { topology } = this.#deps;
-    const nobody = topology.closestPeer(address, { skip: new Set(), includeSelf: false }) === undefined;
-    return nobody && topology.snapshot().population > 0;
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
@@ -202,7 +191,7 @@ class PushsyncProtocol implements Pushsync {
     let receipt: Receipt;
     let debit: Debit;
     try {
-      receipt = await this.#take(message, signal);
+      receipt = await this.#take(message, stream.peer, signal);
       debit = this.#reserveDebit(stream.peer, message.address);
     } catch (error) {
       this.#metrics.handlerErrors.inc();
@@ -236,17 +225,25 @@ class PushsyncProtocol implements Pushsync {
   }
 
   /** @returns the own receipt or that of the node further on */
-  async #take(message: MessageOf<typeof DeliveryMessage>, signal: AbortSignal): Promise<Receipt> {
+  async #take(
+    message: MessageOf<typeof DeliveryMessage>,
+    sender: Peer,
+    signal: AbortSignal,
+  ): Promise<Receipt> {
     const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
     const radius = topology.storageRadius();
-    if (isResponsible(host.overlay, chunk.address, radius)) return await this.#store(chunk, stamp, radius);
+    if (this.#options.reachable && isResponsible(host.overlay, chunk.address, radius)) {
+      return await this.#store(chunk, stamp, radius);
+    }
 
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    const outcome = await this.#send(parcel, way, deadline.signal);
+    // A node that does not count itself would send the chunk back to whoever is closest, and so in circles.
+    const exclude = this.#options.reachable ? [] : [sender.id];
+    const outcome = await this.#send(parcel, way, deadline.signal, exclude);
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
     if (outcome.outcome === 'nobody') return await this.#store(chunk, stamp, radius);
     this.#metrics.forwarder.inc();
@@ -276,13 +273,20 @@ class PushsyncProtocol implements Pushsync {
     }
   }
 
-  async #send<R>(parcel: Parcel, way: Way<R>, signal: AbortSignal): Promise<AttemptsOutcome<R>> {
+  async #send<R>(
+    parcel: Parcel,
+    way: Way<R>,
+    signal: AbortSignal,
+    exclude: readonly string[] = [],
+  ): Promise<AttemptsOutcome<R>> {
     const { clock, log, topology } = this.#deps;
     const { address } = parcel.chunk;
+    const skip = this.#failed.peers(parcel.id);
+    for (const id of exclude) skip.add(id);
     return await attemptPeers<Receipt, R>(
       {
         ...way.role,
-        skip: this.#failed.peers(parcel.id),
+        skip,
         choose(skip) {
           const includeSelf = !way.originated;
           const peer = topology.closestPeer(address, { skip, includeSelf });

@@ -13,7 +13,7 @@ import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';
 import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
 import { createStatus, type StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import { createKademlia } from '../../../node/topology/kademlia.ts';
-import { memoryRecords, NETWORK_ID } from '../../unit/p2p/memory-nodes.ts';
+import { FULL_NODE, memoryRecords, NETWORK_ID } from '../../unit/p2p/memory-nodes.ts';
 import { type Libp2pNode, libp2pNode } from './libp2p-nodes.ts';
 
 const Echo = { text: [1, 'string'], data: [2, 'bytes'] } as const;
@@ -142,7 +142,7 @@ test('five nodes that start together and know one bootnode are connected with ea
     const env = { ...node, clock: systemClock(), random: systemRandom(), log: silentLogger() };
     const metrics = createMetrics({ prefix: 'svc' });
     const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...env, metrics });
-    const options = { bootnodes, storageRadius: () => 0, allowPrivateCidrs: true };
+    const options = { ...FULL_NODE, bootnodes, allowPrivateCidrs: true };
     return createKademlia(options, { ...env, metrics, hive, state: memoryRecords() });
   });
   const meshed = tables.map(

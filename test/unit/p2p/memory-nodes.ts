@@ -8,9 +8,20 @@ import { createAddressBook } from '../../../node/p2p/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
+import type { KademliaOptions } from '../../../node/topology/kademlia.ts';
 
 export const NETWORK_ID = 4020n;
 export const ZERO_NONCE = new Uint8Array(32);
+
+/** The table of an ordinary node that nobody configured. */
+export const FULL_NODE: KademliaOptions = {
+  bootnodes: [],
+  storageRadius: () => 0,
+  allowPrivateCidrs: false,
+  dedicatedBootnodes: false,
+  bootnodeMode: false,
+  reachable: true,
+};
 
 /** Records of one subsystem in a map; what `node/store` gives, without its durability. */
 export function memoryRecords(): KeyValueStore {

@@ -62,6 +62,7 @@ export interface ExchangeOptions {
   readonly radius?: number;
   readonly network?: MemoryNetwork;
   readonly fullNode?: boolean;
+  readonly reachable?: boolean;
   readonly accounting?: AccountingOptions;
   /** One way, milliseconds. */
   readonly latencyMs?: number;
@@ -92,7 +93,7 @@ export class FakeStore {
 export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode {
   const { clock, latencyMs = 0, network = new MemoryNetwork() } = options;
   const terms = options.accounting ?? PRODUCTION;
-  const fullNode = options.fullNode ?? true;
+  const { fullNode = true, reachable = true } = options;
   const { host: wire, underlay } = memoryNode({ network, n, clock, fullNode });
   const host = latencyMs === 0 ? wire : delayed(wire, latencyMs, clock);
   const signer = createSigner(testKey(n));
@@ -107,7 +108,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     announce: () => undefined,
   });
   const pseudosettle = createPseudosettle(terms, { ...shared, accounting, state: state('pseudosettle') });
-  const topology = topologyOf(wire, () => node.radius);
+  const topology = topologyOf(wire, { radius: () => node.radius, reachable });
   const parts = { ...shared, topology, accounting, store };
   const known = new Set<string>();
   wire.onConnected(({ id }) => void known.add(id));
@@ -127,10 +128,10 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     validate: () => undefined,
     retrieval: createRetrieval(parts),
     pushsync: createPushsync(
-      { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode, capacityDoubling: 0 },
+      { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode, reachable, capacityDoubling: 0 },
       {
         ...parts,
-        topology: { ...topology, snapshot: () => ({ population: known.size }) },
+        topology: { ...topology, isCutOff: () => wire.peers().length === 0 && known.size > 0 },
         signer,
         postage: { validate: (chunk, stamp) => node.validate(chunk, stamp) },
       },
@@ -200,7 +201,10 @@ export function byDistance<T extends { overlay: Uint8Array }>(nodes: readonly T[
 }
 
 /** Closest connected full peer, as the real table chooses among healthy ones. */
-function topologyOf(host: Host, radius: () => number): Pick<Topology, 'closestPeer' | 'storageRadius'> {
+function topologyOf(
+  host: Host,
+  { radius, reachable }: { radius: () => number; reachable: boolean },
+): Pick<Topology, 'closestPeer' | 'storageRadius'> {
   return {
     storageRadius: radius,
     closestPeer(address, { skip, includeSelf }) {
@@ -208,7 +212,7 @@ function topologyOf(host: Host, radius: () => number): Pick<Topology, 'closestPe
         .peers()
         .filter((peer) => peer.fullNode && !skip.has(peer.id))
         .sort((a, b) => closerTo(address, a.overlay, b.overlay));
-      if (!includeSelf) return best;
+      if (!includeSelf || !reachable) return best;
       return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
     },
   };

@@ -1,155 +1,8 @@
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../node/crypto/hex.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
-import { createMetrics } from '../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
-import { type BlocklistEntry, type Host, HostError, type Peer } from '../../../node/p2p/host.ts';
-import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
-import { createKademlia, type KademliaOptions } from '../../../node/topology/kademlia.ts';
-import vectors from '../../vectors/p2p.json' with { type: 'json' };
+import { HostError } from '../../../node/p2p/host.ts';
 import { memoryRecords } from '../p2p/memory-nodes.ts';
-import { ManualClock } from '../protocols/manual-clock.ts';
-
-const peerId = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
-const id = (prefix: string) => prefix.padEnd(64, '0');
-/** Overlay and underlay say the same, so that a dial shows who is meant. */
-const underlayOf = (overlayHex: string, ip = '8.8') =>
-  `/ip4/${ip}.${parseInt(overlayHex.slice(0, 2), 16)}.${parseInt(overlayHex.slice(2, 4), 16)}/tcp/1634/p2p/${peerId}`;
-
-interface Announced {
-  readonly to: string;
-  readonly about: readonly string[];
-}
-
-/** A table whose host and hive are the test's; own overlay is all zero. */
-function table(options: Partial<KademliaOptions> = {}, state = memoryRecords()) {
-  const clock = new ManualClock();
-  const addressBook = createAddressBook(memoryRecords());
-  const peers = new Map<string, { peer: Peer; controller: AbortController }>();
-  const listeners: { connected: (peer: Peer) => void; disconnected: (peer: Peer, reason: string) => void } = {
-    connected: () => undefined,
-    disconnected: () => undefined,
-  };
-  const dials: string[] = [];
-  const drops: string[] = [];
-  const announced: Announced[] = [];
-  const blocked: BlocklistEntry[] = [];
-  let picker = (_overlay: Uint8Array, _full: boolean): boolean => true;
-  /** What a dial does; by default nobody is there. */
-  const net = {
-    dial: (_underlay: string): string => {
-      throw new HostError('DIAL_FAILED', 'nobody there');
-    },
-    announce: (_to: string): void => undefined,
-  };
-  const connect = (overlayHex: string, direction: Peer['direction'] = 'inbound', fullNode = true): Peer => {
-    const controller = new AbortController();
-    const peer: Peer = {
-      id: overlayHex,
-      overlay: fromHex(overlayHex),
-      ethereum: new Uint8Array(20),
-      fullNode,
-      direction,
-      generation: '15.0.0',
-      underlays: [underlayOf(overlayHex)],
-      welcomeMessage: '',
-      connectedAt: clock.now(),
-      closed: controller.signal,
-    };
-    peers.set(overlayHex, { peer, controller });
-    listeners.connected(peer);
-    return peer;
-  };
-  const disconnect = (overlayHex: string, reason = 'gone'): void => {
-    const entry = peers.get(overlayHex);
-    if (entry === undefined) throw new HostError('PEER_NOT_FOUND', 'not connected');
-    peers.delete(overlayHex);
-    entry.controller.abort();
-    drops.push(`${overlayHex.slice(0, 2)} ${reason}`);
-    listeners.disconnected(entry.peer, reason);
-  };
-  const host = {
-    overlay: new Uint8Array(32),
-    setPicker: (pick: typeof picker) => {
-      picker = pick;
-    },
-    onConnected: (listener: (peer: Peer) => void) => {
-      listeners.connected = listener;
-    },
-    onDisconnected: (listener: (peer: Peer, reason: string) => void) => {
-      listeners.disconnected = listener;
-    },
-    blocklisted: () => blocked,
-    disconnect: async (overlayHex: string, reason: string) => disconnect(overlayHex, reason),
-    connect: async (underlays: readonly string[]) => {
-      const [underlay = ''] = underlays;
-      dials.push(underlay);
-      return connect(net.dial(underlay), 'outbound');
-    },
-  } as unknown as Host;
-  let learned: (overlays: readonly string[]) => void = () => undefined;
-  const hive = {
-    announce: async (peer: Peer, about: readonly string[]) => {
-      net.announce(peer.id);
-      announced.push({ to: peer.id, about });
-    },
-    onLearned: (listener: typeof learned) => {
-      learned = listener;
-    },
-  };
-  const kademlia = createKademlia(
-    { bootnodes: [], storageRadius: () => 0, allowPrivateCidrs: false, ...options },
-    {
-      host,
-      hive,
-      addressBook,
-      clock,
-      random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
-      log: silentLogger(),
-      metrics: createMetrics({ prefix: 'svc' }),
-      state,
-    },
-  );
-  const know = async (overlays: readonly string[], ip?: string): Promise<void> => {
-    for (const overlayHex of overlays) {
-      const record = {
-        overlay: fromHex(overlayHex),
-        underlay: encodeUnderlays([underlayOf(overlayHex, ip)]),
-        signature: new Uint8Array(65),
-        nonce: new Uint8Array(32),
-        timestamp: 1n,
-        chequebook: new Uint8Array(20),
-      };
-      await addressBook.put(record);
-    }
-    learned(overlays);
-    await clock.settle();
-  };
-  const dialled = () => dials.splice(0).map((underlay) => underlay);
-  const picks = (overlayHex: string) => picker(fromHex(overlayHex), true);
-  return {
-    kademlia,
-    clock,
-    addressBook,
-    net,
-    dialled,
-    drops,
-    announced,
-    blocked,
-    connect,
-    disconnect,
-    know,
-    picks,
-  };
-}
-
-/** Everybody answers the dial. */
-function everybodyHome(net: { dial: (underlay: string) => string }): void {
-  net.dial = (underlay) => {
-    const [, , , , a, b] = /ip4\/(\d+)\.(\d+)\.((\d+)\.(\d+))/.exec(underlay)?.slice(0) ?? [];
-    return id([a, b].map((part) => Number(part).toString(16).padStart(2, '0')).join(''));
-  };
-}
+import { everybodyHome, id, otherPeerId, peerId, table, underlayOf } from './table.ts';
 
 test('peers learnt by gossip are dialled at once and become connected', async () => {
   const { kademlia, net, know, dialled } = table();
@@ -369,13 +222,14 @@ test('a newcomer that can not be told about others is disconnected', async () =>
   await kademlia.stop();
 });
 
-test('a bin of eighteen peers takes no further inbound peer', async () => {
-  const { kademlia, connect, picks, drops } = table();
+test('a bin of eighteen reachable peers takes no further inbound peer', async () => {
+  const { kademlia, clock, connect, picks, drops } = table();
   await kademlia.start();
   for (let i = 0; i < 18; i++) {
     expect(picks(id((0x80 + i).toString(16)))).toBe(true);
     connect(id((0x80 + i).toString(16)));
   }
+  await clock.settle();
   expect(picks(id('f0'))).toBe(false);
   expect(picks(id('40'))).toBe(true);
   connect(id('f0'));
@@ -482,4 +336,200 @@ test('a stopped table has no timer left', async () => {
   const before = kademlia.snapshot();
   await clock.advance(1_000_000);
   expect({ ...kademlia.snapshot(), bins: [] }).toEqual({ ...before, bins: [] });
+});
+
+const unreachable = async () => {
+  throw new HostError('DIAL_FAILED', 'nobody there');
+};
+
+test('peers that nobody reached do not fill a bin', async () => {
+  const { kademlia, clock, net, connect, picks } = table();
+  net.probe = unreachable;
+  await kademlia.start();
+  for (let i = 0; i < 30; i++) connect(id((0x80 + i).toString(16)));
+  await clock.settle();
+  expect(picks(id('f0'))).toBe(true);
+  expect(kademlia.snapshot().bins[0]?.connectedPeers[0]?.metrics?.reachability).toBe('Private');
+  await kademlia.stop();
+});
+
+test('an overfull bin gives up an unhealthy peer first, then the last that nobody reached', async () => {
+  const { kademlia, clock, net, connect, drops } = table({ storageRadius: () => 1 });
+  await kademlia.start();
+  // Slots 0 to 3, of which two peers too many can be reached.
+  const overlays = Array.from({ length: 24 }, (_, i) => id((0x80 + i).toString(16)));
+  const walled = ['90', '92'].map(id);
+  for (const overlay of overlays) {
+    net.probe = walled.includes(overlay) ? unreachable : async () => undefined;
+    connect(overlay, 'outbound');
+    await clock.settle();
+    kademlia.rated(overlay, { healthy: overlay !== id('83') });
+  }
+  await clock.advance(300_000);
+  expect(drops).toEqual(['83', '88', '92'].map((prefix) => `${prefix} pruned from oversaturated bin`));
+  await kademlia.stop();
+});
+
+test('beyond the radius only peers that others can reach are named', async () => {
+  const { kademlia, clock, net, connect, announced } = table({ storageRadius: () => 8 });
+  await kademlia.start();
+  connect(id('80'));
+  await clock.settle();
+  net.probe = unreachable;
+  connect(id('81'));
+  await clock.settle();
+  announced.length = 0;
+  connect(id('40'));
+  await clock.settle();
+  expect(announced).toEqual([
+    { to: id('80'), about: [id('40')] },
+    { to: id('40'), about: [id('80')] },
+  ]);
+  await kademlia.stop();
+});
+
+test('neighbours hear of each other whether they can be reached or not, and again every quarter of an hour', async () => {
+  const { kademlia, clock, net, connect, announced } = table();
+  net.probe = unreachable;
+  await kademlia.start();
+  connect(id('80'));
+  connect(id('40'));
+  await clock.settle();
+  const news = [
+    { to: id('80'), about: [id('40')] },
+    { to: id('40'), about: [id('80')] },
+  ];
+  expect(announced.splice(0)).toEqual(news);
+  await clock.advance(900_000);
+  expect(announced).toEqual(news);
+  await kademlia.stop();
+});
+
+test('a peer that was just connected is used at once, a healthy reachable one is preferred', async () => {
+  const { kademlia, clock, net, connect } = table();
+  const probe = Promise.withResolvers<void>();
+  net.probe = () => probe.promise;
+  await kademlia.start();
+  connect(id('80'));
+  connect(id('c0'));
+  const closest = () => {
+    const choice = kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false });
+    return choice === 'self' ? choice : choice?.id;
+  };
+  expect(closest()).toBe(id('c0'));
+  kademlia.rated(id('80'), { healthy: true, latencyMs: 4 });
+  expect(closest()).toBe(id('c0'));
+  probe.resolve();
+  await clock.settle();
+  expect(closest()).toBe(id('80'));
+  expect(kademlia.snapshot().bins[0]?.connectedPeers[0]?.metrics).toMatchObject({
+    reachability: 'Public',
+    healthy: true,
+    latencyEWMA: 4,
+  });
+  kademlia.rated(id('c0'), { healthy: true });
+  expect(closest()).toBe(id('c0'));
+  kademlia.rated(id('c0'), { healthy: false });
+  expect(closest()).toBe(id('80'));
+  await kademlia.stop();
+});
+
+test('a node that others can not reach is never the closest', async () => {
+  const { kademlia, connect } = table({ reachable: false });
+  await kademlia.start();
+  const own = { skip: new Set<string>(), includeSelf: true };
+  expect(kademlia.closestPeer(fromHex(id('00')), own)).toBeUndefined();
+  connect(id('80'));
+  expect(kademlia.closestPeer(fromHex(id('00')), own)).toMatchObject({ id: id('80') });
+  expect(kademlia.snapshot().reachability).toBe('Private');
+  await kademlia.stop();
+});
+
+test('a change of the radius starts a round of dials', async () => {
+  let radius = 31;
+  const { kademlia, clock, net, know, dialled } = table({ storageRadius: () => radius });
+  everybodyHome(net);
+  await kademlia.start();
+  await know(['80', '81'].map(id));
+  expect(dialled()).toEqual([underlayOf(id('80'))]);
+  radius = 0;
+  kademlia.radiusChanged();
+  await clock.settle();
+  expect(dialled()).toEqual([underlayOf(id('81'))]);
+  await kademlia.stop();
+});
+
+/** The address of a bootnode whose overlay is `overlayHex`. */
+const bootnodeOf = (overlayHex: string) => underlayOf(overlayHex);
+
+test('a configured bootnode is used like any other peer', async () => {
+  const { kademlia, clock, net } = table({ bootnodes: [bootnodeOf(id('80'))] });
+  everybodyHome(net);
+  await kademlia.start();
+  await clock.settle();
+  expect(kademlia.peers().map((peer) => peer.id)).toEqual([id('80')]);
+  await kademlia.stop();
+});
+
+test('a dedicated one introduces, and that is all', async () => {
+  const { kademlia, clock, net, connect, announced } = table({
+    bootnodes: [bootnodeOf(id('80'))],
+    dedicatedBootnodes: true,
+    storageRadius: () => 0,
+  });
+  everybodyHome(net);
+  await kademlia.start();
+  await clock.settle();
+  expect(kademlia.snapshot()).toMatchObject({ connected: 1 });
+  expect(kademlia.connectedCount()).toBe(1);
+  expect(kademlia.peers()).toEqual([]);
+  expect(kademlia.neighbours()).toEqual([]);
+  expect(kademlia.isCutOff()).toBe(false);
+  const any = { skip: new Set<string>(), includeSelf: false };
+  expect(kademlia.closestPeer(fromHex(id('80')), any)).toBeUndefined();
+  connect(id('40'), 'inbound', true, [`/ip4/8.8.4.4/tcp/1634/p2p/${otherPeerId}`]);
+  await clock.settle();
+  expect(announced).toEqual([]);
+  expect(kademlia.closestPeer(fromHex(id('80')), any)).toMatchObject({ id: id('40') });
+  await kademlia.stop();
+});
+
+test('a node is cut off when it knows peers and none is connected', async () => {
+  const { kademlia, clock, net, know } = table();
+  await kademlia.start();
+  expect(kademlia.isCutOff()).toBe(false);
+  await know([id('80')]);
+  expect(kademlia.isCutOff()).toBe(true);
+  everybodyHome(net);
+  await clock.advance(20_000);
+  expect(kademlia.isCutOff()).toBe(false);
+  await kademlia.stop();
+});
+
+test('in bootnode mode nobody is dialled but bootnodes', async () => {
+  const bootnode = bootnodeOf(id('80'));
+  const { kademlia, clock, net, know, dialled } = table({ bootnodeMode: true, bootnodes: [bootnode] });
+  everybodyHome(net);
+  await kademlia.start();
+  await clock.settle();
+  expect(dialled()).toEqual([bootnode]);
+  await know(['40', '20'].map(id));
+  await clock.advance(60_000);
+  expect(dialled()).toEqual([]);
+  await kademlia.stop();
+});
+
+test('in bootnode mode a bin of twenty makes room for whoever comes', async () => {
+  const { kademlia, clock, connect, picks, drops } = table({ bootnodeMode: true });
+  await kademlia.start();
+  const overlays = Array.from({ length: 21 }, (_, i) => id((0x80 + i).toString(16)));
+  for (const overlay of overlays.slice(0, 20)) connect(overlay);
+  await clock.settle();
+  expect(picks(id('94'))).toBe(true);
+  connect(id('94'));
+  expect(drops).toEqual(['80 kicking out random peer to accommodate node']);
+  expect(kademlia.snapshot().bins[0]?.connectedPeers.map(({ address }) => address)).toEqual(
+    overlays.slice(1),
+  );
+  await kademlia.stop();
 });

@@ -6,13 +6,13 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.ts';
-import { type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
+import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
 
 function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
   const env = { clock: systemClock(), random: systemRandom(), log: silentLogger() };
   const metrics = createMetrics({ prefix: 'svc' });
   const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...node, ...env, metrics });
-  const options = { bootnodes, storageRadius: () => 0, allowPrivateCidrs: true };
+  const options = { ...FULL_NODE, bootnodes, allowPrivateCidrs: true };
   return createKademlia(options, { ...node, ...env, metrics, hive, state: memoryRecords() });
 }
 

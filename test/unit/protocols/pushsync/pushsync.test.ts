@@ -19,6 +19,7 @@ import {
   chunkWhere,
   connect,
   type ExchangeNode,
+  exchangeNode,
   exchangeNodes,
   FAR_RADIUS,
   line,
@@ -392,4 +393,24 @@ test('a chunk whose closest node is the origin is still pushed to the next', asy
   const chunk = chunkNear(a!, [a!, b!]);
   expect((await a!.pushsync.push(chunk, stamp, { signal: never })).outcome).toBe('synced');
   expect(b!.store.held.size).toBe(1);
+});
+
+test('a node that others can not reach passes on what is within its radius, but not back', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const hidden = exchangeNode(1, { clock, network, reachable: false });
+  const other = exchangeNode(2, { clock, network });
+  for (const { host } of [hidden, other]) await host.start();
+  const from = await stranger(9, { clock, network, protocol: PUSHSYNC, handler: idle });
+  const peer = await connect(from, hidden, clock);
+  // Nobody else is there: what it does not take is lost.
+  expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', address: someChunk.address });
+  expect(hidden.store.held.size).toBe(1);
+
+  await connect(hidden, other, clock);
+  const next = chunkNear(hidden, [hidden, other]);
+  const delivery = { address: next.address, data: next.data, stamp: encodeStamp(stamp) };
+  expect((await receiptFrom(from, peer, delivery)).err).toBe('');
+  expect(hidden.store.held.size).toBe(1);
+  expect([...other.store.held.keys()]).toEqual([toHex(next.address)]);
 });

@@ -1,0 +1,89 @@
+/**
+ * Who is closest to a chunk. Every chunk asks, so the peers are kept as this question needs them: by bin, once for
+ * each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
+ */
+import { closerTo, proximityOrder } from '../chunk/address.ts';
+import type { Peer } from '../p2p/host.ts';
+
+/** What is known of a connected peer beyond that it is connected. */
+export interface Standing {
+  isPublic(id: string): boolean;
+  isHealthy(id: string): boolean;
+}
+
+type ByBin = readonly (readonly Peer[])[];
+
+export class Tiers {
+  readonly #own: Uint8Array;
+  /** Reachable and healthy peers, reachable ones, all. A tier that equals the one before it is left out. */
+  #tiers: readonly ByBin[] = [];
+
+  constructor(own: Uint8Array) {
+    this.#own = own;
+  }
+
+  /** @param bins connected peers that may be chosen, by proximity order to us */
+  rebuild(bins: ByBin, standing: Standing): void {
+    const reachable = narrowed(bins, ({ id }) => standing.isPublic(id));
+    const healthy = narrowed(reachable, ({ id }) => standing.isHealthy(id));
+    this.#tiers = [healthy, reachable, bins].filter(
+      (tier, i, all) => i === 0 || countOf(tier) !== countOf(all[i - 1] as ByBin),
+    );
+  }
+
+  /**
+   * Closest peer of the first tier that has one.
+   * @param closerThan an overlay that the peer must be closer than; a tier without such a peer is passed over
+   */
+  closest(address: Uint8Array, skip: ReadonlySet<string>, closerThan?: Uint8Array): Peer | undefined {
+    const bin = proximityOrder(this.#own, address);
+    for (const tier of this.#tiers) {
+      const peer = closestOf(tier, { address, bin, skip });
+      if (peer === undefined) continue;
+      if (closerThan === undefined || closerTo(address, peer.overlay, closerThan) < 0) return peer;
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Peers of the address's own bin share more with it than anybody else; those of deeper bins as much as we do; those
+ * of shallower bins the less the shallower they are.
+ */
+function closestOf(
+  tier: ByBin,
+  { address, bin, skip }: { address: Uint8Array; bin: number; skip: ReadonlySet<string> },
+): Peer | undefined {
+  let closest = closestIn(tier[bin]!, address, skip);
+  if (closest !== undefined) return closest;
+  for (let deeper = bin + 1; deeper < tier.length; deeper++) {
+    closest = closestIn(tier[deeper]!, address, skip, closest);
+  }
+  for (let shallower = bin - 1; closest === undefined && shallower >= 0; shallower--) {
+    closest = closestIn(tier[shallower]!, address, skip);
+  }
+  return closest;
+}
+
+/** @param best of those that were looked at before */
+function closestIn(
+  peers: readonly Peer[],
+  address: Uint8Array,
+  skip: ReadonlySet<string>,
+  best?: Peer,
+): Peer | undefined {
+  let closest = best;
+  for (const peer of peers) {
+    if (closest !== undefined && closerTo(address, peer.overlay, closest.overlay) > 0) continue;
+    if (!skip.has(peer.id)) closest = peer;
+  }
+  return closest;
+}
+
+function narrowed(bins: ByBin, may: (peer: Peer) => boolean): ByBin {
+  return bins.map((peers) => peers.filter(may));
+}
+
+function countOf(bins: ByBin): number {
+  return bins.reduce((sum, peers) => sum + peers.length, 0);
+}

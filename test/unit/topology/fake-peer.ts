@@ -1,0 +1,19 @@
+import { toHex } from '../../../node/crypto/hex.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+
+/** A connected full peer that nobody can talk to. */
+export function fakePeer(overlay: Uint8Array, changes: Partial<Peer> = {}): Peer {
+  return {
+    id: toHex(overlay),
+    overlay,
+    ethereum: new Uint8Array(20),
+    fullNode: true,
+    direction: 'inbound',
+    generation: '15.0.0',
+    underlays: [],
+    welcomeMessage: '',
+    connectedAt: 0,
+    closed: new AbortController().signal,
+    ...changes,
+  };
+}

@@ -1,0 +1,92 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { expect, test } from 'vitest';
+import { BINS, closerTo, proximityOrder } from '../../../node/chunk/address.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+import { Tiers } from '../../../node/topology/tiers.ts';
+import { fakePeer } from './fake-peer.ts';
+
+const own = new Uint8Array(32);
+const overlay = (prefix: string) => fromHex(prefix.padEnd(64, '0'));
+const peer = (prefix: string) => fakePeer(overlay(prefix));
+
+function tiersOf(
+  peers: readonly Peer[],
+  standing: { reachable?: readonly string[]; healthy?: readonly string[] } = {},
+): Tiers {
+  const bins = Array.from({ length: BINS }, (_, bin) =>
+    peers.filter(({ overlay: address }) => proximityOrder(own, address) === bin),
+  );
+  const tiers = new Tiers(own);
+  const ids = (prefixes: readonly string[] = []) => prefixes.map((prefix) => prefix.padEnd(64, '0'));
+  tiers.rebuild(bins, {
+    isPublic: (id) => ids(standing.reachable).includes(id),
+    isHealthy: (id) => ids(standing.healthy).includes(id),
+  });
+  return tiers;
+}
+
+const nobody = new Set<string>();
+const prefixOf = (found: Peer | undefined) => found?.id.slice(0, 2);
+
+test('a healthy peer that can be reached comes before a closer one that is neither', () => {
+  const peers = ['80', 'a0', 'c0', 'ff'].map(peer);
+  const address = overlay('ff');
+  expect(prefixOf(tiersOf(peers).closest(address, nobody))).toBe('ff');
+  expect(prefixOf(tiersOf(peers, { reachable: ['80', 'c0'] }).closest(address, nobody))).toBe('c0');
+  const rated = { reachable: ['80', 'c0'], healthy: ['80', 'ff'] };
+  expect(prefixOf(tiersOf(peers, rated).closest(address, nobody))).toBe('80');
+});
+
+test('when a tier is used up the next one follows', () => {
+  const tiers = tiersOf(['80', 'c0', 'ff'].map(peer), { reachable: ['80', 'c0'], healthy: ['80'] });
+  const skip = new Set<string>();
+  const order: (string | undefined)[] = [];
+  for (let i = 0; i < 4; i++) {
+    const found = tiers.closest(overlay('ff'), skip);
+    order.push(prefixOf(found));
+    if (found !== undefined) skip.add(found.id);
+  }
+  expect(order).toEqual(['80', 'c0', 'ff', undefined]);
+});
+
+test('a tier without anybody closer than the node itself is passed over', () => {
+  const tiers = tiersOf([peer('80'), peer('01')], { reachable: ['80'], healthy: ['80'] });
+  expect(prefixOf(tiers.closest(overlay('01'), nobody, own))).toBe('01');
+  expect(tiers.closest(overlay('00'), nobody, own)).toBeUndefined();
+});
+
+const overlays = fc.uniqueArray(
+  // Shared prefixes of all lengths, so that deep bins are not empty.
+  fc
+    .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat({ max: 31 }))
+    .map(([bytes, zeros]) =>
+      bytes.map((byte, i) => (i * 8 < zeros ? byte >> Math.min(8, zeros - i * 8) : byte)),
+    ),
+  { maxLength: 40, selector: (bytes) => bytes.join() },
+);
+
+property.prop([overlays, overlays, fc.infiniteStream(fc.nat({ max: 3 }))])(
+  'whoever is chosen is the closest of the best tier that has somebody left',
+  (present, addresses, ranks) => {
+    const peers = present.map((address) => fakePeer(address));
+    const rank = new Map(peers.map(({ id }) => [id, ranks.next().value as number]));
+    const tiers = new Tiers(own);
+    const bins = Array.from({ length: BINS }, (_, bin) =>
+      peers.filter(({ overlay: address }) => proximityOrder(own, address) === bin),
+    );
+    // 0: unknown, 1: healthy but not reachable, 2: reachable, 3: both.
+    tiers.rebuild(bins, {
+      isPublic: (id) => (rank.get(id) ?? 0) >= 2,
+      isHealthy: (id) => (rank.get(id) ?? 0) % 2 === 1,
+    });
+    const tierOf = ({ id }: Peer) => Math.max(1, rank.get(id) ?? 0);
+    const skip = new Set(peers.filter((_, i) => i % 5 === 4).map(({ id }) => id));
+    for (const address of addresses) {
+      const [expected] = peers
+        .filter(({ id }) => !skip.has(id))
+        .sort((a, b) => tierOf(b) - tierOf(a) || closerTo(address, a.overlay, b.overlay));
+      expect(tiers.closest(address, skip)?.id).toBe(expected?.id);
+    }
+  },
+);

@@ -17,6 +17,7 @@ import { createMetrics } from './env/metrics.ts';
 import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
+import { createPuller, type Puller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
 import { createWarmUp } from './neighbourhood/warmup.ts';
 import { toAddress, tokenBalance } from './onchain/contracts.ts';
@@ -31,6 +32,7 @@ import { createHive } from './protocols/hive/hive.ts';
 import { createPingpong } from './protocols/pingpong/pingpong.ts';
 import { createPricing } from './protocols/pricing/pricing.ts';
 import { createPseudosettle } from './protocols/pseudosettle/pseudosettle.ts';
+import { createPullsync } from './protocols/pullsync/pullsync.ts';
 import { createPusher } from './protocols/pushsync/pusher.ts';
 import { createPushsync } from './protocols/pushsync/pushsync.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
@@ -55,8 +57,6 @@ const OVERLAY_NONCE = new Uint8Array(32);
 /** Chequebook of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
 const MS_PER_SECOND = 1000;
-/** Nothing is pulled from peers. */
-const pullRate = () => 0;
 
 /**
  * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what could not be had; nothing runs then
@@ -235,7 +235,14 @@ async function build(
   parts.defer(store.reserve.onRadius(() => topology.radiusChanged()));
   const reserveWorker = createReserveWorker(
     { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
-    { reserve: store.reserve, postage, pullRate, clock, log: module('reserve'), metrics },
+    {
+      reserve: store.reserve,
+      postage,
+      pullRate: () => puller.rate(),
+      clock,
+      log: module('reserve'),
+      metrics,
+    },
   );
   const warmUp = createWarmUp({ timeMs: options['warmup-time'] }, { clock, metrics });
   parts.defer(() => warmUp.stop());
@@ -250,7 +257,13 @@ async function build(
     { ...shared, postage, signer, log: module('pushsync') },
   );
   const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
-  const snapshot = () => localStatus({ store, topology, postage, reachable, capacityDoubling });
+  const { reserve } = store;
+  const pullsync = createPullsync({ host, reserve, postage, clock, log: module('pullsync'), metrics });
+  const puller = createPuller(
+    { rateWindowMs: options['pull-rate-window'] },
+    { host, pullsync, reserve, state: store.state('puller'), clock, log: module('puller'), metrics },
+  );
+  const snapshot = () => localStatus({ store, topology, postage, reachable, capacityDoubling, puller });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
 
   let readiness: 'starting' | 'ready' = 'starting';
@@ -319,6 +332,8 @@ async function build(
   reserveWorker.start();
   parts.defer(() => topology.stop());
   await topology.start();
+  parts.defer(() => puller.stop());
+  warmUp.onOver(() => puller.start());
   parts.defer(() => pusher.stop());
   pusher.start();
   parts.defer(stopApi);
@@ -354,15 +369,16 @@ interface StatusSources {
   readonly postage: Postage;
   readonly reachable: boolean;
   readonly capacityDoubling: number;
+  readonly puller: Puller;
 }
 
 /** What this node says of itself in the status protocol and at `GET /status`. */
 function localStatus(sources: StatusSources): StatusSnapshot {
-  const { store, topology, postage, reachable, capacityDoubling } = sources;
+  const { store, topology, postage, reachable, capacityDoubling, puller } = sources;
   const radius = topology.storageRadius();
   return {
     reserveSize: BigInt(store.reserve.size()),
-    pullsyncRate: pullRate(),
+    pullsyncRate: puller.rate(),
     storageRadius: radius,
     connectedPeers: BigInt(topology.connectedCount()),
     // The node itself counts as one of its neighbourhood.

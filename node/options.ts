@@ -192,6 +192,7 @@ export const OPTIONS = {
     'longest time after the first peer in which the node still finds its place',
     300_000,
   ),
+  'pull-rate-window': duration('time over which the rate of pull syncing is measured', 900_000),
   'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),
   'reserve-capacity': whole(
     'chunks that the reserve is made for',

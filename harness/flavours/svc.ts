@@ -37,6 +37,7 @@ const PROFILE_OPTIONS = {
     'chain-batch-factor': 1,
     'chain-poll-interval': '100ms',
     'warmup-time': '200ms',
+    'pull-rate-window': '5s',
   },
   production: {},
 } as const;

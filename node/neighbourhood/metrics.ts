@@ -39,3 +39,25 @@ export const RESERVE_METRICS = {
     help: 'Chunks without a batch at the last look.',
   },
 } as const satisfies MetricTable;
+
+/** `node-behaviour.md` 12. */
+export const PULLER_METRICS = {
+  worker: {
+    kind: 'gauge',
+    name: 'puller_worker',
+    help: 'Bins being pulled, historical and live counted apart.',
+  },
+  iterations: { kind: 'counter', name: 'puller_worker_iterations', help: 'Pages asked for.' },
+  errors: { kind: 'counter', name: 'puller_worker_errors', help: 'Pages that failed, in whole or in part.' },
+  maxUintErrors: {
+    kind: 'counter',
+    name: 'puller_max_uint_errors',
+    help: 'Pages of peers whose bin ids have come to their end.',
+  },
+  synced: {
+    kind: 'counter',
+    name: 'puller_synced_chunks',
+    help: 'Chunks pulled, by what was there when the peer connected and what came later.',
+    labels: ['type'],
+  },
+} as const satisfies MetricTable;

@@ -1,0 +1,85 @@
+/**
+ * What has been pulled from whom, so that a restart goes on where it stopped. Keys: `interval/<overlay>/<bin>`,
+ * `epoch/<overlay>`, and `radius`, the storage radius for which the intervals hold: bins below it were left out.
+ */
+import { proximityOrder } from '../chunk/address.ts';
+import { fromHex } from '../crypto/hex.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import { Intervals } from './intervals.ts';
+
+const INTERVAL = 'interval/';
+const EPOCH = 'epoch/';
+const RADIUS = 'radius';
+
+export class PullProgress {
+  readonly #state: KeyValueStore;
+  readonly #overlay: Uint8Array;
+
+  /** @param state of subsystem `puller` @param overlay of this node */
+  constructor(state: KeyValueStore, overlay: Uint8Array) {
+    this.#state = state;
+    this.#overlay = overlay;
+  }
+
+  /** Of a record that cannot be read nothing is known, which costs only offers of what is here already. */
+  intervals(overlayHex: string, bin: number): Intervals {
+    const record = this.#state.get(intervalKey(overlayHex, bin));
+    const known = record === undefined ? undefined : Intervals.decode(Buffer.from(record).toString());
+    return known ?? Intervals.none();
+  }
+
+  /** Durable when it resolves. */
+  async save(overlayHex: string, bin: number, intervals: Intervals): Promise<void> {
+    await this.#state.put(intervalKey(overlayHex, bin), Buffer.from(intervals.encode()));
+  }
+
+  /** A peer whose reserve is a new one numbers its chunks anew: nothing pulled from it before counts. */
+  async meet(overlayHex: string, epoch: bigint): Promise<void> {
+    const text = String(epoch);
+    const stored = this.#state.get(EPOCH + overlayHex);
+    if (stored !== undefined && Buffer.from(stored).toString() === text) return;
+    await this.#state.batch([
+      ...this.#removals(`${INTERVAL}${overlayHex}/`, () => true),
+      { put: EPOCH + overlayHex, value: Buffer.from(text) },
+    ]);
+  }
+
+  /**
+   * The storage radius has changed. With a smaller one this node is responsible for chunks that it has left out or
+   * evicted: neighbours have to offer their bins below the old radius again, all other peers everything.
+   */
+  async adopt(radius: number): Promise<void> {
+    const before = this.#radius();
+    if (before === radius) return;
+    const stale = (overlayHex: string, bin: number) =>
+      bin < before || proximityOrder(this.#overlay, fromHex(overlayHex)) < before;
+    await this.#state.batch([
+      ...(this.isStale(radius) ? this.#removals(INTERVAL, stale) : []),
+      { put: RADIUS, value: Buffer.from(String(radius)) },
+    ]);
+  }
+
+  /** Whether `adopt` will forget intervals: nothing may be pulled meanwhile. */
+  isStale(radius: number): boolean {
+    return radius < this.#radius();
+  }
+
+  /** Of the last `adopt`; at the very beginning nothing has been left out. */
+  #radius(): number {
+    const stored = this.#state.get(RADIUS);
+    return stored === undefined ? 0 : Number(Buffer.from(stored).toString());
+  }
+
+  #removals(prefix: string, stale: (overlayHex: string, bin: number) => boolean): KeyValueChange[] {
+    const changes: KeyValueChange[] = [];
+    for (const [key] of this.#state.entries(prefix)) {
+      const [overlayHex, bin] = key.slice(INTERVAL.length).split('/') as [string, string];
+      if (stale(overlayHex, Number(bin))) changes.push({ remove: key });
+    }
+    return changes;
+  }
+}
+
+function intervalKey(overlayHex: string, bin: number): string {
+  return `${INTERVAL}${overlayHex}/${String(bin).padStart(2, '0')}`;
+}

@@ -1,0 +1,42 @@
+import type { Clock } from '../env/clock.ts';
+
+/**
+ * Chunks per second over about the last window: what came in the running window, and of the one before it as large a
+ * part as still lies within reach. Windows are aligned to the unix epoch. `p2p-protocols.md` 7.3. After the last chunk
+ * it is more than 0 for one window at least, and 0 after two.
+ */
+export class PullRate {
+  readonly #windowMs: number;
+  readonly #clock: Clock;
+  /** Number of the running window since the unix epoch. */
+  #window = 0;
+  #current = 0;
+  #previous = 0;
+
+  constructor(windowMs: number, clock: Clock) {
+    this.#windowMs = windowMs;
+    this.#clock = clock;
+  }
+
+  add(count: number): void {
+    this.#turn();
+    this.#current += count;
+  }
+
+  perSecond(): number {
+    const elapsed = this.#turn();
+    return (this.#current + (1 - elapsed) * this.#previous) / (this.#windowMs / 1000);
+  }
+
+  /** @returns elapsed part of the running window, 0..1 */
+  #turn(): number {
+    const now = this.#clock.now();
+    const window = Math.floor(now / this.#windowMs);
+    if (window !== this.#window) {
+      this.#previous = window === this.#window + 1 ? this.#current : 0;
+      this.#current = 0;
+      this.#window = window;
+    }
+    return (now % this.#windowMs) / this.#windowMs;
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
+ * storage radius on, from peers a little outside one bin. What was there when the peer connected (historical) and what
+ * arrives from then on (live) come at the same time; what is done is written down. `p2p-protocols.md` 7.3.
+ */
+import { proximityOrder } from '../chunk/address.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics } from '../env/metrics.ts';
+import type { Host, Peer } from '../p2p/host.ts';
+import type { Pullsync } from '../protocols/pullsync/pullsync.ts';
+import { RateLimit } from '../protocols/rate-limit.ts';
+import type { KeyValueStore, Reserve } from '../store/ports.ts';
+import { PULLER_METRICS } from './metrics.ts';
+import { PullPeer, type PullPeerDeps } from './pull-peer.ts';
+import { PullProgress } from './pull-progress.ts';
+import { PullRate } from './pull-rate.ts';
+import { binsToPull, PULLING, RECALCULATE_MS } from './pull-rules.ts';
+
+export interface PullerOptions {
+  /** Window of `rate`, milliseconds. */
+  readonly rateWindowMs: number;
+}
+
+export interface PullerDeps {
+  readonly host: Pick<Host, 'overlay' | 'onConnected' | 'onDisconnected'>;
+  readonly pullsync: Pullsync;
+  readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
+  /** Subsystem `puller`. */
+  readonly state: KeyValueStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Puller {
+  start(): void;
+  /** Resolves when nothing is being pulled any more. */
+  stop(): Promise<void>;
+  /** Historical chunks per second over about one window. */
+  rate(): number;
+}
+
+/** Notes peers from now on, so it has to be created before the host starts. */
+export function createPuller(options: PullerOptions, deps: PullerDeps): Puller {
+  return new ReservePuller(options, deps);
+}
+
+class ReservePuller implements Puller {
+  readonly #deps: PullerDeps;
+  readonly #progress: PullProgress;
+  readonly #peerDeps: PullPeerDeps;
+  readonly #rate: PullRate;
+  readonly #peers = new Map<Peer, PullPeer>();
+  /** Overlay → the end of its last session, which a new one of the same overlay waits for. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
+  readonly #stopped = new AbortController();
+  /** Ends the pause between two rounds. */
+  #wake = new AbortController();
+  #managing: Promise<void> = Promise.resolve();
+
+  constructor(options: PullerOptions, deps: PullerDeps) {
+    const { clock, log, pullsync } = deps;
+    this.#deps = deps;
+    this.#progress = new PullProgress(deps.state, deps.host.overlay);
+    this.#rate = new PullRate(options.rateWindowMs, clock);
+    this.#peerDeps = {
+      pullsync,
+      clock,
+      log,
+      progress: this.#progress,
+      rate: this.#rate,
+      limit: new RateLimit(PULLING, clock),
+      metrics: deps.metrics.register(PULLER_METRICS),
+    };
+    deps.host.onConnected((peer) => this.#connected(peer));
+    deps.host.onDisconnected((peer) => this.#disconnected(peer));
+    deps.reserve.onRadius(() => this.#wake.abort());
+  }
+
+  start(): void {
+    this.#managing = this.#manage();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#wake.abort();
+    await this.#managing;
+    for (const peer of this.#peers.keys()) this.#disconnected(peer);
+    await Promise.all(this.#leaving.values());
+  }
+
+  rate(): number {
+    return this.#rate.perSecond();
+  }
+
+  #connected(peer: Peer): void {
+    // Whoever was told of it before us may have sent it away.
+    if (!peer.fullNode || peer.closed.aborted || this.#stopped.signal.aborted) return;
+    this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));
+    this.#wake.abort();
+  }
+
+  #disconnected(peer: Peer): void {
+    const pulled = this.#peers.get(peer);
+    if (pulled === undefined) return;
+    this.#peers.delete(peer);
+    const left = Promise.all([this.#leaving.get(peer.id), pulled.stop()]).finally(() => {
+      if (this.#leaving.get(peer.id) !== left) return;
+      this.#leaving.delete(peer.id);
+      this.#wake.abort();
+    });
+    this.#leaving.set(peer.id, left);
+  }
+
+  async #manage(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      // Whatever happens from here on asks for another round.
+      this.#wake = new AbortController();
+      try {
+        await this.#recalculate();
+      } catch (error) {
+        log.error({ err: error }, 'progress of pulling could not be written');
+      }
+      if (signal.aborted) return;
+      const { signal: waking } = this.#wake;
+      try {
+        await clock.sleep(RECALCULATE_MS, waking);
+      } catch (error) {
+        if (!waking.aborted) throw error;
+      }
+    }
+  }
+
+  async #recalculate(): Promise<void> {
+    const { host, reserve } = this.#deps;
+    const radius = reserve.radius();
+    if (this.#progress.isStale(radius)) {
+      await Promise.all([...this.#peers.values()].map((peer) => peer.pause()));
+      await Promise.all(this.#leaving.values());
+    }
+    await this.#progress.adopt(radius);
+    for (const [peer, pulled] of this.#peers) {
+      if (this.#leaving.has(peer.id)) continue;
+      pulled.pull(binsToPull({ po: proximityOrder(host.overlay, peer.overlay), radius }));
+    }
+  }
+}

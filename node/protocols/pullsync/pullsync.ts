@@ -1,0 +1,361 @@
+/**
+ * Bringing the chunks of a peer's reserve here, bin by bin, page by page. `p2p-protocols.md` 4.10.
+ *
+ *   pulling side                              serving side
+ *   Syn                        ──►
+ *                              ◄──            Ack{highest bin id of every bin, epoch of the reserve}
+ *
+ *   Get{bin, start}            ──►            collect entries from `start` on, as long as it takes
+ *                              ◄──            Offer{topmost, chunks}
+ *   which of them are missing?
+ *   Want{bits}                 ──►            wait for the peer's share of our rate
+ *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
+ *
+ * A delivery that is not what it should be costs that chunk only: the page counts as pulled, because asking again would
+ * bring the same. What the store cannot take, and a conversation that breaks off, leaves the page unpulled.
+ *
+ * Nothing is accounted: both sides gain.
+ */
+import { proximityOrder } from '../../chunk/address.ts';
+import type { Chunk } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { MessageOf, MessageTable } from '../../p2p/message.ts';
+import { type Postage, PostageError } from '../../postage/ports.ts';
+import { type Reserve, type ReserveItem, ReserveOverwriteError } from '../../store/ports.ts';
+import { converse, converseWithin } from '../conversation.ts';
+import { RateLimit } from '../rate-limit.ts';
+import { PULLSYNC_METRICS } from './metrics.ts';
+import { type Page, Pages } from './pages.ts';
+import {
+  bitsOf,
+  bitVectorOf,
+  checkAck,
+  checkGet,
+  checkOffer,
+  DELIVERY_MS,
+  PROMPT_MS,
+  PullsyncError,
+  SERVING,
+} from './rules.ts';
+import { type Claim, type Shared, Wants } from './wants.ts';
+import { Ack, CURSORS, Delivery, Get, Offer, type OfferedChunk, PULLSYNC, Syn, Want } from './wire.ts';
+
+export interface PullsyncDeps {
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly reserve: Pick<
+    Reserve,
+    'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius'
+  >;
+  readonly postage: Pick<Postage, 'validate'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Cursors {
+  /** Highest bin id of each of the peer's 32 bins, 0 for an empty one. */
+  readonly cursors: readonly bigint[];
+  /** Unix seconds; another one than before means that bin ids started anew. */
+  readonly epoch: bigint;
+}
+
+export interface Pulled {
+  /** Everything of the bin from `start` up to here is done. Below `start`: the peer has nothing to offer. */
+  readonly topmost: bigint;
+  /** Chunks stored. */
+  readonly count: number;
+  /** Why single chunks were not stored. */
+  readonly errors: readonly Error[];
+}
+
+export interface Pullsync {
+  /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
+  cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
+  /**
+   * Pulls one page of the peer's bin; waits without limit for a chunk from `start` on.
+   * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`; what the store throws; the signal's reason
+   */
+  sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled>;
+}
+
+/** Registers the serving side. */
+export function createPullsync(deps: PullsyncDeps): Pullsync {
+  const protocol = new PullsyncProtocol(deps);
+  deps.host.handle(CURSORS, (stream) => protocol.serveCursors(stream));
+  deps.host.handle(PULLSYNC, (stream, signal) => protocol.serve(stream, signal));
+  return protocol;
+}
+
+/** What of an offer is asked of this peer, and what others are asked for already. */
+interface Selection {
+  readonly wanted: readonly number[];
+  readonly claims: ReadonlyMap<string, Claim>;
+  readonly shared: readonly Shared[];
+}
+
+interface PulledPage extends Pulled {
+  readonly shared: readonly Shared[];
+}
+
+class PullsyncProtocol implements Pullsync {
+  readonly #deps: PullsyncDeps;
+  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
+  readonly #pages: Pages;
+  readonly #wants: Wants;
+  /** One per connection, gone with it. */
+  readonly #rates = new WeakMap<Peer, RateLimit>();
+
+  constructor(deps: PullsyncDeps) {
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(PULLSYNC_METRICS);
+    this.#pages = new Pages(deps);
+    this.#wants = new Wants(deps.clock);
+  }
+
+  // ── pulling side ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async cursors(peer: Peer, signal: AbortSignal): Promise<Cursors> {
+    signal.throwIfAborted();
+    const conversation = { peer, protocol: CURSORS.id, timeoutMs: PROMPT_MS };
+    const ack = await converseWithin(conversation, this.#deps, async (stream) => {
+      await stream.write(Syn, {});
+      return await stream.read(Ack, signal);
+    });
+    checkAck(ack);
+    return ack;
+  }
+
+  async sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
+    const errors: Error[] = [];
+    for (let count = 0; ; ) {
+      const page = await this.#pull({ peer, bin, start }, signal);
+      count += page.count;
+      errors.push(...page.errors);
+      // Another peer failed with a chunk of this page: what is still missing is asked of this one.
+      if (await this.#wants.settled(page.shared, signal)) return { topmost: page.topmost, count, errors };
+    }
+  }
+
+  #pull(
+    { peer, bin, start }: { peer: Peer; bin: number; start: bigint },
+    signal: AbortSignal,
+  ): Promise<PulledPage> {
+    return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
+      await stream.write(Get, { bin, start });
+      const offer = await stream.read(Offer, signal);
+      const { topmost, chunks } = offer;
+      if (chunks.length === 0) return { topmost, count: 0, errors: [], shared: [] };
+      checkOffer(offer, start);
+      this.#metrics.offered.inc(chunks.length);
+      const { wanted, claims, shared } = this.#select(chunks);
+      this.#metrics.wanted.inc(wanted.length);
+      const page = new Intake(claims, this.#deps, this.#metrics);
+      const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
+      using _limit = this.#deps.clock.timer(DELIVERY_MS, slow);
+      try {
+        await stream.write(Want, { bitVector: bitVectorOf(chunks.length, wanted) });
+        for (let rest = claims.size; rest > 0; rest--) page.take(await stream.read(Delivery, signal));
+      } finally {
+        await page.stored();
+      }
+      this.#metrics.delivered.inc(page.valid);
+      this.#metrics.lastReceived.inc({ bin }, page.valid);
+      if (page.failure !== undefined) throw page.failure;
+      return { topmost, count: page.count, errors: page.errors, shared };
+    });
+  }
+
+  #select(chunks: readonly MessageOf<typeof OfferedChunk>[]): Selection {
+    const { host, reserve } = this.#deps;
+    const radius = reserve.radius();
+    const selection = { wanted: [] as number[], claims: new Map<string, Claim>(), shared: [] as Shared[] };
+    for (const [index, { address, batchId, stampHash }] of chunks.entries()) {
+      if (proximityOrder(host.overlay, address) < radius) continue;
+      if (reserve.has(address, batchId, stampHash)) continue;
+      const key = keyOf(address, batchId, stampHash);
+      // An offer that names a chunk twice is answered once.
+      if (selection.claims.has(key)) continue;
+      const claim = this.#wants.claim(key);
+      if ('shared' in claim) selection.shared.push(claim.shared);
+      else {
+        selection.claims.set(key, claim);
+        selection.wanted.push(index);
+      }
+    }
+    return selection;
+  }
+
+  // ── serving side ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async serveCursors(stream: MessageStream): Promise<void> {
+    await this.#prompt(stream, stream.read(Syn));
+    const { reserve } = this.#deps;
+    await stream.write(Ack, { cursors: reserve.lastBinIds(), epoch: reserve.epoch() });
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const get = await this.#prompt(stream, stream.read(Get));
+    checkGet(get);
+    const { page, want } = await this.#offer(stream, get, signal);
+    const wanted = bitsOf((await this.#prompt(stream, want)).bitVector, page.length);
+    this.#metrics.sentWanted.inc(wanted.length);
+    await this.#rateOf(stream.peer).take(Math.max(1, wanted.length), signal);
+    await this.#deliver(
+      stream,
+      wanted.map((index) => page[index] as ReserveItem),
+    );
+  }
+
+  /** Reads ahead while it waits, so that it notices a peer that has given up, and stops collecting for it. */
+  async #offer(
+    stream: MessageStream,
+    { bin, start }: MessageOf<typeof Get>,
+    signal: AbortSignal,
+  ): Promise<{ page: Page; want: Promise<MessageOf<typeof Want>> }> {
+    const waiting = new AbortController();
+    const want = stream.read(Want, signal);
+    want.then(
+      () => waiting.abort(new PullsyncError('WANT_INVALID', 'chunks wanted before any were offered')),
+      (error: unknown) => waiting.abort(error),
+    );
+    const page = await this.#pages.page(bin, start, waiting.signal);
+    const chunks = page.map(({ address, batchId, stampHash }) => ({ address, batchId, stampHash }));
+    await stream.write(Offer, { topmost: page.at(-1)?.binId ?? 0n, chunks });
+    this.#metrics.sentOffered.inc(page.length);
+    return { page, want };
+  }
+
+  async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
+    const { clock, reserve } = this.#deps;
+    const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
+    using _limit = clock.timer(DELIVERY_MS, slow);
+    for (const { address, batchId, stampHash } of items) {
+      const held = reserve.load(address, batchId, stampHash);
+      if (held === undefined) {
+        this.#metrics.missing.inc();
+        await stream.write(Delivery, {});
+      } else {
+        const { chunk, stamp } = held;
+        await stream.write(Delivery, { address, data: chunk.data, stamp: encodeStamp(stamp) });
+      }
+      this.#metrics.sent.inc();
+    }
+  }
+
+  #rateOf(peer: Peer): RateLimit {
+    const rate = this.#rates.get(peer) ?? new RateLimit(SERVING, this.#deps.clock);
+    this.#rates.set(peer, rate);
+    return rate;
+  }
+
+  /** A message that has to come soon; else the stream ends. */
+  async #prompt<T extends MessageTable>(
+    stream: MessageStream,
+    message: Promise<MessageOf<T>>,
+  ): Promise<MessageOf<T>> {
+    using _limit = this.#deps.clock.timer(PROMPT_MS, () => stream.reset(new TimeoutError(PROMPT_MS)));
+    return await message;
+  }
+}
+
+/** The deliveries of one page on their way into the reserve. */
+class Intake {
+  readonly errors: Error[] = [];
+  /** Chunks stored. */
+  count = 0;
+  /** Deliveries that were what they should be. */
+  valid = 0;
+  /** Of the store: the first one. */
+  failure: unknown;
+  /** Not delivered yet. */
+  readonly #claims: Map<string, Claim>;
+  readonly #deps: Pick<PullsyncDeps, 'reserve' | 'postage'>;
+  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
+  readonly #puts: Promise<void>[] = [];
+
+  constructor(
+    claims: ReadonlyMap<string, Claim>,
+    deps: Pick<PullsyncDeps, 'reserve' | 'postage'>,
+    metrics: MetricsOf<typeof PULLSYNC_METRICS>,
+  ) {
+    this.#claims = new Map(claims);
+    this.#deps = deps;
+    this.#metrics = metrics;
+  }
+
+  take(delivery: MessageOf<typeof Delivery>): void {
+    if (delivery.address.length === 0) {
+      this.#metrics.zeroAddress.inc();
+      return;
+    }
+    try {
+      const { chunk, stamp, claim } = this.#verified(delivery);
+      this.valid++;
+      this.#puts.push(this.#put(chunk, stamp, claim));
+    } catch (error) {
+      const ofThePeer =
+        error instanceof PullsyncError || error instanceof ChunkError || error instanceof PostageError;
+      if (!ofThePeer) throw error;
+      this.errors.push(error);
+    }
+  }
+
+  #verified({ address, data, stamp: bytes }: MessageOf<typeof Delivery>) {
+    const stamp = decodeStamp(bytes);
+    const key = keyOf(address, stamp.batchId, stampHash(stamp));
+    const claim = this.#claims.get(key);
+    if (claim === undefined) throw new PullsyncError('CHUNK_UNSOLICITED', 'peer sent unsolicited chunk');
+    this.#claims.delete(key);
+    let verified = false;
+    try {
+      const chunk = this.#chunk(address, data);
+      this.#deps.postage.validate(chunk, stamp);
+      verified = true;
+      return { chunk, stamp, claim };
+    } finally {
+      if (!verified) claim.end(false);
+    }
+  }
+
+  #chunk(address: Uint8Array, data: Uint8Array): Chunk {
+    try {
+      return chunkFrom(address, data);
+    } catch (error) {
+      this.#metrics.invalid.inc();
+      throw error;
+    }
+  }
+
+  async #put(chunk: Chunk, stamp: Stamp, claim: Claim): Promise<void> {
+    let done = false;
+    try {
+      await this.#deps.reserve.put(chunk, stamp);
+      this.count++;
+      done = true;
+    } catch (error) {
+      // The index is in use by a newer stamp: nobody needs this one.
+      done = error instanceof ReserveOverwriteError;
+      if (error instanceof ReserveOverwriteError) this.errors.push(error);
+      else this.failure ??= error;
+    } finally {
+      claim.end(done);
+    }
+  }
+
+  /** Waits for the store; what was not delivered is free for others to ask for. */
+  async stored(): Promise<void> {
+    for (const claim of this.#claims.values()) claim.end(false);
+    await Promise.all(this.#puts);
+  }
+}
+
+/** Of a chunk under a stamp. */
+function keyOf(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): string {
+  return Buffer.concat([address, batchId, stampHash]).toString('latin1');
+}

@@ -1,0 +1,83 @@
+/** Decisions of pullsync, without network. `p2p-protocols.md` 4.10. */
+import { BINS } from '../../chunk/address.ts';
+import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+import type { MessageOf } from '../../p2p/message.ts';
+import type { Ack, Get, Offer } from './wire.ts';
+
+/** Entries of one offer. */
+export const PAGE_SIZE = 250;
+/** An offer goes out when its bin has had no new entry for so long, milliseconds. */
+export const PAGE_IDLE_MS = 1_000;
+/** Chunks delivered to one peer, and how many of them at once. */
+export const SERVING = { perSecond: 250, burst: 250 } as const;
+/** A whole cursors stream; and Get, and Want, which a peer sends as soon as it can, milliseconds. */
+export const PROMPT_MS = 30_000;
+/**
+ * From Want to the last delivery, milliseconds. A server may make us wait: 64 streams (one historical and one live of
+ * every bin) with 250 chunks each take it 64 s at its rate.
+ */
+export const DELIVERY_MS = 180_000;
+/** How long a chunk that one peer was asked for is not asked of others as well, milliseconds. */
+export const SHARED_WANT_MS = 10_000;
+/** Bin ids are 64 bits wide; this one has no successor. */
+export const BIN_ID_MAX = 2n ** 64n - 1n;
+
+export type PullsyncErrorCode =
+  | 'BIN_INVALID'
+  | 'CURSORS_INVALID'
+  | 'OFFER_INVALID'
+  | 'WANT_INVALID'
+  | 'CHUNK_UNSOLICITED';
+
+export class PullsyncError extends Error {
+  readonly code: PullsyncErrorCode;
+
+  constructor(code: PullsyncErrorCode, message: string) {
+    super(message);
+    this.name = 'PullsyncError';
+    this.code = code;
+  }
+}
+
+/** @throws PullsyncError `BIN_INVALID` */
+export function checkGet({ bin }: MessageOf<typeof Get>): void {
+  if (bin < 0 || bin >= BINS) {
+    throw new PullsyncError('BIN_INVALID', `bin ${bin} asked for, expected 0 to ${BINS - 1}`);
+  }
+}
+
+/** @throws PullsyncError `CURSORS_INVALID` */
+export function checkAck({ cursors }: MessageOf<typeof Ack>): void {
+  if (cursors.length !== BINS) {
+    throw new PullsyncError('CURSORS_INVALID', `${cursors.length} cursors received, expected ${BINS}`);
+  }
+}
+
+/** An offer with entries. @throws PullsyncError `OFFER_INVALID` */
+export function checkOffer({ chunks, topmost }: MessageOf<typeof Offer>, start: bigint): void {
+  const wrong = chunks.find((chunk) => Object.values(chunk).some(({ length }) => length !== ADDRESS_SIZE));
+  if (wrong !== undefined) throw new PullsyncError('OFFER_INVALID', 'inconsistent hash length');
+  // Taken as progress it would be none: the same page would be asked for again and again.
+  if (topmost < start) {
+    throw new PullsyncError('OFFER_INVALID', `offer up to ${topmost} for chunks from ${start}`);
+  }
+}
+
+/** @param set indexes below `count` @returns floor(count / 8) + 1 bytes, least significant bit first */
+export function bitVectorOf(count: number, set: Iterable<number>): Uint8Array {
+  const bytes = new Uint8Array(Math.floor(count / 8) + 1);
+  for (const index of set) bytes[index >> 3]! |= 1 << (index & 7);
+  return bytes;
+}
+
+/** Indexes below `count` whose bit is set, ascending. @throws PullsyncError `WANT_INVALID` for fewer than `count` bits */
+export function bitsOf(vector: Uint8Array, count: number): number[] {
+  if (vector.length * 8 < count) {
+    throw new PullsyncError('WANT_INVALID', `${vector.length * 8} bits for ${count} chunks`);
+  }
+  const set: number[] = [];
+  for (let index = 0; index < count; index++) {
+    if ((vector[index >> 3]! & (1 << (index & 7))) !== 0) set.push(index);
+  }
+  return set;
+}

@@ -1,0 +1,55 @@
+/** Messages of `/swarm/pullsync/1.4.0`. `p2p-protocols.md` 4.10. */
+import type { ProtocolSpec } from '../../p2p/host.ts';
+import type { MessageTable } from '../../p2p/message.ts';
+
+export const PULLSYNC = {
+  id: '/swarm/pullsync/1.4.0/pullsync',
+  /** One live and one historical stream per bin, and as many again while a peer replaces them. */
+  inboundStreamsMax: 128,
+} as const satisfies ProtocolSpec;
+
+export const CURSORS = {
+  id: '/swarm/pullsync/1.4.0/cursors',
+  /** Peers ask once per connection. */
+  inboundStreamsMax: 8,
+} as const satisfies ProtocolSpec;
+
+export const Syn = {} as const satisfies MessageTable;
+
+export const Ack = {
+  /** Highest bin id of every bin, 0 for an empty one. */
+  cursors: [1, ['repeated', 'uint64']],
+  /** Unix seconds of the reserve's creation. */
+  epoch: [2, 'uint64'],
+} as const satisfies MessageTable;
+
+/** @property bin of the serving node: proximity order of its overlay and the chunk @property start lowest bin id wanted */
+export const Get = {
+  bin: [1, 'int32'],
+  start: [2, 'uint64'],
+} as const satisfies MessageTable;
+
+/** 32 bytes each. */
+export const OfferedChunk = {
+  address: [1, 'bytes'],
+  batchId: [2, 'bytes'],
+  stampHash: [3, 'bytes'],
+} as const satisfies MessageTable;
+
+export const Offer = {
+  /** Highest bin id of those offered. */
+  topmost: [1, 'uint64'],
+  chunks: [2, ['repeated', OfferedChunk]],
+} as const satisfies MessageTable;
+
+/** One bit per offered chunk: bit i is `1 << (i % 8)` of byte i / 8. */
+export const Want = {
+  bitVector: [1, 'bytes'],
+} as const satisfies MessageTable;
+
+/** @property address empty when the server has lost the chunk since it offered it @property stamp 113 bytes */
+export const Delivery = {
+  address: [1, 'bytes'],
+  data: [2, 'bytes'],
+  stamp: [3, 'bytes'],
+} as const satisfies MessageTable;

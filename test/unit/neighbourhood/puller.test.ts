@@ -1,0 +1,579 @@
+import { expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createPuller, type Puller } from '../../../node/neighbourhood/puller.ts';
+import { type Peer, StreamError } from '../../../node/p2p/host.ts';
+import type { Cursors, Pulled, Pullsync } from '../../../node/protocols/pullsync/pullsync.ts';
+import type { KeyValueStore } from '../../../node/store/ports.ts';
+import { memoryRecords } from '../p2p/memory-nodes.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const OWN = new Uint8Array(32);
+const MINUTE_MS = 60_000;
+const MAX = 2n ** 64n - 1n;
+
+/** An overlay with so many leading bits in common with ours, which is all zeros. */
+function overlayAt(po: number, n = 1): Uint8Array {
+  const overlay = new Uint8Array(32).fill(n, 8);
+  overlay[po >> 3] = 0x80 >> (po & 7);
+  return overlay;
+}
+
+/** A peer and what it answers. */
+class Remote {
+  readonly overlay: Uint8Array;
+  readonly id: string;
+  readonly lastIds = new Map<number, bigint>();
+  epoch = 1n;
+  pageSize = 10n;
+  cursorsAsked = 0;
+  /** `bin:start` of every page asked for. */
+  readonly asked: string[] = [];
+  /** Replaces the answer of one page. */
+  answer: ((bin: number, start: bigint, signal: AbortSignal) => Promise<Pulled> | undefined) | undefined;
+  greet: () => Promise<void> = async () => undefined;
+  session: { peer: Peer; controller: AbortController } | undefined;
+  #waiting: (() => void)[] = [];
+
+  constructor(po: number, bins: Record<number, bigint> = {}, n = 1) {
+    this.overlay = overlayAt(po, n);
+    this.id = toHex(this.overlay);
+    for (const [bin, last] of Object.entries(bins)) this.lastIds.set(Number(bin), last);
+  }
+
+  async cursors(signal: AbortSignal): Promise<Cursors> {
+    this.cursorsAsked++;
+    await this.greet();
+    signal.throwIfAborted();
+    return {
+      cursors: Array.from({ length: 32 }, (_, bin) => this.lastIds.get(bin) ?? 0n),
+      epoch: this.epoch,
+    };
+  }
+
+  async sync(bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
+    this.asked.push(`${bin}:${start}`);
+    const special = this.answer?.(bin, start, signal);
+    if (special !== undefined) return await special;
+    for (;;) {
+      signal.throwIfAborted();
+      const last = this.lastIds.get(bin) ?? 0n;
+      if (last >= start) {
+        const topmost = last < start + this.pageSize - 1n ? last : start + this.pageSize - 1n;
+        return { topmost, count: Number(topmost - start + 1n), errors: [] };
+      }
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  }
+
+  grow(bin: number, last: bigint): void {
+    this.lastIds.set(bin, last);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Takes what was asked since the last time. */
+  take(): string[] {
+    return this.asked.splice(0).sort();
+  }
+}
+
+interface Setup {
+  readonly radius?: number;
+  readonly state?: KeyValueStore;
+  readonly clock?: ManualClock;
+  readonly started?: boolean;
+  readonly rateWindowMs?: number;
+}
+
+function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(), ...options }: Setup = {}) {
+  const remotes = new Map<string, Remote>();
+  const metrics = createMetrics({ prefix: 'svc' });
+  const connected: ((peer: Peer) => void)[] = [];
+  const disconnected: ((peer: Peer, reason: string) => void)[] = [];
+  const radiusListeners = new Set<(radius: number, before: number) => void>();
+  let current = radius;
+  const of = (peer: Peer): Remote => {
+    const remote = remotes.get(peer.id);
+    if (remote?.session?.peer !== peer) throw new StreamError('PEER_NOT_FOUND', 'not connected');
+    return remote;
+  };
+  const pullsync: Pullsync = {
+    cursors: async (peer, signal) => await of(peer).cursors(signal),
+    sync: async (peer, bin, start, signal) => await of(peer).sync(bin, start, signal),
+  };
+  const puller: Puller = createPuller(
+    { rateWindowMs: options.rateWindowMs ?? 900_000 },
+    {
+      host: {
+        overlay: OWN,
+        onConnected: (listener) => void connected.push(listener),
+        onDisconnected: (listener) => void disconnected.push(listener),
+      },
+      pullsync,
+      reserve: {
+        radius: () => current,
+        onRadius(listener) {
+          radiusListeners.add(listener);
+          return () => radiusListeners.delete(listener);
+        },
+      },
+      state,
+      clock,
+      log: silentLogger(),
+      metrics,
+    },
+  );
+  if (options.started !== false) puller.start();
+  return {
+    puller,
+    clock,
+    state,
+    connect: (remote: Remote, { fullNode = true } = {}) => {
+      const controller = new AbortController();
+      const peer: Peer = {
+        id: remote.id,
+        overlay: remote.overlay,
+        ethereum: new Uint8Array(20),
+        fullNode,
+        generation: '15.0.0',
+        direction: 'inbound',
+        underlays: [],
+        welcomeMessage: '',
+        connectedAt: 0,
+        closed: controller.signal,
+      };
+      remote.session = { peer, controller };
+      remotes.set(remote.id, remote);
+      for (const listener of connected) listener(peer);
+      return clock.settle();
+    },
+    disconnect: (remote: Remote) => {
+      const { session } = remote;
+      remote.session = undefined;
+      session!.controller.abort(new StreamError('STREAM_RESET', 'gone'));
+      for (const listener of disconnected) listener(session!.peer, 'gone');
+      return clock.settle();
+    },
+    setRadius: async (to: number) => {
+      const before = current;
+      current = to;
+      for (const listener of radiusListeners) listener(to, before);
+      await clock.settle();
+    },
+    metric: async (name: string) => {
+      return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(await metrics.expose())?.[1]);
+    },
+  };
+}
+
+function bins(from: number, to = 31, start = 1): string[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => `${from + i}:${start}`).sort();
+}
+
+test('a neighbour is asked for all bins from the radius on', async () => {
+  const { connect } = setup({ radius: 3 });
+  const remote = new Remote(3);
+  await connect(remote);
+  expect(remote.take()).toEqual(bins(3));
+});
+
+test('what was there and what comes are pulled at the same time', async () => {
+  const { connect, clock } = setup({ radius: 30 });
+  const remote = new Remote(31, { 30: 25n });
+  await connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['30:1', '30:11', '30:21', '30:26', '31:1']);
+  remote.grow(30, 27n);
+  await clock.settle();
+  expect(remote.take()).toEqual(['30:28']);
+});
+
+test.each([
+  [5, 5],
+  [4, 4],
+])('of a peer at %i, outside of radius 6, only bin %i is pulled', async (po, bin) => {
+  const { connect } = setup({ radius: 6 });
+  const remote = new Remote(po);
+  await connect(remote);
+  expect(remote.take()).toEqual([`${bin}:1`]);
+});
+
+test('a peer farther outside, and a light one, is not even asked for cursors', async () => {
+  const { connect } = setup({ radius: 6 });
+  const [far, light] = [new Remote(3), new Remote(7)];
+  await connect(far);
+  await connect(light, { fullNode: false });
+  expect([far.cursorsAsked, light.cursorsAsked]).toEqual([0, 0]);
+});
+
+test('nothing is pulled before the start, and peers that came before are pulled then', async () => {
+  const { connect, puller, clock } = setup({ radius: 31, started: false });
+  const remote = new Remote(31);
+  await connect(remote);
+  expect(remote.take()).toEqual([]);
+  puller.start();
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:1']);
+});
+
+test('a peer that was sent away before the puller heard of it is left alone', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  const connecting = connect(remote);
+  remote.session!.controller.abort();
+  await connecting;
+  await clock.advance(MINUTE_MS);
+  expect(remote.asked.length).toBeLessThanOrEqual(1);
+});
+
+test('cursors are asked for once per connection', async () => {
+  const { connect, disconnect, setRadius, clock } = setup({ radius: 1 });
+  const remote = new Remote(31);
+  await connect(remote);
+  await setRadius(2);
+  await setRadius(1);
+  await connect(new Remote(30));
+  await clock.advance(20 * MINUTE_MS);
+  expect(remote.cursorsAsked).toBe(1);
+  await disconnect(remote);
+  await connect(remote);
+  expect(remote.cursorsAsked).toBe(2);
+});
+
+test('a peer whose cursors do not come holds up nobody else', async () => {
+  const { connect } = setup({ radius: 31 });
+  const [stuck, remote] = [new Remote(31, {}, 1), new Remote(31, {}, 2)];
+  stuck.greet = () => new Promise(() => undefined);
+  await connect(stuck);
+  await connect(remote);
+  expect(remote.take()).toEqual(['31:1']);
+});
+
+test('a peer that refuses its cursors is asked again, less and less often', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  remote.greet = () => Promise.reject(new StreamError('STREAM_RESET', 'no'));
+  await connect(remote);
+  await clock.advance(499);
+  expect(remote.cursorsAsked).toBe(1);
+  await clock.advance(1);
+  expect(remote.cursorsAsked).toBe(2);
+  await clock.advance(1000);
+  expect(remote.cursorsAsked).toBe(3);
+  remote.greet = async () => undefined;
+  await clock.advance(2000);
+  expect(remote.take()).toEqual(['31:1']);
+});
+
+test('a restart goes on where it stopped', async () => {
+  const { connect, state, clock } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 35n });
+  remote.answer = (_bin, start) => (start >= 21n ? new Promise(() => undefined) : undefined);
+  await connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:1', '31:11', '31:21', '31:36']);
+
+  const again = setup({ radius: 31, state });
+  remote.answer = undefined;
+  remote.lastIds.set(31, 40n);
+  await again.connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:21', '31:31', '31:41']);
+});
+
+test('a gap that a restart left between what was there and what came is closed', async () => {
+  const { connect, state, clock } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 20n });
+  remote.answer = (_bin, start) => (start === 11n ? new Promise(() => undefined) : undefined);
+  await connect(remote);
+  remote.grow(31, 25n);
+  await clock.settle();
+  remote.take();
+  remote.answer = undefined;
+  await setup({ radius: 31, state }).connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:11', '31:26']);
+});
+
+test('records that cannot be read cost a second look at everything', async () => {
+  const state = memoryRecords();
+  await state.put(`interval/${new Remote(31).id}/31`, Buffer.from('nonsense'));
+  await state.put(`epoch/${new Remote(31).id}`, Buffer.from('1'));
+  const { connect, clock } = setup({ radius: 31, state });
+  const remote = new Remote(31, { 31: 5n });
+  await connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:1', '31:6']);
+});
+
+test('a peer with a new epoch is pulled from the beginning, others are not', async () => {
+  const { connect, disconnect, clock } = setup({ radius: 31 });
+  const [renewed, same] = [new Remote(31, { 31: 5n }, 1), new Remote(31, { 31: 5n }, 2)];
+  for (const remote of [renewed, same]) await connect(remote);
+  await clock.settle();
+  for (const remote of [renewed, same]) {
+    remote.take();
+    await disconnect(remote);
+  }
+  renewed.epoch = 2n;
+  for (const remote of [renewed, same]) await connect(remote);
+  await clock.settle();
+  expect(renewed.take()).toEqual(['31:1', '31:6']);
+  expect(same.take()).toEqual(['31:6']);
+});
+
+test('the work for a peer ends with its connection', async () => {
+  const { connect, disconnect, metric } = setup({ radius: 28 });
+  const remote = new Remote(31);
+  await connect(remote);
+  expect(await metric('puller_worker')).toBe(4);
+  await disconnect(remote);
+  expect(await metric('puller_worker')).toBe(0);
+});
+
+test('the next session of a peer begins when the work of the last one has ended', async () => {
+  const { connect, disconnect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 5n });
+  const storing = Promise.withResolvers<Pulled>();
+  remote.answer = () => storing.promise;
+  await connect(remote);
+  await disconnect(remote);
+  remote.take();
+  await connect(remote);
+  await clock.advance(MINUTE_MS);
+  expect([remote.cursorsAsked, remote.take()]).toEqual([1, []]);
+  remote.answer = undefined;
+  storing.resolve({ topmost: 5n, count: 5, errors: [] });
+  await clock.settle();
+  expect([remote.cursorsAsked, remote.take()]).toEqual([2, ['31:6']]);
+});
+
+test('a larger radius ends the bins below it, and keeps what was done', async () => {
+  const { connect, setRadius, metric, clock } = setup({ radius: 28 });
+  const remote = new Remote(31, { 28: 5n, 31: 5n });
+  await connect(remote);
+  await clock.settle();
+  remote.take();
+  await setRadius(31);
+  expect(await metric('puller_worker')).toBe(1);
+  expect(remote.take()).toEqual([]);
+});
+
+test('a larger radius turns a neighbour into a peer outside of it, and then into nobody', async () => {
+  const { connect, setRadius, metric } = setup({ radius: 4 });
+  const remote = new Remote(5);
+  await connect(remote);
+  expect(await metric('puller_worker')).toBe(28);
+  await setRadius(7);
+  expect(await metric('puller_worker')).toBe(1);
+  await setRadius(8);
+  expect(await metric('puller_worker')).toBe(0);
+});
+
+test('with a smaller radius neighbours offer the bins below the old one again, others everything', async () => {
+  const { connect, setRadius, clock } = setup({ radius: 4 });
+  const neighbour = new Remote(31, { 3: 5n, 4: 5n, 5: 5n });
+  const outside = new Remote(3, { 3: 5n, 4: 5n, 5: 5n });
+  for (const remote of [neighbour, outside]) await connect(remote);
+  await clock.settle();
+  expect(neighbour.take()).toEqual(
+    [...bins(4).filter((one) => !/^[45]:/.test(one)), '4:1', '4:6', '5:1', '5:6'].sort(),
+  );
+  expect(outside.take()).toEqual(['3:1', '3:6']);
+  await setRadius(3);
+  await clock.settle();
+  expect(neighbour.take()).toEqual([...bins(6), '3:1', '3:6', '4:6', '5:6'].sort());
+  expect(outside.take()).toEqual([...bins(6), '3:1', '3:6', '4:1', '4:6', '5:1', '5:6'].sort());
+});
+
+test('a radius that became smaller before a crash is noticed after it', async () => {
+  const state = memoryRecords();
+  const first = setup({ radius: 31, state });
+  const remote = new Remote(30, { 30: 5n });
+  await first.connect(remote);
+  await first.clock.settle();
+  remote.take();
+  const second = setup({ radius: 30, state });
+  await second.connect(remote);
+  await second.clock.settle();
+  expect(remote.take()).toEqual(['30:1', '30:6', '31:1']);
+  const third = setup({ radius: 30, state });
+  await third.connect(remote);
+  await third.clock.settle();
+  expect(remote.take()).toEqual(['30:6', '31:1']);
+});
+
+test('a page that fails is asked for again, less and less often, at least once a minute', async () => {
+  const { connect, clock, metric } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  remote.answer = () => Promise.reject(new Error('disk full'));
+  await connect(remote);
+  const counts = [];
+  for (const ms of [499, 1, 999, 1, 2000, 4000]) {
+    await clock.advance(ms);
+    counts.push(remote.asked.length);
+  }
+  expect(counts).toEqual([1, 2, 2, 3, 4, 5]);
+  await clock.advance(5 * MINUTE_MS);
+  remote.take();
+  await clock.advance(10 * MINUTE_MS);
+  expect(remote.take()).toEqual(Array.from({ length: 10 }, () => '31:1'));
+  expect(await metric('puller_worker_errors')).toBeGreaterThan(10);
+});
+
+test('after a success the pauses begin anew', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  let failures = 3;
+  remote.answer = () => (failures-- > 0 ? Promise.reject(new Error('no')) : undefined);
+  await connect(remote);
+  await clock.advance(500 + 1000 + 2000);
+  expect(remote.take()).toEqual(['31:1', '31:1', '31:1', '31:1']);
+  failures = 1;
+  remote.grow(31, 5n);
+  await clock.advance(499);
+  expect(remote.take()).toEqual(['31:6']);
+  await clock.advance(1);
+  expect(remote.take()).toEqual(['31:6']);
+});
+
+test('a peer that offers nothing at once is not asked at once again', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  remote.answer = async () => ({ topmost: 0n, count: 0, errors: [] });
+  await connect(remote);
+  await clock.advance(1400);
+  expect(remote.asked).toHaveLength(2);
+});
+
+test('a peer whose chunks are all refused is slowed down, one of whose chunks some are is not', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const [bad, mixed] = [new Remote(31, { 31: 100n }, 1), new Remote(31, { 31: 100n }, 2)];
+  const page = (count: number) => async (_bin: number, start: bigint) => ({
+    topmost: start + 9n,
+    count,
+    errors: [new Error('invalid')],
+  });
+  bad.answer = (bin, start) => (start <= 100n ? page(0)(bin, start) : undefined);
+  mixed.answer = (bin, start) => (start <= 100n ? page(1)(bin, start) : undefined);
+  for (const remote of [bad, mixed]) await connect(remote);
+  await clock.settle();
+  expect([bad.take(), mixed.take().length]).toEqual([['31:1', '31:101'], 11]);
+  await clock.advance(500);
+  expect(bad.take()).toEqual(['31:11']);
+});
+
+test('the highest bin id there is ends the work, until the peers are looked through again', async () => {
+  const { connect, clock, metric } = setup({ radius: 31 });
+  const remote = new Remote(31);
+  remote.answer = async () => ({ topmost: MAX, count: 1, errors: [] });
+  await connect(remote);
+  await clock.advance(4 * MINUTE_MS);
+  expect(remote.take()).toEqual(['31:1']);
+  expect(await metric('puller_max_uint_errors')).toBe(1);
+  expect(await metric('puller_worker')).toBe(0);
+  await clock.advance(MINUTE_MS);
+  expect(remote.take()).toEqual(['31:1']);
+});
+
+test('a cursor that is the highest bin id leaves nothing to wait for', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: MAX });
+  remote.answer = () => new Promise(() => undefined);
+  await connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:1']);
+});
+
+test('progress that cannot be written down costs a second look after a restart', async () => {
+  const state = memoryRecords();
+  const { connect, clock } = setup({ radius: 31, state });
+  const remote = new Remote(31, { 31: 5n });
+  const put = state.put.bind(state);
+  let full = true;
+  state.put = (key, value) => (full ? Promise.reject(new Error('disk full')) : put(key, value));
+  await connect(remote);
+  full = false;
+  await clock.advance(500);
+  expect(remote.take()).toEqual(['31:1', '31:6']);
+  await setup({ radius: 31, state }).connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['31:1', '31:6']);
+});
+
+test('at most a thousand chunks per second are pulled from all peers together', async () => {
+  const { connect, clock } = setup({ radius: 31 });
+  const remotes = [1, 2, 3].map((n) => new Remote(31, { 31: 2_000n }, n));
+  for (const remote of remotes) remote.pageSize = 250n;
+  for (const remote of remotes) await connect(remote);
+  await clock.settle();
+  const pages = () =>
+    remotes.reduce((sum, { asked }) => sum + asked.filter((one) => one !== '31:2001').length, 0);
+  expect(pages()).toBeLessThanOrEqual(4 + 3);
+  await clock.advance(1000);
+  expect(pages()).toBeLessThanOrEqual(8 + 3);
+  await clock.advance(4000);
+  expect(pages()).toBe(24);
+});
+
+test('the rate counts what was there, not what comes, over two windows', async () => {
+  const clock = new ManualClock();
+  const { connect, puller } = setup({ radius: 31, clock, rateWindowMs: 10_000 });
+  await clock.advance(10_000 - (clock.now() % 10_000));
+  const remote = new Remote(31, { 31: 100n });
+  await connect(remote);
+  await clock.settle();
+  remote.grow(31, 150n);
+  await clock.settle();
+  expect(puller.rate()).toBe(10);
+  await clock.advance(10_000);
+  expect(puller.rate()).toBe(10);
+  await clock.advance(4_000);
+  expect(puller.rate()).toBe(6);
+  await clock.advance(6_000);
+  expect(puller.rate()).toBe(0);
+});
+
+test('the counters tell what was there from what came', async () => {
+  const { connect, clock, metric } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 30n });
+  await connect(remote);
+  await clock.settle();
+  remote.grow(31, 35n);
+  await clock.settle();
+  expect(await metric('puller_synced_chunks\\{type="historical"\\}')).toBe(30);
+  expect(await metric('puller_synced_chunks\\{type="live"\\}')).toBe(5);
+  expect(await metric('puller_worker_iterations')).toBe(5);
+});
+
+test('stopping waits for what is being stored, and nothing is asked for afterwards', async () => {
+  const { connect, puller, clock, metric } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 5n });
+  const storing = Promise.withResolvers<Pulled>();
+  remote.answer = (_bin, start) => (start === 1n ? storing.promise : undefined);
+  await connect(remote);
+  let stopped = false;
+  const stopping = puller.stop().then(() => {
+    stopped = true;
+    return undefined;
+  });
+  await clock.advance(MINUTE_MS);
+  expect(stopped).toBe(false);
+  storing.resolve({ topmost: 5n, count: 5, errors: [] });
+  await stopping;
+  remote.take();
+  await connect(new Remote(31, {}, 2));
+  await clock.advance(10 * MINUTE_MS);
+  expect(remote.take()).toEqual([]);
+  expect(await metric('puller_worker')).toBe(0);
+});
+
+test('a puller that never started stops', async () => {
+  const { connect, puller } = setup({ started: false });
+  await connect(new Remote(31));
+  await expect(puller.stop()).resolves.toBeUndefined();
+});

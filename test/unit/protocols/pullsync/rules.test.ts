@@ -1,0 +1,67 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { expect, test } from 'vitest';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import {
+  bitsOf,
+  bitVectorOf,
+  checkAck,
+  checkGet,
+  checkOffer,
+} from '../../../../node/protocols/pullsync/rules.ts';
+
+const hash = (length = 32) => new Uint8Array(length).fill(1);
+const entry = (lengths: { address?: number; batchId?: number; stampHash?: number } = {}) => ({
+  address: hash(lengths.address),
+  batchId: hash(lengths.batchId),
+  stampHash: hash(lengths.stampHash),
+});
+
+test('bits 0 and 9 of ten are the bytes 01 02, least significant bit first', () => {
+  expect(toHex(bitVectorOf(10, [0, 9]))).toBe('0102');
+});
+
+test.each([
+  [0, 1],
+  [7, 1],
+  [8, 2],
+  [250, 32],
+])('%i bits take %i bytes', (count, length) => {
+  expect(bitVectorOf(count, [])).toHaveLength(length);
+});
+
+test('a vector with fewer bits than chunks is refused, one with more is read up to the last chunk', () => {
+  expect(() => bitsOf(hash(1), 9)).toThrow('8 bits for 9 chunks');
+  expect(bitsOf(new Uint8Array(4).fill(255), 3)).toEqual([0, 1, 2]);
+  expect(bitsOf(new Uint8Array(0), 0)).toEqual([]);
+});
+
+property.prop([fc.uniqueArray(fc.nat(249)), fc.integer({ min: 250, max: 1285 })])(
+  'what is set is read back',
+  (set, count) => {
+    expect(bitsOf(bitVectorOf(count, set), count)).toEqual(set.toSorted((a, b) => a - b));
+  },
+);
+
+test.each([-1, 32, 2 ** 31 - 1])('bin %i can not be asked for', (bin) => {
+  expect(() => checkGet({ bin, start: 1n })).toThrow(`bin ${bin} asked for, expected 0 to 31`);
+});
+
+test('exactly 32 cursors are believed', () => {
+  const ack = (count: number) => ({ cursors: Array.from({ length: count }, () => 0n), epoch: 1n });
+  expect(() => checkAck(ack(32))).not.toThrow();
+  for (const count of [0, 31, 33])
+    expect(() => checkAck(ack(count))).toThrow('cursors received, expected 32');
+});
+
+test.each([{ address: 31 }, { address: 33 }, { address: 0 }, { batchId: 0 }, { stampHash: 31 }])(
+  'an offer with an entry of lengths %j is refused',
+  (lengths) => {
+    const chunks = [entry(), entry(lengths), entry()];
+    expect(() => checkOffer({ topmost: 3n, chunks }, 1n)).toThrow('inconsistent hash length');
+  },
+);
+
+test('an offer that ends before it begins is refused', () => {
+  expect(() => checkOffer({ topmost: 4n, chunks: [entry()] }, 5n)).toThrow('offer up to 4 for chunks from 5');
+  expect(() => checkOffer({ topmost: 5n, chunks: [entry()] }, 5n)).not.toThrow();
+});

@@ -156,6 +156,7 @@ async function build(
       networkId,
       nonce: OVERLAY_NONCE,
       fullNode: true,
+      allowPrivateCidrs: options['allow-private-cidrs'],
       welcomeMessage: options['welcome-message'],
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },

@@ -1,4 +1,4 @@
-import { toHex } from '../crypto/hex.ts';
+import { equalBytes, toHex } from '../crypto/hex.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { decodeMessage, encodeMessage } from './codec.ts';
 import type { AddressBook, AddressRecord } from './host.ts';
@@ -6,7 +6,7 @@ import { BzzAddress } from './record.ts';
 
 const PREFIX = 'peer-';
 
-/** Known peers' records, kept in `state` and mirrored in memory: one small record per peer ever heard of and not yet forgotten. */
+/** Known peers' records of both generations, kept in `state` and mirrored in memory: one small record per peer ever heard of and not yet forgotten. */
 export function createAddressBook(state: KeyValueStore): AddressBook {
   const records = new Map<string, AddressRecord>();
   for (const [key, value] of state.entries(PREFIX)) {
@@ -17,8 +17,12 @@ export function createAddressBook(state: KeyValueStore): AddressBook {
     overlays: () => [...records.keys()],
     async put(record) {
       const overlayHex = toHex(record.overlay);
+      const value = encodeMessage(BzzAddress, record);
+      const known = records.get(overlayHex);
       records.set(overlayHex, record);
-      await state.put(PREFIX + overlayHex, encodeMessage(BzzAddress, record));
+      // Peers introduce themselves with the same record again and again.
+      if (known !== undefined && equalBytes(encodeMessage(BzzAddress, known), value)) return;
+      await state.put(PREFIX + overlayHex, value);
     },
     async remove(overlayHex) {
       if (records.delete(overlayHex)) await state.remove(PREFIX + overlayHex);

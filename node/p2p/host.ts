@@ -110,26 +110,36 @@ export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Pr
 export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
 
 export type HostErrorCode =
+  /** To exactly that address. */
   | 'ALREADY_CONNECTED'
   | 'SELF_DIAL'
   | 'PEER_BLOCKLISTED'
   | 'PEER_IS_LIGHT'
   | 'DIAL_FAILED'
+  /** Too many dials have failed; `retryAfterMs` says when to try again. */
+  | 'DIAL_PAUSED'
   | 'HANDSHAKE_FAILED'
   | 'UNDERLAY_INVALID'
   | 'PEER_NOT_FOUND'
+  | 'NETWORK_UNAVAILABLE'
   | 'HOST_CLOSED'
   | 'LISTEN_FAILED';
 
 export class HostError extends Error {
   readonly code: HostErrorCode;
+  /** Of `DIAL_PAUSED`. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: HostErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: HostErrorCode, message: string, options?: ErrorOptions & { retryAfterMs?: number }) {
     super(message, options);
     this.name = 'HostError';
     this.code = code;
+    this.retryAfterMs = options?.retryAfterMs;
   }
 }
+
+/** Has this machine a network? It has when a dial or an inbound handshake succeeds, none when no route is found. */
+export type NetworkStatus = 'Unknown' | 'Available' | 'Unavailable';
 
 export interface BlocklistEntry {
   /** Overlay hex. */
@@ -160,7 +170,10 @@ export interface Host {
     options: { signal?: AbortSignal; headers?: Headers },
   ): Promise<MessageStream>;
   /**
-   * Dials, runs the handshake and the connect hooks. @param underlay multiaddress with or without `/p2p/`
+   * Dials the addresses in order, runs the handshake and the connect hooks. Addresses of transports that we do not have,
+   * private ones where they are not allowed and our own are left out.
+   * @param underlays multiaddresses with or without `/p2p/`
+   * @returns the peer; the known one when it is connected already, but not to exactly that address
    * @throws HostError; `ALREADY_CONNECTED` carries the peer's overlay in its message
    */
   connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer>;
@@ -171,9 +184,13 @@ export interface Host {
   probe(underlays: readonly string[], signal: AbortSignal): Promise<number>;
   /** @throws HostError `PEER_NOT_FOUND` */
   disconnect(overlayHex: string, reason: string): Promise<void>;
-  /** Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration. */
+  /**
+   * Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration.
+   * @throws HostError `NETWORK_UNAVAILABLE`: without a network what looks like the peer's fault is not
+   */
   blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void>;
   blocklisted(): BlocklistEntry[];
+  networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;
   peers(): Peer[];
   /** Refuses an inbound full peer in the handshake when it returns false (topology picker). */

@@ -3,12 +3,13 @@ import { tcp } from '@libp2p/tcp';
 import { type Multiaddr, multiaddr } from '@multiformats/multiaddr';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import { ConnectionGate } from './connection-gate.ts';
 import { HostError, StreamError } from './host.ts';
 import { PING_SIZE } from './identify.ts';
 import type { Secure, SecureChannel } from './libp2p-channel.ts';
 import { Libp2pLink } from './libp2p-link.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
-import { peerIdOf } from './underlay.ts';
+import { peerIdOf, plainAddress, withoutPeerId } from './underlay.ts';
 
 /** Securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
@@ -64,6 +65,7 @@ export class Libp2pTransport implements Transport {
   readonly localId: string;
   readonly #options: TransportOptions;
   readonly #deps: TransportDeps;
+  readonly #gate = new ConnectionGate();
   readonly #links = new Set<Libp2pLink>();
   readonly #stopped = new AbortController();
   readonly #tcp: ReturnType<ReturnType<typeof tcp>>;
@@ -173,6 +175,11 @@ export class Libp2pTransport implements Transport {
     if (this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX) {
       throw new HostError('DIAL_FAILED', 'too many connections');
     }
+    const remote = addressOf(connection);
+    if (!this.#gate.enter(remote, this.#deps.clock.monotonic())) {
+      throw new HostError('DIAL_FAILED', 'too many connections from this address');
+    }
+    connection.addEventListener('close', () => this.#gate.left(remote), { once: true });
     this.#upgrading++;
     using deadline = this.#deps.clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
     try {
@@ -248,5 +255,5 @@ function parse(underlay: string): Multiaddr {
 
 /** The other end as seen from here, without its identity. */
 function addressOf(connection: MultiaddrConnection): string {
-  return connection.remoteAddr.toString().replace(/\/p2p\/[^/]+$/, '');
+  return plainAddress(withoutPeerId(connection.remoteAddr.toString()));
 }

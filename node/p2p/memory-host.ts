@@ -9,10 +9,14 @@ import { type Host, HostError, StreamError } from './host.ts';
 import { Inbox } from './inbox.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { peerIdOf } from './underlay.ts';
+import { peerIdOf, withoutPeerId } from './underlay.ts';
 
 /** A writer waits while the other side has this much unread: the first window of a real stream. */
 const UNREAD_MAX = 262_144;
+
+/** Ports that diallers come from. */
+const FIRST_DIALLER_PORT = 49_152;
+const DIALLER_PORTS = 16_384;
 
 /** `/p2p/` with an identity hash of an Ed25519 key, up to the 32 bytes of the key. */
 const PEER_ID_PREFIX = [0xa5, 0x03, 0x26, 0x00, 0x24, 0x08, 0x01, 0x12, 0x20];
@@ -20,11 +24,17 @@ const PEER_ID_PREFIX = [0xa5, 0x03, 0x26, 0x00, 0x24, 0x08, 0x01, 0x12, 0x20];
 /** The wire between memory hosts: who listens at which address. */
 export class MemoryNetwork {
   readonly #listeners = new Map<string, MemoryTransport>();
+  #dialled = 0;
 
   /** @throws RangeError when the address is taken */
   listen(address: string, transport: MemoryTransport): void {
     if (this.#listeners.has(address)) throw new RangeError(`${address} is taken`);
     this.#listeners.set(address, transport);
+  }
+
+  /** From which a dialler comes: another one each time. */
+  port(): number {
+    return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
 
   leave(address: string): void {
@@ -78,8 +88,11 @@ class MemoryTransport implements Transport {
 
   async dial(underlay: string): Promise<Link> {
     const other = this.#find(underlay);
-    const here = this.#link(other, 'outbound');
-    here.twin = other.#link(this, 'inbound');
+    const here = this.#link(other, { direction: 'outbound', remoteAddress: other.#address });
+    here.twin = other.#link(this, {
+      direction: 'inbound',
+      remoteAddress: this.#address.replace(/\d+$/, String(this.#network.port())),
+    });
     here.twin.twin = here;
     other.#opened(here.twin);
     this.#opened(here);
@@ -94,7 +107,7 @@ class MemoryTransport implements Transport {
 
   #find(underlay: string): MemoryTransport {
     const expected = peerIdOf(underlay);
-    const address = expected === undefined ? underlay : underlay.slice(0, underlay.lastIndexOf('/p2p/'));
+    const address = withoutPeerId(underlay);
     const other = this.#network.at(address);
     if (this.#events === undefined) throw new HostError('HOST_CLOSED', 'the host is closed');
     if (other === undefined) throw new HostError('DIAL_FAILED', `nobody listens at ${address}`);
@@ -111,8 +124,8 @@ class MemoryTransport implements Transport {
     this.#events = undefined;
   }
 
-  #link(other: MemoryTransport, direction: Link['direction']): MemoryLink {
-    const end = { remoteId: other.localId, remoteAddress: other.#address, direction };
+  #link(other: MemoryTransport, seen: Pick<Link, 'direction' | 'remoteAddress'>): MemoryLink {
+    const end = { remoteId: other.localId, listensAt: other.#address, ...seen };
     return new MemoryLink(end, {
       supports: (protocolId) => this.#events?.supports(protocolId) ?? false,
       accepted: (link, protocolId, stream) => this.#events?.accepted(link, protocolId, stream),
@@ -134,17 +147,21 @@ interface LinkOwner {
   closed(link: MemoryLink): void;
 }
 
+type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
+
 /** One end of a connection. */
 class MemoryLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
+  readonly #listensAt: string;
   readonly direction: Link['direction'];
   twin: MemoryLink | undefined;
   readonly #owner: LinkOwner;
   readonly #streams = new Set<MemoryStream>();
   #open = true;
 
-  constructor(end: Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'>, owner: LinkOwner) {
+  constructor(end: End, owner: LinkOwner) {
+    this.#listensAt = end.listensAt;
     this.remoteId = end.remoteId;
     this.remoteAddress = end.remoteAddress;
     this.direction = end.direction;
@@ -152,7 +169,7 @@ class MemoryLink implements Link {
   }
 
   async listenAddresses(): Promise<string[]> {
-    return [this.remoteAddress];
+    return [this.#listensAt];
   }
 
   open(protocolId: string): RawStream {

@@ -13,6 +13,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Blocklist } from './blocklist.ts';
+import { Dialling, type DiallingOptions, isUnreachable } from './dialling.ts';
 import { FramedStream } from './framed-stream.ts';
 import { createHandshake, HANDSHAKE_TIMEOUT_MS, type Handshake } from './handshake/handshake.ts';
 import type { Introduction } from './handshake/rules.ts';
@@ -26,6 +27,7 @@ import {
   type Host,
   HostError,
   type MessageStream,
+  type NetworkStatus,
   type Peer,
   type ProtocolHandler,
   type ProtocolSpec,
@@ -34,14 +36,17 @@ import {
 import { P2P_METRICS } from './metrics.ts';
 import { OwnRecord } from './own-record.ts';
 import { type OpenOptions, PeerStreams } from './peer-streams.ts';
-import { type Session, Sessions } from './sessions.ts';
+import { newSession, type Session, Sessions } from './sessions.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { fittingUnderlays, peerIdOf, withPeerId } from './underlay.ts';
+import { peerIdOf, withoutLoopback, withoutPeerId, withPeerId } from './underlay.ts';
 
-/** One underlay, until the link is secured. */
-const DIAL_TIMEOUT_MS = 15_000;
+/**
+ * A link whose other end has not introduced itself is ended after this time. It is no peer, but it may be probing us,
+ * and takes a minute at most for that.
+ */
+const STRANGER_MAX_MS = 120_000;
 
-export interface PeerHostOptions {
+export interface PeerHostOptions extends DiallingOptions {
   readonly networkId: bigint;
   /** 32 bytes. */
   readonly nonce: Uint8Array;
@@ -62,6 +67,13 @@ export interface PeerHostDeps {
   readonly metrics: Metrics;
 }
 
+/** What a handshake led to. */
+interface Registration {
+  /** The new one, or the one that was there. */
+  readonly session: Session;
+  readonly isNew: boolean;
+}
+
 export function createPeerHost(options: PeerHostOptions, deps: PeerHostDeps): Host {
   return new PeerHost(options, deps);
 }
@@ -71,6 +83,8 @@ class PeerHost implements Host {
   readonly #deps: PeerHostDeps;
   readonly #sessions = new Sessions();
   readonly #blocklist: Blocklist;
+  readonly #dialling: Dialling;
+  readonly #strangers = new Map<Link, Disposable>();
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
@@ -82,12 +96,14 @@ class PeerHost implements Host {
   readonly #stopped = new AbortController();
   #picker: (overlay: Uint8Array, fullNode: boolean) => boolean = () => true;
   #welcomeMessage = '';
+  #networkStatus: NetworkStatus = 'Unknown';
 
   constructor(options: PeerHostOptions, deps: PeerHostDeps) {
     const { networkId, fullNode, nonce } = options;
     this.overlay = overlayAddress(deps.signer.address, networkId, nonce);
     this.#deps = deps;
     const { generations } = options;
+    this.#dialling = new Dialling(options, deps);
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
     this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, deps);
@@ -99,7 +115,7 @@ class PeerHost implements Host {
       { networkId, fullNode, localId: deps.transport.localId },
       {
         clock: deps.clock,
-        ownRecord: (generation) => this.#ownRecord.current(this.underlays(), generation),
+        ownRecord: (generation) => this.#ownRecord.current(withoutLoopback(this.underlays()), generation),
         welcomeMessage: () => this.#welcomeMessage,
         stored: (overlay) => deps.addressBook.get(toHex(overlay))?.timestamp,
         picks: (overlay, full) => this.#picker(overlay, full),
@@ -121,8 +137,10 @@ class PeerHost implements Host {
     const events: LinkEvents = {
       supports: (protocolId) => dialects.has(protocolId) || this.#streams.supports(protocolId),
       protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
-      opened: (link) => this.#sessions.addLink(link),
+      opened: (link) => this.#opened(link),
       closed: (link) => {
+        this.#strangers.get(link)?.[Symbol.dispose]();
+        this.#strangers.delete(link);
         const orphan = this.#sessions.removeLink(link);
         if (orphan !== undefined) this.#end(orphan, 'connection closed');
       },
@@ -143,85 +161,86 @@ class PeerHost implements Host {
 
   // ── introductions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+  #opened(link: Link): void {
+    this.#sessions.addLink(link);
+    const leave = () => {
+      const known = this.#sessions.ofRemote(link.remoteId) !== undefined;
+      if (!known) link.close(new StreamError('STREAM_RESET', 'no introduction'));
+    };
+    this.#strangers.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
+  }
+
   async connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer> {
     const bounded = AbortSignal.any([signal, this.#stopped.signal]);
     let failure: unknown;
-    for (const underlay of underlays) {
+    for (const underlay of this.#dialling.choose(underlays)) {
       bounded.throwIfAborted();
       try {
-        const link = await this.#dial(underlay, bounded);
-        return await this.#introduce(link, underlay, bounded);
+        const peer =
+          this.#connectedAt(peerIdOf(underlay), underlay) ?? (await this.#reach(underlay, bounded));
+        this.#networkStatus = 'Available';
+        return peer;
       } catch (error) {
         bounded.throwIfAborted();
+        if (isUnreachable(error)) this.#networkStatus = 'Unavailable';
         const transient = error instanceof HostError && error.code === 'DIAL_FAILED';
         if (!transient) throw error;
         failure = error;
       }
     }
-    throw failure ?? new HostError('UNDERLAY_INVALID', 'no underlay to dial');
+    throw failure;
   }
 
-  /** A link to the node behind `underlay`, which is not a registered peer. */
-  async #dial(underlay: string, signal: AbortSignal): Promise<Link> {
-    const { transport, clock } = this.#deps;
-    const remoteId = peerIdOf(underlay);
-    if (remoteId === transport.localId) throw new HostError('SELF_DIAL', 'that is our own underlay');
-    if (remoteId !== undefined) {
-      this.#refuseConnected(remoteId);
-      const open = this.#sessions.link(remoteId);
-      if (open !== undefined) return open;
-    }
-    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
-    try {
-      return await transport.dial(underlay, deadline.signal);
-    } catch (cause) {
-      if (cause instanceof HostError) throw cause;
-      throw new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
-    }
-  }
-
-  async probe(underlays: readonly string[], signal: AbortSignal): Promise<number> {
-    const { clock, transport } = this.#deps;
-    const bounded = AbortSignal.any([signal, this.#stopped.signal]);
-    using deadline = clock.deadline(DIAL_TIMEOUT_MS, bounded);
-    let failure: unknown;
-    for (const underlay of fittingUnderlays(underlays)) {
-      try {
-        return await transport.probe(underlay, deadline.signal);
-      } catch (error) {
-        bounded.throwIfAborted();
-        failure = error;
-      }
-    }
-    const cause = failure ?? new HostError('UNDERLAY_INVALID', 'no underlay to probe');
-    throw new HostError('DIAL_FAILED', `not reachable: ${(cause as Error).message}`, { cause });
-  }
-
-  #refuseConnected(remoteId: string): void {
-    const session = this.#sessions.ofRemote(remoteId);
-    if (session !== undefined)
+  /**
+   * The registered peer with this identity. As on the public network, one that dialled us, from whatever port it took,
+   * is simply there, while dialling an address twice is an error. @throws HostError `ALREADY_CONNECTED`
+   */
+  #connectedAt(remoteId: string | undefined, underlay: string): Peer | undefined {
+    const session = remoteId === undefined ? undefined : this.#sessions.ofRemote(remoteId);
+    if (session === undefined) return undefined;
+    const address = withoutPeerId(underlay);
+    if (this.#sessions.links(session.remoteId).some(({ remoteAddress }) => remoteAddress === address)) {
       throw new HostError('ALREADY_CONNECTED', `already connected to ${session.peer.id}`);
+    }
+    return session.peer;
+  }
+
+  /** Dials a node that is no peer yet. */
+  async #reach(underlay: string, signal: AbortSignal): Promise<Peer> {
+    const remoteId = peerIdOf(underlay);
+    const open = remoteId === undefined ? undefined : this.#sessions.link(remoteId);
+    if (open !== undefined) return this.#introduce(open, underlay, signal);
+    const link = await this.#dialling.dial(underlay, signal);
+    const session = this.#sessions.ofRemote(link.remoteId);
+    if (session === undefined) return this.#introduce(link, underlay, signal);
+    // Only now we know who that is: the link that we had is enough.
+    link.close(new StreamError('STREAM_RESET', 'connected already'));
+    return this.#connectedAt(link.remoteId, underlay) ?? session.peer;
+  }
+
+  probe(underlays: readonly string[], signal: AbortSignal): Promise<number> {
+    return this.#dialling.probe(underlays, AbortSignal.any([signal, this.#stopped.signal]));
   }
 
   /** Dialling side of the handshake. */
   async #introduce(link: Link, underlay: string, signal: AbortSignal): Promise<Peer> {
-    this.#refuseConnected(link.remoteId);
     using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
     const { generation, stream } = await this.#negotiate(link, deadline.signal);
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
-    const session = await this.#guard(link, stream, () =>
+    const { session, isNew } = await this.#guard(link, stream, () =>
       this.#handshake.introduce(stream, generation, seen, (introduction) => {
         if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
         return this.#register(link, introduction, { direction: 'outbound', generation });
       }),
     );
-    if (session === undefined) {
-      await stream.close();
-      this.#refuseConnected(link.remoteId);
-      throw new HostError('HANDSHAKE_FAILED', 'the overlay is connected under another identity');
+    if (isNew) {
+      await this.#settle(session, stream, signal);
+      this.#metrics.created.inc();
+      return session.peer;
     }
-    await this.#settle(session, stream, signal);
-    this.#metrics.created.inc();
+    await stream.close();
+    // Its overlay is bound to another identity: streams on this link would be reset.
+    if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
     return session.peer;
   }
 
@@ -250,16 +269,16 @@ class PeerHost implements Host {
     const stream = new FramedStream(raw, { clock, signal });
     const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
     try {
-      const session = await this.#guard(link, stream, () =>
+      const { session, isNew } = await this.#guard(link, stream, () =>
         this.#handshake.answer(stream, generation, seen, (introduction) =>
           this.#register(link, introduction, { direction: 'inbound', generation }),
         ),
       );
-      if (session === undefined) await stream.close();
-      else {
+      if (isNew) {
         await this.#settle(session, stream, this.#stopped.signal);
+        this.#networkStatus = 'Available';
         this.#metrics.handled.inc();
-      }
+      } else await stream.close();
     } catch (error) {
       log.debug({ err: error, remote: link.remoteId }, 'inbound handshake failed');
     }
@@ -269,8 +288,8 @@ class PeerHost implements Host {
   async #guard(
     link: Link,
     stream: FramedStream,
-    exchange: () => Promise<Session | undefined>,
-  ): Promise<Session | undefined> {
+    exchange: () => Promise<Registration>,
+  ): Promise<Registration> {
     const before = this.#sessions.ofRemote(link.remoteId);
     try {
       return await exchange();
@@ -286,48 +305,25 @@ class PeerHost implements Host {
   }
 
   /**
-   * From here on the peer's streams are served.
-   * @returns undefined when the overlay or the identity is registered already: such a handshake changes nothing
-   * @throws HostError when the peer is refused
+   * From here on the peer's streams are served. A handshake of an overlay or an identity that is registered already
+   * changes nothing. @throws HostError when the peer is refused
    */
   #register(
     link: Link,
     introduction: Introduction,
     how: Pick<Peer, 'direction' | 'generation'>,
-  ): Session | undefined {
-    const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
-    const id = toHex(record.overlay);
+  ): Registration {
+    const id = toHex(introduction.record.overlay);
     if (id === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
     if (this.#blocklist.has(id)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
     // The link may have ended while its last bytes were read; nothing would ever remove the peer then.
     if (!this.#sessions.links(link.remoteId).includes(link)) {
       throw new HostError('HANDSHAKE_FAILED', 'the connection is gone');
     }
-    const controller = new AbortController();
-    setMaxListeners(0, controller.signal);
-    const { overlay } = record;
     const connectedAt = this.#deps.clock.now();
-    const { signal: closed } = controller;
-    const peer = {
-      id,
-      overlay,
-      ethereum,
-      fullNode,
-      ...how,
-      underlays,
-      welcomeMessage,
-      connectedAt,
-      closed,
-    };
-    const session = {
-      peer,
-      record,
-      link,
-      remoteId: link.remoteId,
-      controller,
-      serving: new Map<string, number>(),
-    };
-    return this.#sessions.register(session) ? session : undefined;
+    const session = newSession(link, introduction, { ...how, id, connectedAt });
+    const known = this.#sessions.register(session);
+    return known === undefined ? { session, isNew: true } : { session: known, isNew: false };
   }
 
   /** What follows the registration. A failure disconnects the peer. */
@@ -353,6 +349,10 @@ class PeerHost implements Host {
 
   // ── peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  networkStatus(): NetworkStatus {
+    return this.#networkStatus;
+  }
+
   peer(overlayHex: string): Peer | undefined {
     return this.#sessions.of(overlayHex)?.peer;
   }
@@ -368,6 +368,9 @@ class PeerHost implements Host {
   }
 
   async blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void> {
+    if (this.#networkStatus !== 'Available') {
+      throw new HostError('NETWORK_UNAVAILABLE', 'cannot blocklist peer when network not available');
+    }
     const session = this.#sessions.of(overlayHex);
     const fullNode = session?.peer.fullNode ?? true;
     const added = this.#blocklist.add({ overlay: overlayHex, fullNode, reason, durationMs });

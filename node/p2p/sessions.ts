@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+import type { Introduction } from './handshake/rules.ts';
 import { type AddressRecord, type Peer, StreamError } from './host.ts';
 import type { Link } from './transport.ts';
 
@@ -12,6 +14,22 @@ export interface Session {
   readonly controller: AbortController;
   /** Inbound streams that are being served, per protocol id. */
   readonly serving: Map<string, number>;
+}
+
+/** @param known what the introduction does not say */
+export function newSession(
+  link: Link,
+  introduction: Introduction,
+  known: Pick<Peer, 'id' | 'direction' | 'generation' | 'connectedAt'>,
+): Session {
+  const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
+  const controller = new AbortController();
+  // Every stream of the peer listens.
+  setMaxListeners(0, controller.signal);
+  const { overlay } = record;
+  const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
+  const peer = { ...known, ...said, closed: controller.signal };
+  return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map() };
 }
 
 /**
@@ -46,13 +64,14 @@ export class Sessions {
     return [...(this.#links.get(remoteId) ?? [])];
   }
 
-  /** False when the overlay or the identity is registered already. */
-  register(session: Session): boolean {
+  /** @returns the session that has this overlay or this identity already; nothing is registered then */
+  register(session: Session): Session | undefined {
     const { peer, remoteId } = session;
-    if (this.#byOverlay.has(peer.id) || this.#byRemoteId.has(remoteId)) return false;
+    const known = this.#byOverlay.get(peer.id) ?? this.#byRemoteId.get(remoteId);
+    if (known !== undefined) return known;
     this.#byOverlay.set(peer.id, session);
     this.#byRemoteId.set(remoteId, session);
-    return true;
+    return undefined;
   }
 
   /** Forgets the session and aborts `peer.closed`. @returns false when it was gone already */

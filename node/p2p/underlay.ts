@@ -1,5 +1,6 @@
 /** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
 import { multiaddr } from '@multiformats/multiaddr';
+import { equalBytes } from '../crypto/hex.ts';
 import { uvarintSize } from './codec-table.ts';
 
 /** First byte of a list; no multiaddress starts with it. */
@@ -62,6 +63,34 @@ export function underlayOf(hostAndPort: string): string {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) ? `/ip4/${host}/tcp/${port}` : `/dns/${host}/tcp/${port}`;
 }
 
+/** An IPv4 address that a socket for both families shows as IPv6, as what it is. */
+export function plainAddress(address: string): string {
+  return address.replace(
+    /^\/ip6\/::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\//,
+    (_all, high: string, low: string) => {
+      const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+      return `/ip4/${a >> 8}.${a & 0xff}.${b >> 8}.${b & 0xff}/`;
+    },
+  );
+}
+
+/** Can we dial it? Plain TCP to an address or a name, no relay. */
+export function isDialable(underlay: string): boolean {
+  return /^\/(ip4|ip6|dns|dns4|dns6)\/[^/]+\/tcp\/\d+(\/p2p\/[^/]+)?$/.test(underlay);
+}
+
+/** Loopback addresses lead every other machine to itself: they are of use only where there is nothing else. */
+export function withoutLoopback(underlays: readonly string[]): readonly string[] {
+  const rest = underlays.filter((underlay) => !isLoopback(underlay));
+  return rest.length > 0 ? rest : underlays;
+}
+
+/** The address alone. */
+export function withoutPeerId(underlay: string): string {
+  const peerId = peerIdOf(underlay);
+  return peerId === undefined ? underlay : underlay.slice(0, -`/p2p/${peerId}`.length);
+}
+
 export function withPeerId(address: string, peerId: string): string {
   return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
 }
@@ -117,8 +146,11 @@ function splitList(bytes: Uint8Array): Uint8Array[] {
 
 function parse(bytes: Uint8Array): string {
   try {
-    return multiaddr(bytes).toString();
+    const text = multiaddr(bytes).toString();
+    // The library reads some addresses that are cut, and cannot write them again.
+    if (equalBytes(multiaddr(text).bytes, bytes)) return text;
   } catch (cause) {
     throw new UnderlayError('underlay is no multiaddress', { cause });
   }
+  throw new UnderlayError('underlay is no multiaddress');
 }

@@ -200,6 +200,10 @@ export class Dialler {
       await this.#forget(peer.id);
       return;
     }
+    if (error instanceof HostError && error.retryAfterMs !== undefined) {
+      this.#wait(peer.id, error.retryAfterMs, 0);
+      return;
+    }
     if (code === 'PEER_BLOCKLISTED' || code === 'UNDERLAY_INVALID' || code === 'HOST_CLOSED') {
       this.#leave(peer.id);
       return;

@@ -138,7 +138,7 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
     { secure, stranger, logger, clock, log, defer },
   );
   const host = createPeerHost(
-    { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, welcomeMessage: '' },
+    { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, allowPrivateCidrs: true, welcomeMessage: '' },
     {
       transport: decorate(transport),
       signer: createSigner(testKey(n)),

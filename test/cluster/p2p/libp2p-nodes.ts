@@ -27,6 +27,7 @@ export async function libp2pNode(
       networkId: NETWORK_ID,
       nonce: ZERO_NONCE,
       fullNode: options.fullNode ?? true,
+      allowPrivateCidrs: true,
       welcomeMessage: `hello from ${n}`,
       ...(options.generations === undefined ? {} : { generations: options.generations }),
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { FAILURES_MAX } from '../../../node/p2p/dial-breaker.ts';
 import { HeadersMessage } from '../../../node/p2p/headers.ts';
 import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
@@ -198,15 +199,30 @@ test('a hook that fails disconnects the peer', async () => {
   expect(a.host.peers()).toEqual([]);
 });
 
-test('a second connect to the same peer is refused, and the first stays', async () => {
+test.each([
+  ['with', (underlay: string) => underlay],
+  ['without', (underlay: string) => underlay.split('/p2p/')[0] as string],
+])('dialling a peer twice at one address, %s its identity, is refused', async (_name, at) => {
   const { a, b } = await pair();
   const peer = await a.host.connect([b.underlay()], never);
-  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
+  await expect(a.host.connect([at(b.underlay())], never)).rejects.toMatchObject({
     code: 'ALREADY_CONNECTED',
     message: expect.stringContaining(peer.id),
   });
-  await expect(b.host.connect([a.underlay()], never)).rejects.toMatchObject({ code: 'ALREADY_CONNECTED' });
   expect(peer.closed.aborted).toBe(false);
+  expect([...a.host.peers(), ...b.host.peers()]).toHaveLength(2);
+});
+
+test.each([
+  ['with', (underlay: string) => underlay],
+  ['without', (underlay: string) => underlay.split('/p2p/')[0] as string],
+])('dialling a peer that dialled us, %s its identity, gives the peer that is there', async (_name, at) => {
+  const { a, b } = await pair();
+  await a.host.connect([b.underlay()], never);
+  const [inbound] = b.host.peers();
+  expect(await b.host.connect([at(a.underlay())], never)).toBe(inbound);
+  expect(inbound?.closed.aborted).toBe(false);
+  expect([...a.host.peers(), ...b.host.peers()]).toHaveLength(2);
 });
 
 test('two nodes that dial each other at the same time keep one session each', async () => {
@@ -226,7 +242,9 @@ test('the next underlay is tried when one leads nowhere', async () => {
   });
   const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
   expect((await a.host.connect([nowhere, b.underlay()], never)).overlay).toEqual(b.host.overlay);
-  await expect(a.host.connect([], never)).rejects.toMatchObject({ code: 'UNDERLAY_INVALID' });
+  for (const unsupported of [[], ['/ip4/10.0.0.2/udp/1634'], [`${b.underlay()}/p2p-circuit`], ['nonsense']]) {
+    await expect(a.host.connect(unsupported, never)).rejects.toMatchObject({ code: 'UNDERLAY_INVALID' });
+  }
   await expect(a.host.connect([a.underlay()], never)).rejects.toMatchObject({ code: 'SELF_DIAL' });
 });
 
@@ -358,4 +376,52 @@ test('a probe says whether somebody listens, without becoming a peer', async () 
   await expect(a.host.probe([], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   const ended = AbortSignal.abort(new Error('not now'));
   await expect(a.host.probe([nowhere], ended)).rejects.toThrow('not now');
+});
+
+test('addresses that we cannot dial and our own are passed over', async () => {
+  const { a, b } = await pair();
+  const webSocket = b.underlay().replace('/p2p/', '/ws/p2p/');
+  const peer = await a.host.connect([webSocket, a.underlay(), b.underlay()], never);
+  expect(peer.overlay).toEqual(b.host.overlay);
+});
+
+test('private addresses are dialled only where they are allowed', async () => {
+  const { a, b } = await pair({ allowPrivateCidrs: false });
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
+    code: 'UNDERLAY_INVALID',
+    message: 'no supported addresses',
+  });
+});
+
+test('after a hundred failed dials in a row there is a pause, and then it goes on', async () => {
+  const clock = new ManualClock();
+  const { a, b } = await pair({ clock });
+  const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
+  const fail = (count: number) =>
+    Promise.allSettled(Array.from({ length: count }, () => a.host.connect([nowhere], never)));
+  await fail(FAILURES_MAX - 1);
+  const peer = await a.host.connect([b.underlay()], never);
+  await a.host.disconnect(peer.id, 'again');
+  await fail(FAILURES_MAX);
+  await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
+    code: 'DIAL_PAUSED',
+    retryAfterMs: 120_000,
+  });
+  await clock.advance(120_000);
+  expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
+});
+
+test('nobody is blocklisted before a network has been seen', async () => {
+  const { a, b } = await pair();
+  expect(a.host.networkStatus()).toBe('Unknown');
+  await expect(a.host.blocklist(toHex(b.host.overlay), 1_000, 'too early')).rejects.toMatchObject({
+    code: 'NETWORK_UNAVAILABLE',
+  });
+  expect(a.host.blocklisted()).toEqual([]);
+  const arrived = new Promise<Peer>((resolve) => b.host.onConnected(resolve));
+  const { id } = await a.host.connect([b.underlay()], never);
+  await arrived;
+  expect([a.host.networkStatus(), b.host.networkStatus()]).toEqual(['Available', 'Available']);
+  await a.host.blocklist(id, 1_000, 'it did not pay');
+  expect(a.host.blocklisted()).toHaveLength(1);
 });

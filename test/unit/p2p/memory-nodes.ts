@@ -57,6 +57,7 @@ export interface MemoryNodeOptions {
   /** 1..255: key and address. */
   readonly n: number;
   readonly fullNode?: boolean;
+  readonly allowPrivateCidrs?: boolean;
   readonly networkId?: bigint;
   readonly clock?: Clock;
   readonly state?: KeyValueStore;
@@ -72,6 +73,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       networkId: options.networkId ?? NETWORK_ID,
       nonce: ZERO_NONCE,
       fullNode: options.fullNode ?? true,
+      allowPrivateCidrs: options.allowPrivateCidrs ?? true,
       welcomeMessage: options.welcomeMessage ?? '',
       listen: `10.0.0.${options.n}:1634`,
       ...(options.generations === undefined ? {} : { generations: options.generations }),

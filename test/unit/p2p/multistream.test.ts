@@ -1,3 +1,4 @@
+import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { Inbox } from '../../../node/p2p/inbox.ts';
 import { acceptProtocol, ProposedStream, proposeInTurn } from '../../../node/p2p/multistream.ts';
@@ -133,4 +134,25 @@ test('an end during the negotiation is an error', async () => {
   const { raw, inbox } = scripted(HEADER);
   inbox.end();
   await expect(proposeInTurn(raw, ['/one'])).rejects.toMatchObject({ code: 'STREAM_ENDED' });
+});
+
+test('whatever comes during a negotiation, it ends in an agreement or a reason', async () => {
+  const piece = fc.oneof(
+    fc.constantFrom(HEADER, ONE, TWO, NONE, '\x00', '\x01\n'),
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+      for (const negotiate of [
+        (stream: RawStream) => proposeInTurn(stream, ['/one', '/two']),
+        (stream: RawStream) => acceptProtocol(stream, supports, patient),
+      ]) {
+        const { raw, inbox } = scripted(...pieces);
+        inbox.end();
+        const result = await negotiate(raw).catch((error: unknown) => error);
+        if (result instanceof Error) expect(result).toMatchObject({ code: expect.any(String) });
+        else expect(['/one', '/two']).toContain((result as { protocolId: string }).protocolId);
+      }
+    }),
+  );
 });

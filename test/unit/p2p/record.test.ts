@@ -1,10 +1,11 @@
+import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { overlayAddress } from '../../../node/crypto/overlay.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { OwnRecord } from '../../../node/p2p/own-record.ts';
-import { checkTimestamp, mintRecord, parseRecord, signData } from '../../../node/p2p/record.ts';
+import { checkTimestamp, mintRecord, parseRecord, RecordError, signData } from '../../../node/p2p/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 import { memoryRecords, testKey, ZERO_NONCE } from './memory-nodes.ts';
@@ -151,4 +152,51 @@ test('the own record is minted once per set of underlays and survives a restart'
   const foreign = await new OwnRecord(other, deps).current(two ?? []);
   expect(foreign.overlay).not.toEqual(second.overlay);
   parseRecord(foreign, networkId);
+});
+
+const field = fc.oneof(
+  fc.uint8Array({ maxLength: 200 }),
+  fc.constantFrom(underlay, nonce, minted().signature, minted().overlay, new Uint8Array(0)),
+);
+
+test('whatever the fields hold, a record is valid or refused with a reason', () => {
+  const fields = fc.record({
+    underlay: field,
+    signature: field,
+    overlay: field,
+    nonce: field,
+    timestamp: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    chequebook: field,
+  });
+  fc.assert(
+    fc.property(fields, fc.constantFrom('15.0.0', '14.0.0'), (wire, generation) => {
+      try {
+        parseRecord(wire, networkId, generation);
+      } catch (error) {
+        expect(error).toBeInstanceOf(RecordError);
+      }
+    }),
+  );
+});
+
+test('a single changed bit of a signed field makes a record invalid', () => {
+  const timeless = { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) };
+  const records = {
+    '15.0.0': minted(),
+    '14.0.0': mintRecord(timeless, { signer, networkId }),
+  } as const;
+  const place = fc.record({
+    generation: fc.constantFrom('15.0.0', '14.0.0'),
+    name: fc.constantFrom('underlay', 'overlay', 'nonce'),
+    at: fc.nat(1_000),
+    bit: fc.nat(7),
+  });
+  fc.assert(
+    fc.property(place, ({ generation, name, at, bit }) => {
+      const record = records[generation];
+      const bytes = record[name];
+      const flipped = bytes.map((byte, i) => (i === at % bytes.length ? byte ^ (1 << bit) : byte));
+      expect(() => parseRecord({ ...record, [name]: flipped }, networkId, generation)).toThrow(RecordError);
+    }),
+  );
 });

@@ -2,14 +2,22 @@
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
+import { encodeFrame } from '../../../node/p2p/codec.ts';
 import { FramedStream } from '../../../node/p2p/framed-stream.ts';
-import { checkAck, checkObserved, partsOf } from '../../../node/p2p/handshake/rules.ts';
-import { SynAck } from '../../../node/p2p/handshake/wire.ts';
+import {
+  type AckContext,
+  ackMessage,
+  checkAck,
+  checkObserved,
+  parseObserved,
+  partsOf,
+} from '../../../node/p2p/handshake/rules.ts';
+import { Ack, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { askIdentify } from '../../../node/p2p/identify.ts';
 import { Inbox } from '../../../node/p2p/inbox.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 
-const { recorded } = vectors;
+const { recorded, recordedOlder: older } = vectors;
 const never = new AbortController().signal;
 
 /** A stream on which `hex` arrives, a few bytes at a time, and then the end. */
@@ -54,4 +62,43 @@ test('the same introduction on another network is refused', async () => {
   const { ack } = partsOf(await arriving(recorded.synAck).read(SynAck));
   const context = { networkId: 1n, nowSeconds: BigInt(recorded.nowSeconds), stored: () => undefined };
   expect(() => checkAck(ack, { ...context, generation: '15.0.0' })).toThrow('incompatible network ID 4020');
+});
+
+/** Of a node that has never heard of the other one. */
+const olderContext: AckContext = {
+  generation: '14.0.0',
+  networkId: BigInt(older.networkId),
+  nowSeconds: 0n,
+  stored: () => undefined,
+};
+const olderUnderlays = older.listenAddresses.map((address) => `${address}/p2p/${older.remoteId}`);
+
+test('the introduction of a dialled node of handshake 14.0.0 is accepted', async () => {
+  const { syn, ack } = partsOf(await arriving(older.synAck).read(SynAck));
+  checkObserved(syn.observedUnderlay, older.localId);
+  const { record, ethereum, fullNode, underlays } = checkAck(ack, olderContext);
+  expect(toHex(record.overlay)).toBe(older.overlay);
+  expect(toHex(ethereum)).toBe(older.ethereum);
+  expect(record).toMatchObject({ timestamp: 0n, nonce: new Uint8Array(32) });
+  expect({ fullNode, underlays }).toEqual({ fullNode: true, underlays: olderUnderlays });
+});
+
+test('the introduction of a dialling node of handshake 14.0.0 is accepted, and is the same', async () => {
+  const { observedUnderlay } = await arriving(older.syn).read(Syn);
+  expect(parseObserved(observedUnderlay)).toEqual([`${older.ownAddress}/p2p/${older.localId}`]);
+  const ack = await arriving(older.ack).read(Ack);
+  expect(ack).toEqual(partsOf(await arriving(older.synAck).read(SynAck)).ack);
+  expect(checkAck(ack, olderContext).underlays).toEqual(olderUnderlays);
+});
+
+test('read as handshake 15.0.0, the introduction of handshake 14.0.0 is invalid', async () => {
+  const ack = await arriving(older.ack).read(Ack);
+  expect(() => checkAck(ack, { ...olderContext, generation: '15.0.0' })).toThrow('invalid ack');
+});
+
+test('what we send in handshake 14.0.0 has the layout of what we get', async () => {
+  const ack = await arriving(older.ack).read(Ack);
+  const { record, fullNode, welcomeMessage } = checkAck(ack, olderContext);
+  const again = ackMessage({ record, networkId: olderContext.networkId, fullNode, welcomeMessage });
+  expect(toHex(encodeFrame(Ack, again))).toBe(older.ack);
 });

@@ -5,9 +5,12 @@ import {
   decodeUnderlays,
   encodeUnderlays,
   fittingUnderlays,
+  isDialable,
   isPrivate,
+  plainAddress,
   UnderlayError,
   underlayOf,
+  withoutLoopback,
 } from '../../../node/p2p/underlay.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 
@@ -87,4 +90,55 @@ test.each([
   ['node.example:7', '/dns/node.example/tcp/7'],
 ])('host and port %s are %s', (text, underlay) => {
   expect(underlayOf(text)).toBe(underlay);
+});
+
+test('whatever the bytes are, they are addresses that can be written again, or refused', () => {
+  const listed = vectors.underlays.map(({ bytes }) => fromHex(bytes));
+  const changed = fc
+    .tuple(fc.constantFrom(...listed), fc.nat(200), fc.nat(255), fc.nat(200))
+    .map(([bytes, at, value, length]) =>
+      bytes.map((byte, i) => (i === at % bytes.length ? value : byte)).subarray(0, length),
+    );
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array({ maxLength: 300 }), changed), (bytes) => {
+      try {
+        const underlays = decodeUnderlays(bytes);
+        expect(underlays.length).toBeGreaterThan(0);
+        expect(decodeUnderlays(encodeUnderlays(underlays))).toEqual(underlays);
+      } catch (error) {
+        expect(error).toBeInstanceOf(UnderlayError);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  ['/ip4/8.8.8.8/tcp/1634', true],
+  ['/ip6/2001:db8::1/tcp/1634/p2p/12D3KooW', true],
+  ['/dns4/node.example/tcp/1634', true],
+  ['/ip4/8.8.8.8/udp/1634/quic-v1', false],
+  ['/ip4/8.8.8.8/tcp/1634/ws', false],
+  ['/ip4/8.8.8.8/tcp/1635/tls/sni/x.example/ws/p2p/12D3KooW', false],
+  ['/ip4/8.8.8.8/tcp/1634/p2p/12D3KooW/p2p-circuit', false],
+  ['/dnsaddr/node.example', false],
+  ['no address', false],
+])('%s can be dialled: %s', (underlay, expected) => {
+  expect(isDialable(underlay)).toBe(expected);
+});
+
+test('loopback addresses are left out where there are others', () => {
+  const [local, lan, open] = [
+    '/ip4/127.0.0.1/tcp/1',
+    '/ip4/192.168.0.7/tcp/1',
+    '/ip4/8.8.8.8/tcp/1',
+  ] as const;
+  expect(withoutLoopback([local, lan, '/ip6/::1/tcp/1', open])).toEqual([lan, open]);
+  expect(withoutLoopback([local])).toEqual([local]);
+});
+
+test('an IPv4 address in IPv6 clothes is an IPv4 address', () => {
+  expect(plainAddress('/ip6/::ffff:7f00:1/tcp/5')).toBe('/ip4/127.0.0.1/tcp/5');
+  expect(plainAddress('/ip6/::ffff:808:809/tcp/5')).toBe('/ip4/8.8.8.9/tcp/5');
+  expect(plainAddress('/ip6/2001:db8::1/tcp/5')).toBe('/ip6/2001:db8::1/tcp/5');
 });

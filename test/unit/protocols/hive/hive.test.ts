@@ -1,10 +1,12 @@
+import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
+import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec.ts';
 import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
-import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/record.ts';
+import { mintRecord, NO_CHEQUEBOOK, parseRecord } from '../../../../node/p2p/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/underlay.ts';
 import { createHive } from '../../../../node/protocols/hive/hive.ts';
 import { BUDGET_RECORDS, Budget, judge, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
@@ -275,4 +277,97 @@ test('a budget is forgotten with its peer', async () => {
   await stream.write(Peers, { peers: records.slice(0, 60) });
   await stream.close();
   expect(learned.flat().length - before).toBe(60);
+});
+
+test.each([
+  ['2.0.0', '15.0.0', vectors.recordedGossip],
+  ['1.1.0', '14.0.0', vectors.recordedOlder],
+] as const)('what a real node gossips over hive %s is taken', (_version, generation, recorded) => {
+  const { peers } = decodeMessage(Peers, framed(recorded.peers));
+  expect(peers.map(({ overlay }) => toHex(overlay))).toEqual(recorded.gossiped);
+  const networkId = BigInt(recorded.networkId);
+  const recordedAt = { ...context, networkId, nowSeconds: BigInt(vectors.recordedGossip.nowSeconds) };
+  for (const wire of peers) {
+    const verdict = judge(wire, generation, recordedAt);
+    const record = 'take' in verdict ? verdict.take : undefined;
+    expect(toHex(record?.overlay ?? new Uint8Array(0))).toBe(toHex(wire.overlay));
+    // The sender had nothing to leave out, so that here the older signature can be checked, too.
+    expect(parseRecord(wire, networkId, generation).record).toEqual(record);
+  }
+  // Passed on as it came.
+  const again = peers.flatMap((wire) => toAnnounce(wire, { generation, allowPrivate: true }) ?? []);
+  expect(toHex(encodeFrame(Peers, { peers: again }))).toBe(recorded.peers);
+});
+
+/** The message of a frame whose length takes two bytes. */
+function framed(hex: string): Uint8Array {
+  return fromHex(hex).subarray(2);
+}
+
+const bytesOf = (...likely: Uint8Array[]) =>
+  fc.oneof(fc.uint8Array({ maxLength: 100 }), fc.constantFrom(...likely, new Uint8Array(0)));
+const { underlay, signature, overlay, nonce } = recordOf(2);
+
+test('whatever a gossiped record holds, it is taken in full or dropped with a reason', () => {
+  const wire = fc.record({
+    underlay: bytesOf(underlay),
+    signature: bytesOf(signature),
+    overlay: bytesOf(overlay, context.ownOverlay),
+    nonce: bytesOf(nonce),
+    timestamp: fc.oneof(fc.constant(nowSeconds), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+    chequebook: bytesOf(NO_CHEQUEBOOK),
+  });
+  fc.assert(
+    fc.property(wire, fc.constantFrom('15.0.0', '14.0.0'), fc.boolean(), (record, generation, isKnown) => {
+      const verdict = judge(record, generation, isKnown ? known(recordOf(2)) : context);
+      if ('drop' in verdict) expect(verdict.drop).toMatch(/^[A-Z_]+$/);
+      else expect(verdict.take.overlay).toHaveLength(32);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Anything in place of the message, also messages that are cut or too long. */
+const Anything = { peers: [1, ['repeated', 'bytes']] } as const;
+
+test('whatever a message of gossip holds, the peer stays, and the next message is read', async () => {
+  const { a, b, clock, peer, learned } = await gossips();
+  const record = encodeFrame(Peers, { peers: [recordOf(2)] });
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }),
+    fc.nat(record.length).map((length) => record.subarray(4, length)),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(piece, { maxLength: 3 }),
+      fc.constantFrom('15.0.0', '14.0.0'),
+      async (pieces, generation) => {
+        // Within the budget of both versions.
+        await clock.advance(4 * 60_000);
+        const stream = await a.host.open(peer, HIVE[generation].id, { signal: never });
+        await stream.write(Anything, { peers: pieces });
+        await stream.close().catch((error: unknown) => expect(error).toMatchObject({ code: 'STREAM_RESET' }));
+        await clock.settle();
+        expect(peer.closed.aborted).toBe(false);
+      },
+    ),
+    { numRuns: 60 },
+  );
+  const { id } = b.host.peers()[0] ?? { id: '' };
+  expect(id).toBe(toHex(a.host.overlay));
+  const before = learned.length;
+  const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
+  await stream.write(Peers, { peers: [recordOf(90, { timestamp: BigInt(Math.floor(clock.now() / 1000)) })] });
+  await stream.close();
+  await clock.settle();
+  expect(learned.length).toBe(before + 1);
+});
+
+test('a message longer than a node reads ends the stream, and the peer stays', async () => {
+  const { a, peer, clock, learned } = await gossips();
+  const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
+  await stream.write(Anything, { peers: [new Uint8Array(140_000)] });
+  await expect(stream.close()).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  await clock.settle();
+  expect([learned.length, a.host.peers().length]).toEqual([0, 1]);
 });

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/record.ts';
+import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
+import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
+
+function recordOf(n: number, timestamp: bigint) {
+  const underlay = encodeUnderlays([`/ip4/10.0.0.${n}/tcp/1634`]);
+  const statement = { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK };
+  return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
+}
+
+test('records of both generations survive a restart, and a removed one does not', async () => {
+  const state = memoryRecords();
+  const [timed, timeless, removed] = [recordOf(1, 1_750_000_000n), recordOf(2, 0n), recordOf(3, 5n)];
+  const book = createAddressBook(state);
+  for (const record of [timed, timeless, removed]) await book.put(record);
+  await book.remove(toHex(removed.overlay));
+  const again = createAddressBook(state);
+  expect(again.overlays().sort()).toEqual([timed, timeless].map(({ overlay }) => toHex(overlay)).sort());
+  for (const record of [timed, timeless]) expect(again.get(toHex(record.overlay))).toEqual(record);
+});
+
+test('the same record again is not written, a changed one is', async () => {
+  const state = memoryRecords();
+  const written: string[] = [];
+  const counting: typeof state = {
+    ...state,
+    put: (key, value) => {
+      written.push(key);
+      return state.put(key, value);
+    },
+  };
+  const book = createAddressBook(counting);
+  await book.put(recordOf(1, 5n));
+  await book.put(recordOf(1, 5n));
+  expect(written).toHaveLength(1);
+  await book.put(recordOf(1, 6n));
+  await book.put(recordOf(1, 0n));
+  expect(written).toHaveLength(3);
+});

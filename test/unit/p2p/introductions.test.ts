@@ -1,0 +1,261 @@
+/** What other nodes may do with introductions, and what comes of it: second ones, none at all, and nonsense. */
+
+import { fc } from '@fast-check/vitest';
+import { expect, test } from 'vitest';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { encodeFrame } from '../../../node/p2p/codec.ts';
+import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
+import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
+import { type Generation, HostError } from '../../../node/p2p/host.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/record.ts';
+import type { Link } from '../../../node/p2p/transport.ts';
+import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
+import {
+  OWN_ID,
+  type ScriptedNode,
+  scriptedNode,
+  scriptedStream,
+  THEIR_ADDRESS,
+  THEIR_ID,
+} from './scripted-transport.ts';
+
+const never = new AbortController().signal;
+const GENERATIONS = ['15.0.0', '14.0.0'] as const;
+const [{ id: NEWER }] = HANDSHAKE_DIALECTS;
+const ECHO = '/swarm/echo/1.0.0/echo';
+const THEIR_UNDERLAY = `${THEIR_ADDRESS}/p2p/${THEIR_ID}`;
+
+function idOf(generation: Generation): string {
+  return HANDSHAKE_DIALECTS.find((dialect) => dialect.generation === generation)?.id ?? '';
+}
+
+const observed = { observedUnderlay: encodeUnderlays([`/ip4/10.1.0.1/tcp/1634/p2p/${OWN_ID}`]) };
+
+/** The Ack of key `n`. */
+function ackOf(
+  clock: ManualClock,
+  { n = 2, generation = '15.0.0' }: { n?: number; generation?: Generation } = {},
+) {
+  const timestamp = generation === '15.0.0' ? BigInt(Math.floor(clock.now() / 1000)) : 0n;
+  const underlay = encodeUnderlays([THEIR_UNDERLAY]);
+  const record = mintRecord(
+    { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK },
+    { signer: createSigner(testKey(n)), networkId: NETWORK_ID },
+  );
+  return ackMessage({ record, networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' });
+}
+
+/** The other side introduces itself on `link`. */
+async function introduce(
+  node: ScriptedNode,
+  link: Link,
+  { clock, n = 2, generation = '15.0.0' }: { clock: ManualClock; n?: number; generation?: Generation },
+) {
+  const stream = scriptedStream();
+  node.accept(link, idOf(generation), stream.raw);
+  stream.inbox.push(encodeFrame(Syn, observed));
+  stream.inbox.push(encodeFrame(Ack, ackOf(clock, { n, generation })));
+  stream.inbox.end();
+  await clock.settle();
+  return stream;
+}
+
+async function started() {
+  const clock = new ManualClock();
+  const node = await scriptedNode(clock);
+  const connected: string[] = [];
+  node.host.onConnected(({ generation }) => connected.push(generation));
+  let served = 0;
+  node.host.handle({ id: ECHO, inboundStreamsMax: 10 }, async () => void served++);
+  const isServed = async (link: Link) => {
+    const before = served;
+    const stream = scriptedStream();
+    node.accept(link, ECHO, stream.raw);
+    stream.inbox.push(Uint8Array.of(0));
+    stream.inbox.end();
+    await clock.settle();
+    return served > before;
+  };
+  return { clock, node, connected, isServed };
+}
+
+test('a second introduction on the same connection, of either generation, changes nothing', async () => {
+  const { clock, node, connected, isServed } = await started();
+  const link = node.link();
+  await introduce(node, link, { clock });
+  const [peer] = node.host.peers();
+  for (const generation of GENERATIONS) {
+    const again = await introduce(node, link, { clock, generation });
+    expect(again.over()).toBe(true);
+  }
+  expect(node.host.peers()).toEqual([peer]);
+  expect(connected).toEqual(['15.0.0']);
+  expect(link.ended()).toBeUndefined();
+  expect(await isServed(link)).toBe(true);
+});
+
+test('a second introduction that fails does not cost the peer its connection', async () => {
+  const { clock, node, isServed } = await started();
+  const link = node.link();
+  await introduce(node, link, { clock });
+  const stream = scriptedStream();
+  node.accept(link, NEWER, stream.raw);
+  stream.inbox.push(Uint8Array.of(1, 0xff));
+  await clock.settle();
+  expect(stream.over()).toBe(true);
+  expect(node.host.peers()).toHaveLength(1);
+  expect(await isServed(link)).toBe(true);
+});
+
+test('a second connection of a peer belongs to it, and either may end', async () => {
+  const { clock, node, connected, isServed } = await started();
+  const [first, second] = [node.link(), node.link()];
+  await introduce(node, first, { clock });
+  await introduce(node, second, { clock });
+  expect(connected).toEqual(['15.0.0']);
+  expect([await isServed(first), await isServed(second)]).toEqual([true, true]);
+  first.close(new Error('gone'));
+  expect(node.host.peers()).toHaveLength(1);
+  expect(await isServed(second)).toBe(true);
+  second.close(new Error('gone'));
+  expect(node.host.peers()).toEqual([]);
+});
+
+test('streams of a second identity with the same overlay are reset, and the first one stays', async () => {
+  const { clock, node, connected, isServed } = await started();
+  const first = node.link();
+  const second = node.link({ remoteId: '12D3KooWQfWt8bkbXCiSb6KW8r9q45sM42BG4Acwgme1iMEG2qDX' });
+  await introduce(node, first, { clock });
+  const stream = await introduce(node, second, { clock });
+  expect(stream.over()).toBe(true);
+  expect(second.ended()).toBeUndefined();
+  expect(connected).toEqual(['15.0.0']);
+  expect([await isServed(first), await isServed(second)]).toEqual([true, false]);
+});
+
+test('a node that never introduces itself is let go after two minutes, a peer is not', async () => {
+  const { clock, node, isServed } = await started();
+  const [stranger, peer] = [node.link({ remoteId: OWN_ID.replace(/.$/, 'X') }), node.link()];
+  await introduce(node, peer, { clock });
+  expect(await isServed(stranger)).toBe(false);
+  await clock.advance(119_999);
+  expect(stranger.ended()).toBeUndefined();
+  await clock.advance(1);
+  expect(stranger.ended()?.message).toBe('no introduction');
+  expect(peer.ended()).toBeUndefined();
+});
+
+test('an introduction that stops halfway ends its connection after fifteen seconds', async () => {
+  const { clock, node } = await started();
+  const link = node.link();
+  const stream = scriptedStream();
+  node.accept(link, NEWER, stream.raw);
+  stream.inbox.push(encodeFrame(Syn, observed));
+  await clock.advance(14_999);
+  expect([stream.over(), link.ended()]).toEqual([false, undefined]);
+  await clock.advance(1);
+  expect(stream.over()).toBe(true);
+  expect(link.ended()).toMatchObject({ code: 'TIMEOUT' });
+});
+
+test('a dialled node that stays silent is given up after fifteen seconds', async () => {
+  const { clock, node } = await started();
+  const link = node.link({ direction: 'outbound', stream: scriptedStream().raw, remoteId: OWN_ID });
+  node.dialled = link;
+  const dialling = expect(node.host.connect([THEIR_ADDRESS], never)).rejects.toMatchObject({
+    code: 'HANDSHAKE_FAILED',
+  });
+  await clock.advance(15_000);
+  await dialling;
+  expect(link.ended()).toBeDefined();
+});
+
+// ── nonsense ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const clock = new ManualClock();
+
+/** Messages as a careless or malicious node sends them: cut, repeated, swapped, changed, or not messages at all. */
+const arrivals = fc
+  .record({
+    frames: fc.shuffledSubarray(
+      [
+        encodeFrame(Syn, observed),
+        encodeFrame(Ack, ackOf(clock)),
+        encodeFrame(Ack, ackOf(clock, { generation: '14.0.0' })),
+        encodeFrame(SynAck, { syn: observed, ack: ackOf(clock) }),
+        encodeFrame(SynAck, { syn: observed, ack: ackOf(clock, { generation: '14.0.0' }) }),
+      ],
+      { minLength: 1 },
+    ),
+    noise: fc.uint8Array({ maxLength: 300 }),
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    how: fc.constantFrom('cut', 'flip', 'insert', 'leave'),
+    step: fc.integer({ min: 1, max: 400 }),
+  })
+  .map(({ frames, noise, at, how, step }) => {
+    const bytes = new Uint8Array(Buffer.concat(frames));
+    const index = Math.min(bytes.length - 1, Math.floor(at * bytes.length));
+    const changed = changedBytes(bytes, { how, index, noise });
+    return Array.from({ length: Math.ceil(changed.length / step) }, (_, i) =>
+      changed.subarray(i * step, (i + 1) * step),
+    );
+  });
+
+function changedBytes(
+  bytes: Uint8Array,
+  { how, index, noise }: { how: string; index: number; noise: Uint8Array },
+): Uint8Array {
+  if (how === 'cut') return bytes.subarray(0, index);
+  if (how === 'flip') return bytes.map((byte, i) => (i === index ? byte ^ ((noise[0] ?? 0) | 1) : byte));
+  if (how === 'leave') return bytes;
+  return new Uint8Array(Buffer.concat([bytes.subarray(0, index), noise, bytes.subarray(index)]));
+}
+
+const THEIR_OVERLAY = mintRecord(
+  { underlay: new Uint8Array(1), nonce: ZERO_NONCE, timestamp: 0n, chequebook: NO_CHEQUEBOOK },
+  { signer: createSigner(testKey(2)), networkId: NETWORK_ID },
+).overlay;
+
+test('whatever a dialler sends, it is a peer under its own overlay, or its connection ends', async () => {
+  const node = await scriptedNode(clock);
+  await fc.assert(
+    fc.asyncProperty(arrivals, fc.constantFrom(...GENERATIONS), async (parts, generation) => {
+      const link = node.link();
+      const stream = scriptedStream();
+      node.accept(link, idOf(generation), stream.raw);
+      for (const part of parts) stream.inbox.push(part);
+      stream.inbox.end();
+      await clock.settle();
+      expect(stream.over()).toBe(true);
+      const peers = node.host.peers();
+      if (peers.length === 0) expect(link.ended()).toMatchObject({ code: expect.any(String) });
+      else expect(peers.map(({ overlay }) => overlay)).toEqual([THEIR_OVERLAY]);
+      link.close(new Error('next'));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('whatever a dialled node answers, it is a peer under its own overlay, or the dial fails', async () => {
+  const node = await scriptedNode(clock);
+  await fc.assert(
+    fc.asyncProperty(arrivals, async (parts) => {
+      const stream = scriptedStream();
+      const link = node.link({ direction: 'outbound', stream: stream.raw });
+      node.dialled = link;
+      for (const part of parts) stream.inbox.push(part);
+      stream.inbox.end();
+      const result = await node.host.connect([THEIR_ADDRESS], never).catch((error: unknown) => error);
+      expect(stream.over()).toBe(true);
+      if (result instanceof HostError) {
+        expect(result.code).toBe('HANDSHAKE_FAILED');
+        expect(link.ended()).toBeDefined();
+        expect(node.host.peers()).toEqual([]);
+      } else expect(result).toMatchObject({ overlay: THEIR_OVERLAY });
+      link.close(new Error('next'));
+    }),
+    { numRuns: 150 },
+  );
+});

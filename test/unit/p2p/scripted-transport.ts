@@ -1,0 +1,126 @@
+/** A transport whose other end is the test: links and streams on which it says what it likes. */
+import { createSigner } from '../../../node/crypto/signer.ts';
+import type { Clock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { HostError, StreamError } from '../../../node/p2p/host.ts';
+import { Inbox } from '../../../node/p2p/inbox.ts';
+import { createPeerHost } from '../../../node/p2p/peer-host.ts';
+import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
+import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
+
+const OWN_ADDRESS = '/ip4/10.1.0.1/tcp/1634';
+export const OWN_ID = '12D3KooWBXu3uGPMkjjxViK6autSnFH5QaKJgTwW8CaSxYSD6yYL';
+export const THEIR_ADDRESS = '/ip4/10.1.0.2/tcp/1634';
+export const THEIR_ID = '12D3KooWGTSzhShkoYo5Sc1wpKjanGDC7f9q7Bgy8mtqbVjSgzfw';
+
+/** Our end of a stream, and what the test does at the other one. */
+export interface ScriptedStream {
+  readonly raw: RawStream;
+  readonly written: Uint8Array[];
+  /** What the other side sends. */
+  readonly inbox: Inbox;
+  /** Both sides are done with it, in one way or the other. */
+  over(): boolean;
+}
+
+export function scriptedStream(): ScriptedStream {
+  const inbox = new Inbox(() => undefined);
+  const written: Uint8Array[] = [];
+  let over = false;
+  const raw: RawStream = {
+    write: (bytes) => void written.push(bytes),
+    drained: () => undefined,
+    take: () => inbox.take(),
+    read: () => inbox.read(),
+    closeWrite: () => {
+      over = true;
+    },
+    reset: (reason) => {
+      over = true;
+      inbox.fail(reason);
+    },
+  };
+  return { raw, written, inbox, over: () => over };
+}
+
+export interface ScriptedLink extends Link {
+  /** Why we closed it, if we have. */
+  ended(): Error | undefined;
+}
+
+export interface ScriptedNode {
+  readonly host: ReturnType<typeof createPeerHost>;
+  /** A new connection; the host knows of it. @param stream taken for whatever the host opens on it */
+  link(end?: { remoteId?: string; direction?: Link['direction']; stream?: RawStream }): ScriptedLink;
+  /** The other side opens a stream. */
+  accept(link: Link, protocolId: string, stream: RawStream): void;
+  /** What the next dials get: nobody answers when absent. */
+  dialled: Link | undefined;
+}
+
+export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
+  let events: LinkEvents | undefined;
+  const open = new Set<Link>();
+  const transport: Transport = {
+    localId: OWN_ID,
+    addresses: () => (events === undefined ? [] : [OWN_ADDRESS]),
+    async start(given) {
+      events = given;
+    },
+    async dial() {
+      if (node.dialled === undefined) throw new HostError('DIAL_FAILED', 'nobody answers');
+      return node.dialled;
+    },
+    probe: () => Promise.reject(new HostError('DIAL_FAILED', 'nobody answers')),
+    async stop() {
+      for (const link of open) link.close(new StreamError('STREAM_RESET', 'the host is closed'));
+    },
+  };
+  const host = createPeerHost(
+    {
+      networkId: NETWORK_ID,
+      nonce: ZERO_NONCE,
+      fullNode: true,
+      allowPrivateCidrs: true,
+      welcomeMessage: '',
+    },
+    {
+      transport,
+      signer: createSigner(testKey(1)),
+      addressBook: createAddressBook(memoryRecords()),
+      state: memoryRecords(),
+      clock,
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'svc' }),
+    },
+  );
+  await host.start();
+  const node: ScriptedNode = {
+    host,
+    dialled: undefined,
+    link({ remoteId = THEIR_ID, direction = 'inbound', stream } = {}) {
+      let ended: Error | undefined;
+      const link: ScriptedLink = {
+        remoteId,
+        remoteAddress: THEIR_ADDRESS,
+        direction,
+        listenAddresses: async () => [`${THEIR_ADDRESS}/p2p/${remoteId}`],
+        open: () => stream ?? scriptedStream().raw,
+        negotiate: async ([first = '']) => ({ protocolId: first, stream: stream ?? scriptedStream().raw }),
+        close(reason) {
+          if (!open.delete(link)) return;
+          ended = reason;
+          events?.closed(link);
+        },
+        ended: () => ended,
+      };
+      open.add(link);
+      events?.opened(link);
+      return link;
+    },
+    accept: (link, protocolId, stream) => events?.accepted(link, protocolId, stream),
+  };
+  return node;
+}

@@ -4,13 +4,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
+import { BINS } from '../../../node/chunk/address.ts';
 import { stampHash } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
-import type { LocalStore, PendingPush } from '../../../node/store/ports.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
+import type { Batch } from '../../../node/postage/ports.ts';
+import type { LocalStore, PendingPush, ReserveItem } from '../../../node/store/ports.ts';
 import {
   CHUNKS_PER_UPLOAD,
   type Line,
+  numberedBatch,
   numberedChunk,
   numberedStamp,
   openStore,
@@ -89,6 +97,75 @@ function checkTotals(store: LocalStore): void {
   expect(tags.filter(({ split }) => split !== 0 && split !== CHUNKS_PER_UPLOAD)).toEqual([]);
 }
 
+function itemsOf({ reserve }: LocalStore): ReserveItem[][] {
+  return Array.from({ length: BINS }, (_, bin) => reserve.items(bin, 1n, 1_000_000));
+}
+
+/** Counts, numbers, references and bytes agree, whatever the moment. */
+function checkBooks(store: LocalStore, lastIds: readonly bigint[]): void {
+  const { reserve } = store;
+  const items = itemsOf(store);
+  for (const [bin, inBin] of items.entries()) {
+    expect(reserve.sizeFrom(bin) - reserve.sizeFrom(bin + 1), `bin ${bin}`).toBe(inBin.length);
+    const ids = inBin.map(({ binId }) => binId);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => Number(a - b)));
+    expect(reserve.lastBinIds()[bin]).toBeGreaterThanOrEqual(ids.at(-1) ?? 0n);
+    expect(reserve.lastBinIds()[bin]).toBeGreaterThanOrEqual(lastIds[bin] ?? 0n);
+  }
+  for (const { address, batchId, stampHash: hash } of items.flat()) {
+    const { chunk, stamp } = reserve.load(address, batchId, hash)!;
+    expect(Buffer.compare(stampHash(stamp), hash)).toBe(0);
+    expect(() => chunkFrom(address, chunk.data)).not.toThrow();
+  }
+}
+
+async function checkReferences(store: LocalStore): Promise<void> {
+  const holders = [
+    ...itemsOf(store)
+      .flat()
+      .map(({ address }) => address),
+    ...pendingOf(store).map(({ chunk }) => chunk.address),
+  ];
+  const { references, chunks } = await store.chunkTotals();
+  expect(references).toBe(holders.length + store.cache.size());
+  const distinct = new Set(holders.map(toHex)).size;
+  expect(chunks).toBeGreaterThanOrEqual(distinct);
+  expect(chunks).toBeLessThanOrEqual(distinct + store.cache.size());
+}
+
+/** Batches that come and go are expired now: what the crash has left of the last one has to go. */
+async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<void> {
+  const { reserve } = store;
+  const held = new Set(
+    itemsOf(store)
+      .flat()
+      .map(({ batchId }) => toHex(batchId)),
+  );
+  expect(told(lines, 'gone')).not.toEqual([]);
+  for (const { batch } of told(lines, 'gone')) expect(held.has(toHex(numberedBatch(batch)))).toBe(false);
+  const living = toHex(numberedBatch(1));
+  const worker = createReserveWorker(
+    { wakeUpMs: 900_000, minimumRadius: 0 },
+    {
+      reserve,
+      postage: {
+        batches: { get: (id) => (toHex(id) === living ? ({} as Batch) : undefined) },
+        onExpired: () => () => undefined,
+      },
+      pullRate: () => 0,
+      clock: systemClock(),
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'svc' }),
+    },
+  );
+  worker.start();
+  const stays = itemsOf(store)
+    .flat()
+    .filter(({ batchId }) => toHex(batchId) === living).length;
+  await vi.waitUntil(() => reserve.size() === stays, { timeout: 10_000 });
+  await worker.stop();
+}
+
 function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   const newest = new Map(told(lines, 'reserve').map(({ place, number }) => [place, number]));
   for (const [place, number] of newest) {
@@ -114,14 +191,21 @@ function checkState(store: LocalStore, lines: readonly Line[]): void {
 
 test('a killed store keeps every promise, takes back what was not done, and goes on', async () => {
   const lines: Line[] = [];
+  let lastIds: readonly bigint[] = [];
   for (const [life, count] of [400, 1500, 2777].entries()) {
     lines.push(...(await live(life, count)));
     const store = await openStore(folder);
     checkUploads(store, lines);
     checkUndone(store, lines);
     checkTotals(store);
-    checkReserve(store, lines);
     checkState(store, lines);
+    checkBooks(store, lastIds);
+    await checkReferences(store);
+    await checkExpiry(store, lines);
+    checkReserve(store, lines);
+    checkBooks(store, lastIds);
+    await checkReferences(store);
+    lastIds = store.reserve.lastBinIds();
     await store.close();
   }
 });

@@ -14,12 +14,17 @@ export const RESERVE_PLACES = 16;
 export const NUMBERS_PER_LIFE = 3_000_000;
 export const RESERVE_NUMBERS = 1_000_000;
 export const UNDONE_NUMBERS = 2_000_000;
+export const CHURN_NUMBERS = 2_500_000;
+/** Chunks of a batch that comes and goes: several transactions of an eviction. */
+export const CHUNKS_PER_BATCH = 150;
 
 /** One line per promise that the store has kept, as JSON. */
 export type Line =
   | { readonly did: 'upload'; readonly tag: number; readonly first: number }
   | { readonly did: 'synced'; readonly tag: number; readonly number: number }
   | { readonly did: 'reserve'; readonly place: number; readonly number: number }
+  /** Every chunk of a batch has left the reserve. */
+  | { readonly did: 'gone'; readonly batch: number }
   | { readonly did: 'undone'; readonly tag: number; readonly number: number }
   | { readonly did: 'state'; readonly value: number };
 
@@ -34,15 +39,22 @@ export function numberedChunk(number: number): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
+function number8(value: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt32BE(value, 4);
+  return bytes;
+}
+
+/** Batch 1 stays for ever; the others, which come and go, start with another byte. */
+export function numberedBatch(batch: number): Uint8Array {
+  if (batch === 1) return new Uint8Array(32).fill(1);
+  return Buffer.concat([new Uint8Array(8).fill(2), number8(batch), new Uint8Array(16)]);
+}
+
 /** Later numbers have later timestamps. */
-export function numberedStamp(number: number, place: number): Stamp {
-  const number8 = (value: number) => {
-    const bytes = Buffer.alloc(8);
-    bytes.writeUInt32BE(value, 4);
-    return bytes;
-  };
+export function numberedStamp(number: number, place: number, batch = 1): Stamp {
   return {
-    batchId: new Uint8Array(32).fill(1),
+    batchId: numberedBatch(batch),
     index: number8(place),
     timestamp: number8(number),
     signature: new Uint8Array(65),

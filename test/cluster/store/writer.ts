@@ -1,8 +1,11 @@
 /** `node writer.ts FOLDER LIFE`: works on the store until it is killed and tells what has been promised. */
 import {
+  CHUNKS_PER_BATCH,
   CHUNKS_PER_UPLOAD,
+  CHURN_NUMBERS,
   type Line,
   NUMBERS_PER_LIFE,
+  numberedBatch,
   numberedChunk,
   numberedStamp,
   openStore,
@@ -47,6 +50,28 @@ async function reserve(): Promise<void> {
   }
 }
 
+/** Batches come, are thinned out from the lowest bins, and go, while other chunks are put. */
+async function churn(): Promise<void> {
+  for (let batch = base + CHURN_NUMBERS; ; batch += CHUNKS_PER_BATCH) {
+    const batchId = numberedBatch(batch);
+    const put = (n: number) =>
+      // Every third chunk is held by an upload or the cache as well.
+      store.reserve.put(
+        numberedChunk(n % 3 === 0 ? base + n : batch + n),
+        numberedStamp(batch + n, n, batch),
+      );
+    const numbers = Array.from({ length: CHUNKS_PER_BATCH }, (_, n) => n);
+    for (let n = 0; n < CHUNKS_PER_BATCH; n += 10) await Promise.all(numbers.slice(n, n + 10).map(put));
+    await Promise.all([
+      store.reserve.evict({ batchId, belowBin: 1, limit: 50 }),
+      store.reserve.setRadius((batch / CHUNKS_PER_BATCH) % 5),
+      put(CHUNKS_PER_BATCH),
+    ]);
+    while ((await store.reserve.evict({ batchId, belowBin: 32, limit: 1000 })) > 0);
+    tell({ did: 'gone', batch });
+  }
+}
+
 async function uploadWithoutEnd(): Promise<void> {
   const { uid } = await store.tags.create();
   const session = store.uploads.openSession(uid);
@@ -69,4 +94,4 @@ async function state(): Promise<void> {
   }
 }
 
-await Promise.all([uploadAndPush(), reserve(), uploadWithoutEnd(), state()]);
+await Promise.all([uploadAndPush(), reserve(), churn(), uploadWithoutEnd(), state()]);

@@ -1,0 +1,358 @@
+/** Whatever happens to a reserve and its worker, both backends come to the state that the written rules give. */
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { BINS, proximityOrder } from '../../../node/chunk/address.ts';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createReserveWorker, type ReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
+import type { Batch } from '../../../node/postage/ports.ts';
+import type { Reserve } from '../../../node/store/ports.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores.ts';
+
+const WAKE_UP_MS = 900_000;
+const BATCHES = [1, 2, 3];
+/** More than any sequence needs until nothing moves any more. */
+const TURNS_MAX = 2000;
+
+type Operation =
+  | { readonly do: 'put'; readonly chunk: Chunk; readonly stamp: Stamp }
+  /** Holds a chunk outside of the reserve. */
+  | { readonly do: 'upload'; readonly chunk: Chunk }
+  | { readonly do: 'expire'; readonly batch: number }
+  | { readonly do: 'look'; readonly pullRate: number }
+  | { readonly do: 'restart'; readonly capacity: number; readonly minimumRadius: number };
+
+const chunks = fc
+  .record({ bin: fc.constantFrom(0, 1, 2, 3, 5, 31), number: fc.nat(3), content: fc.nat(2) })
+  .map(({ bin, number, content }): Chunk => {
+    const address = addressIn(bin, number);
+    // Only single-owner chunks have other content at the same address.
+    return number % 2 === 0
+      ? { address, data: new Uint8Array(8), kind: 'cac', identity: address }
+      : {
+          address,
+          data: new Uint8Array(8).fill(content),
+          kind: 'soc',
+          identity: new Uint8Array(32).fill(bin),
+        };
+  });
+const stamps = fc
+  .record({ batch: fc.constantFrom(...BATCHES), index: fc.nat(9), timestamp: fc.nat(3) })
+  .map(stamp);
+const capacities = fc.integer({ min: 1, max: 12 });
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 20, arbitrary: fc.record({ do: fc.constant('put'), chunk: chunks, stamp: stamps }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('upload'), chunk: chunks }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('expire'), batch: fc.constantFrom(...BATCHES) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('look'), pullRate: fc.constantFrom(0, 0, 0.5) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('restart'), capacity: capacities, minimumRadius: fc.nat(3) }),
+  },
+);
+
+interface Entry {
+  readonly chunk: Chunk;
+  readonly stamp: Stamp;
+  readonly bin: number;
+  readonly id: number;
+}
+
+const keyOf = ({ chunk, stamp }: Pick<Entry, 'chunk' | 'stamp'>) =>
+  toHex(chunk.address) + toHex(stamp.batchId) + toHex(stampHash(stamp));
+const batchOf = ({ stamp }: Pick<Entry, 'stamp'>) => stamp.batchId[0]!;
+
+/** The rules, without a disk, a clock or a worker. */
+class Model {
+  entries: Entry[] = [];
+  readonly lastIds = Array.from({ length: BINS }, () => 0);
+  readonly expired = new Set<number>();
+  /** Address → chunk, of uploads that stay. */
+  readonly uploads = new Map<string, Chunk>();
+  /** Address → bytes that were written last while anybody held them. */
+  readonly bytes = new Map<string, string>();
+  radius: number;
+  capacity: number;
+  minimumRadius: number;
+  /** What a restart finds. A minimum is not written down: with a smaller one the radius is what it was. */
+  #keptRadius = 0;
+
+  constructor(start: { capacity: number; minimumRadius: number }) {
+    this.capacity = start.capacity;
+    this.minimumRadius = start.minimumRadius;
+    this.radius = start.minimumRadius;
+  }
+
+  /** @returns whether the put is refused */
+  put(chunk: Chunk, stamp: Stamp): boolean {
+    if (this.entries.some((entry) => keyOf(entry) === keyOf({ chunk, stamp }))) return false;
+    const indexOf = ({ batchId, index }: Stamp) => toHex(batchId) + toHex(index);
+    const old = this.entries.find((entry) => indexOf(entry.stamp) === indexOf(stamp));
+    if (old !== undefined && Buffer.compare(old.stamp.timestamp, stamp.timestamp) >= 0) return true;
+    this.#keep(this.entries.filter((entry) => entry !== old || old.chunk.address === chunk.address));
+    const held = this.bytes.has(toHex(chunk.address));
+    const bin = proximityOrder(OVERLAY, chunk.address);
+    const id = ++this.lastIds[bin]!;
+    this.entries = [...this.entries.filter((entry) => entry !== old), { chunk, stamp, bin, id }];
+    if (!held || chunk.kind === 'soc') this.bytes.set(toHex(chunk.address), toHex(chunk.data));
+    this.#keep(this.entries);
+    if (this.entries.length > this.capacity) this.unreserve();
+    return false;
+  }
+
+  upload(chunk: Chunk): void {
+    const key = toHex(chunk.address);
+    if (this.uploads.has(key)) return;
+    this.uploads.set(key, chunk);
+    if (!this.bytes.has(key) || chunk.kind === 'soc') this.bytes.set(key, toHex(chunk.data));
+  }
+
+  sweep(): void {
+    this.#keep(this.entries.filter((entry) => !this.expired.has(batchOf(entry))));
+  }
+
+  unreserve(): void {
+    let left = this.entries.length - this.capacity;
+    for (; left > 0; this.#setRadius(this.radius + 1)) {
+      for (const batch of BATCHES) {
+        const staying = this.entries.filter((entry) => batchOf(entry) !== batch || entry.bin >= this.radius);
+        left -= this.entries.length - staying.length;
+        this.#keep(staying);
+        if (left <= 0) return;
+      }
+      if (this.radius === BINS - 1) return;
+    }
+  }
+
+  look(pullRate: number): void {
+    this.sweep();
+    const within = this.entries.filter(({ bin }) => bin >= this.radius).length;
+    if (within < this.capacity / 2 && pullRate === 0 && this.radius > this.minimumRadius)
+      this.#setRadius(this.radius - 1);
+  }
+
+  start(reopened: boolean): void {
+    if (reopened) this.radius = Math.max(this.#keptRadius, this.minimumRadius);
+    this.sweep();
+    this.unreserve();
+  }
+
+  references(): number[] {
+    return [...this.bytes.keys()].map(
+      (address) =>
+        this.entries.filter(({ chunk }) => toHex(chunk.address) === address).length +
+        (this.uploads.has(address) ? 1 : 0),
+    );
+  }
+
+  #setRadius(radius: number): void {
+    this.radius = radius;
+    this.#keptRadius = radius;
+  }
+
+  #keep(entries: Entry[]): void {
+    this.entries = entries;
+    const held = new Set([...entries.map(({ chunk }) => toHex(chunk.address)), ...this.uploads.keys()]);
+    for (const address of this.bytes.keys()) if (!held.has(address)) this.bytes.delete(address);
+  }
+}
+
+/** A reserve with its worker, and the model beside it. */
+class Pair {
+  readonly #bench: Bench;
+  readonly #model: Model;
+  readonly #clock = new ManualClock();
+  readonly #expiryListeners = new Set<() => void>();
+  #pullRate = 0;
+  #worker: ReserveWorker;
+
+  constructor(bench: Bench, model: Model) {
+    this.#bench = bench;
+    this.#model = model;
+    this.#worker = this.#start();
+  }
+
+  get #reserve(): Reserve {
+    return this.#bench.store.reserve;
+  }
+
+  async apply(operation: Operation): Promise<void> {
+    const radius = this.#reserve.radius();
+    const before = this.#listed();
+    const replaced = await this.#do(operation);
+    await this.#atRest();
+    this.#checkLosses({ before, replaced, radius });
+    await this.#check();
+  }
+
+  stop(): Promise<void> {
+    return this.#worker.stop();
+  }
+
+  /** @returns key of the entry that a put has replaced */
+  async #do(operation: Operation): Promise<string | undefined> {
+    const model = this.#model;
+    switch (operation.do) {
+      case 'put': {
+        const { chunk, stamp } = operation;
+        const rivals = model.entries.filter(
+          (entry) => batchOf(entry) === stamp.batchId[0] && toHex(entry.stamp.index) === toHex(stamp.index),
+        );
+        const outcome = this.#reserve.put(chunk, stamp).then(
+          () => false,
+          (error: { code?: string }) => error.code === 'OVERWRITE_NEWER',
+        );
+        expect(await outcome).toBe(model.put(chunk, stamp));
+        return rivals.map(keyOf)[0];
+      }
+      case 'upload': {
+        if (!model.uploads.has(toHex(operation.chunk.address))) await this.#upload(operation.chunk);
+        model.upload(operation.chunk);
+        return undefined;
+      }
+      case 'expire':
+        model.expired.add(operation.batch);
+        model.sweep();
+        for (const listener of this.#expiryListeners) listener();
+        return undefined;
+      case 'look':
+        this.#pullRate = operation.pullRate;
+        model.look(operation.pullRate);
+        await this.#clock.advance(WAKE_UP_MS);
+        return undefined;
+      case 'restart':
+        await this.#restart(operation);
+        return undefined;
+    }
+  }
+
+  async #upload(chunk: Chunk): Promise<void> {
+    const { store } = this.#bench;
+    const { uid } = await store.tags.create();
+    const session = store.uploads.openSession(uid);
+    await session.put(chunk, stamp({ batch: 9 }));
+    await session.done();
+  }
+
+  async #restart({ capacity, minimumRadius }: { capacity: number; minimumRadius: number }): Promise<void> {
+    const before = this.#bench.store;
+    await this.#worker.stop();
+    await this.#bench.reopen({ reserveCapacity: capacity, radius: minimumRadius });
+    if (this.#bench.store !== before) {
+      this.#model.capacity = capacity;
+      this.#model.minimumRadius = minimumRadius;
+    }
+    // In memory nothing is opened again, and the radius is still what it was.
+    this.#model.start(this.#bench.store !== before);
+    this.#worker = this.#start();
+  }
+
+  #start(): ReserveWorker {
+    const worker = createReserveWorker(
+      { wakeUpMs: WAKE_UP_MS, minimumRadius: this.#model.minimumRadius },
+      {
+        reserve: this.#reserve,
+        postage: {
+          batches: { get: (id) => (this.#model.expired.has(id[0]!) ? undefined : ({} as Batch)) },
+          onExpired: (listener) => {
+            this.#expiryListeners.add(listener);
+            return () => this.#expiryListeners.delete(listener);
+          },
+        },
+        pullRate: () => this.#pullRate,
+        clock: this.#clock,
+        log: silentLogger(),
+        metrics: createMetrics({ prefix: 'svc' }),
+      },
+    );
+    worker.start();
+    return worker;
+  }
+
+  /** Waits for what the model expects, and then to see whether it stays. */
+  async #atRest(): Promise<void> {
+    const { entries, radius } = this.#model;
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      if (this.#reserve.size() === entries.length && this.#reserve.radius() === radius) break;
+      await setImmediate();
+    }
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+
+  #listed(): Map<string, number> {
+    const items = Array.from({ length: BINS }, (_, bin) =>
+      this.#reserve
+        .items(bin, 1n, 1000)
+        .map(
+          ({ address, batchId, stampHash }) =>
+            [toHex(address) + toHex(batchId) + toHex(stampHash), bin] as const,
+        ),
+    );
+    return new Map(items.flat());
+  }
+
+  /** Within the radius a chunk is lost to a newer stamp, to the end of its batch, or to a larger radius alone. */
+  #checkLosses(was: { before: Map<string, number>; replaced: string | undefined; radius: number }): void {
+    const after = this.#listed();
+    for (const [key, bin] of was.before) {
+      if (after.has(key) || key === was.replaced) continue;
+      const batch = Number.parseInt(key.slice(64, 66), 16);
+      const reason = this.#model.expired.has(batch) || bin < Math.max(was.radius, this.#reserve.radius());
+      expect(reason, `bin ${bin} at radius ${was.radius}`).toBe(true);
+    }
+  }
+
+  async #check(): Promise<void> {
+    const reserve = this.#reserve;
+    const { entries, lastIds, radius } = this.#model;
+    const { store } = this.#bench;
+    expect(reserve.radius()).toBe(radius);
+    expect(reserve.lastBinIds().map(Number)).toEqual(lastIds);
+    expect(reserve.size()).toBe(entries.length);
+    expect(reserve.sizeWithinRadius()).toBe(entries.filter(({ bin }) => bin >= radius).length);
+    for (let bin = 0; bin < BINS; bin++) {
+      const inBin = entries.filter((entry) => entry.bin === bin).sort((a, b) => a.id - b.id);
+      const items = reserve.items(bin, 1n, 1000);
+      expect(items.map(({ binId }) => Number(binId))).toEqual(inBin.map(({ id }) => id));
+      expect(reserve.sizeFrom(bin) - reserve.sizeFrom(bin + 1)).toBe(inBin.length);
+      for (const [n, { address, batchId, stampHash: hash }] of items.entries()) {
+        const loaded = reserve.load(address, batchId, hash)!;
+        expect(loaded.stamp).toEqual(inBin[n]!.stamp);
+        expect(toHex(loaded.chunk.data)).toBe(this.#model.bytes.get(toHex(address)));
+      }
+    }
+    const references = this.#model.references();
+    expect(await store.chunkTotals()).toEqual({
+      chunks: references.length,
+      shared: references.filter((count) => count > 1).length,
+      references: references.reduce((sum, count) => sum + count, 0),
+    });
+  }
+}
+
+describe.each(BACKENDS)('a reserve with its worker %s', (name, open) => {
+  test('agrees with the rules after anything that happens', async () => {
+    const starts = fc.record({ capacity: capacities, minimumRadius: fc.nat(2) });
+    await fc.assert(
+      fc.asyncProperty(
+        starts,
+        fc.array(operations, { minLength: 10, maxLength: 80 }),
+        async (start, sequence) => {
+          await using bench = await open({ reserveCapacity: start.capacity, radius: start.minimumRadius });
+          const pair = new Pair(bench, new Model(start));
+          try {
+            for (const operation of sequence) await pair.apply(operation);
+          } finally {
+            await pair.stop();
+          }
+        },
+      ),
+      { numRuns: name === 'on disk' ? 25 : 100 },
+    );
+  });
+});

@@ -19,6 +19,7 @@ import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
 import { createPuller, type Puller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
+import { createSalud } from './neighbourhood/salud.ts';
 import { createWarmUp } from './neighbourhood/warmup.ts';
 import { toAddress, tokenBalance } from './onchain/contracts.ts';
 import { createRpc } from './onchain/rpc.ts';
@@ -266,6 +267,18 @@ async function build(
   );
   const snapshot = () => localStatus({ store, topology, postage, reachable, capacityDoubling, puller });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
+  const salud = createSalud(
+    { pauseMs: options['salud-pause'] },
+    {
+      host,
+      topology,
+      status,
+      committedDepth: () => snapshot().committedDepth,
+      clock,
+      log: module('salud'),
+      metrics,
+    },
+  );
 
   let readiness: 'starting' | 'ready' = 'starting';
   const services: NodeServices = {
@@ -335,6 +348,8 @@ async function build(
   await topology.start();
   parts.defer(() => puller.stop());
   warmUp.onOver(() => puller.start());
+  parts.defer(() => salud.stop());
+  warmUp.onOver(() => salud.start());
   parts.defer(() => pusher.stop());
   pusher.start();
   parts.defer(stopApi);

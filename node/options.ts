@@ -193,6 +193,10 @@ export const OPTIONS = {
     300_000,
   ),
   'pull-rate-window': duration('time over which the rate of pull syncing is measured', 900_000),
+  'salud-pause': duration(
+    'pause after the first rating of all peers; it doubles up to thirty times as much',
+    10_000,
+  ),
   'minimum-storage-radius': whole('smallest storage radius', 0, { min: 0, max: 31 }, 'bits'),
   'reserve-capacity': whole(
     'chunks that the reserve is made for',

@@ -38,6 +38,7 @@ const PROFILE_OPTIONS = {
     'chain-poll-interval': '100ms',
     'warmup-time': '200ms',
     'pull-rate-window': '5s',
+    'salud-pause': '1s',
   },
   production: {},
 } as const;

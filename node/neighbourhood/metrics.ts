@@ -61,3 +61,41 @@ export const PULLER_METRICS = {
     labels: ['type'],
   },
 } as const satisfies MetricTable;
+
+/** `node-behaviour.md` 12, group salud. */
+export const SALUD_METRICS = {
+  networkRadius: {
+    kind: 'gauge',
+    name: 'salud_network_radius',
+    help: 'Most frequent depth of the full peers.',
+  },
+  neighbourhoodRadius: {
+    kind: 'gauge',
+    name: 'salud_neighborhood_radius',
+    help: 'Most frequent depth of the neighbours.',
+  },
+  commitment: {
+    kind: 'gauge',
+    name: 'salud_batch_commitment',
+    help: 'Most frequent batch commitment of the full peers.',
+  },
+  duration: { kind: 'gauge', name: 'salud_dur', help: 'Mean time to an answer, seconds.' },
+  durationMax: {
+    kind: 'gauge',
+    name: 'salud_pdur',
+    help: 'Longest time to the answer of a healthy peer, seconds.',
+  },
+  connectionsMin: {
+    kind: 'gauge',
+    name: 'salud_pconns',
+    help: 'Least number of connections of a healthy peer.',
+  },
+  neighbourhoodDuration: {
+    kind: 'gauge',
+    name: 'salud_neighborhood_dur',
+    help: 'Mean time to the answer of a neighbour, seconds.',
+  },
+  neighbours: { kind: 'gauge', name: 'salud_neighbors', help: 'Neighbours that answered.' },
+  healthy: { kind: 'counter', name: 'salud_healthy', help: 'Peers rated healthy.' },
+  unhealthy: { kind: 'counter', name: 'salud_unhealthy', help: 'Peers rated unhealthy.' },
+} as const satisfies MetricTable;

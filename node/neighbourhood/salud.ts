@@ -1,0 +1,197 @@
+/**
+ * How healthy the peers are, and which radius the network has: both from what they answer to a request for their
+ * status. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
+ *
+ * Rounds begin with the end of the warm-up and become rarer. A peer that connects in between is asked at once and
+ * judged by the norms of the last round, so that a node that comes back is not avoided for minutes; as long as there are
+ * no norms, it starts a round.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Host, Peer } from '../p2p/host.ts';
+import type { Status } from '../protocols/status/status.ts';
+import type { Topology } from '../topology/topology.ts';
+import { SALUD_METRICS } from './metrics.ts';
+import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
+
+/** The pause between rounds doubles up to so many times the first one. */
+const PAUSE_GROWTH_MAX = 30;
+/** Peers of this mode are rated; others serve nobody. */
+const RATED_MODE = 'full';
+
+export interface SaludOptions {
+  /** After the first round, milliseconds. */
+  readonly pauseMs: number;
+}
+
+export interface SaludDeps {
+  readonly status: Pick<Status, 'request'>;
+  readonly host: Pick<Host, 'onConnected'>;
+  readonly topology: Pick<Topology, 'peers' | 'neighbours' | 'rated'>;
+  /** Of this node. */
+  readonly committedDepth: () => number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Salud {
+  /** After the warm-up. */
+  start(): void;
+  stop(): Promise<void>;
+  /** Most frequent committed depth of the full peers; undefined before one has answered. */
+  networkRadius(): number | undefined;
+  /** Called when it is known for the first time, and when it changes. */
+  onNetworkRadius(listener: (radius: number) => void): void;
+}
+
+export function createSalud(options: SaludOptions, deps: SaludDeps): Salud {
+  return new PeerHealth(options, deps);
+}
+
+interface Answer {
+  readonly peer: Peer;
+  readonly report: PeerReport;
+}
+
+class PeerHealth implements Salud {
+  readonly #options: SaludOptions;
+  readonly #deps: SaludDeps;
+  readonly #metrics: MetricsOf<typeof SALUD_METRICS>;
+  readonly #listeners: ((radius: number) => void)[] = [];
+  readonly #stopped = new AbortController();
+  #norms: Norms | undefined;
+  #selfHealthy = true;
+  /** Everything that runs, one after the other. */
+  #work: Promise<void> | undefined;
+  #loop: Promise<void> | undefined;
+
+  constructor(options: SaludOptions, deps: SaludDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(SALUD_METRICS);
+    deps.host.onConnected((peer) => {
+      if (peer.fullNode && this.#loop !== undefined) void this.#inTurn(() => this.#newcomer(peer));
+    });
+  }
+
+  start(): void {
+    this.#loop ??= this.#rounds();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#loop;
+    await this.#work;
+  }
+
+  networkRadius(): number | undefined {
+    return this.#norms?.networkRadius;
+  }
+
+  onNetworkRadius(listener: (radius: number) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async #rounds(): Promise<void> {
+    const { signal } = this.#stopped;
+    const { pauseMs } = this.#options;
+    for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, pauseMs * PAUSE_GROWTH_MAX)) {
+      await this.#inTurn(() => this.#round());
+      await this.#deps.clock.sleep(pause, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    }
+  }
+
+  /** Nothing here rejects. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const before = this.#work;
+    const next = (async () => {
+      await before;
+      if (!this.#stopped.signal.aborted) await work();
+    })();
+    this.#work = next;
+    return next;
+  }
+
+  async #round(): Promise<void> {
+    const answers = await Promise.all(this.#deps.topology.peers().map((peer) => this.#ask(peer)));
+    const rated = answers.filter((answer) => answer !== undefined);
+    if (rated.length === 0 || this.#stopped.signal.aborted) return;
+    const before = this.#norms?.networkRadius;
+    const norms = normsOf(rated.map(({ report }) => report));
+    this.#norms = norms;
+    this.#show(rated, norms);
+    for (const answer of rated) this.#rate(answer, norms);
+    this.#judgeSelf(norms);
+    if (norms.networkRadius !== before) for (const listener of this.#listeners) listener(norms.networkRadius);
+  }
+
+  async #newcomer(peer: Peer): Promise<void> {
+    if (peer.closed.aborted || !this.#deps.topology.peers().includes(peer)) return;
+    if (this.#norms === undefined) {
+      await this.#round();
+      return;
+    }
+    const answer = await this.#ask(peer);
+    if (answer !== undefined) this.#rate(answer, this.#norms);
+  }
+
+  /** @returns undefined when it did not answer, or is not rated */
+  async #ask(peer: Peer): Promise<Answer | undefined> {
+    const { clock, log, status, topology } = this.#deps;
+    const signal = AbortSignal.any([peer.closed, this.#stopped.signal]);
+    const startedAt = clock.monotonic();
+    try {
+      const { beeMode, ...said } = await status.request(peer, signal);
+      const durationMs = clock.monotonic() - startedAt;
+      if (beeMode !== RATED_MODE) return undefined;
+      const neighbour = topology.neighbours().includes(peer);
+      return { peer, report: { ...said, durationMs, neighbour } };
+    } catch (err) {
+      if (signal.aborted) return undefined;
+      log.debug({ err, peer: peer.id }, 'peer gave no status');
+      this.#metrics.unhealthy.inc();
+      topology.rated(peer.id, { healthy: false });
+      return undefined;
+    }
+  }
+
+  #rate({ peer, report }: Answer, norms: Norms): void {
+    const fault = faultOf(report, norms);
+    if (fault === undefined) this.#metrics.healthy.inc();
+    else {
+      this.#metrics.unhealthy.inc();
+      this.#deps.log.debug({ peer: peer.id, fault }, 'peer is unhealthy');
+    }
+    this.#deps.topology.rated(peer.id, { healthy: fault === undefined, latencyMs: report.durationMs });
+  }
+
+  /** A node whose neighbours agree with the network, but not with it, has the wrong radius. */
+  #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
+    const own = this.#deps.committedDepth();
+    const healthy = neighbourhoodRadius !== networkRadius || own === networkRadius;
+    if (this.#selfHealthy && !healthy) {
+      this.#deps.log.warn({ own, networkRadius }, 'the storage radius differs from the network');
+    }
+    this.#selfHealthy = healthy;
+  }
+
+  #show(answers: readonly Answer[], norms: Norms): void {
+    const seconds = (some: readonly Answer[]) =>
+      some.length === 0
+        ? 0
+        : some.reduce((sum, { report }) => sum + report.durationMs, 0) / some.length / 1000;
+    const neighbours = answers.filter(({ report }) => report.neighbour);
+    this.#metrics.networkRadius.set(norms.networkRadius);
+    this.#metrics.neighbourhoodRadius.set(norms.neighbourhoodRadius);
+    this.#metrics.commitment.set(Number(norms.batchCommitment));
+    this.#metrics.duration.set(seconds(answers));
+    this.#metrics.neighbourhoodDuration.set(seconds(neighbours));
+    this.#metrics.neighbours.set(neighbours.length);
+    this.#metrics.durationMax.set(norms.durationMsMax / 1000);
+    this.#metrics.connectionsMin.set(Number(norms.connectedPeersMin));
+  }
+}

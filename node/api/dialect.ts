@@ -110,6 +110,8 @@ interface DialectColumn {
   readonly redirectsRoot: (accept: string) => boolean;
   /** Names of request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;
+  /** The only word taken for the type of a feed, in any case; undefined: the type is not looked at. */
+  readonly feedType: string | undefined;
   /** ETag on the answer of a collection upload; a single file always has one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
@@ -147,6 +149,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     rootVary: { vary: 'Accept' },
+    feedType: 'sequence',
     collectionEtag: true,
     expiredStamps: true,
     welcomeWithHealth: true,
@@ -179,6 +182,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     tagLimit: {},
     redirectsRoot: () => true,
     rootVary: {},
+    feedType: undefined,
     collectionEtag: false,
     expiredStamps: false,
     welcomeWithHealth: false,

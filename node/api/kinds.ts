@@ -103,6 +103,26 @@ export const reference: Kind<Uint8Array> = {
   },
 };
 
+const CHAIN_ADDRESS_SIZE = 20;
+
+/**
+ * A chain address as real nodes read one: `0x` or not, what is too long is cut and what is too short filled with zeros
+ * on the left, what follows a character that is no hex is left out. All zero counts as absent.
+ */
+export const chainAddress: Kind<Uint8Array> = {
+  schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
+  parse(value) {
+    const digits = value.replace(/^0[xX]/, '');
+    const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex').subarray(
+      -CHAIN_ADDRESS_SIZE,
+    );
+    if (bytes.every((byte) => byte === 0)) return undefined;
+    const address = new Uint8Array(CHAIN_ADDRESS_SIZE);
+    address.set(bytes, CHAIN_ADDRESS_SIZE - bytes.length);
+    return address;
+  },
+};
+
 /** A secp256k1 point, 33 bytes compressed or 65 bytes uncompressed; the value is the compressed form. */
 export const publicKey: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$' },

@@ -44,7 +44,7 @@ export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefin
 /** The chunk that the parts make for that owner, if they make a valid one. Never throws for bad input. */
 export function makeSoc({ id, signature, wrapped }: SocParts, owner: Uint8Array): Chunk | undefined {
   if (id.length !== ID_SIZE || signature.length !== SIGNATURE_SIZE) return undefined;
-  return parseSoc(socAddress(id, owner), Buffer.concat([id, signature, wrapped]));
+  return parseSoc(socAddress(id, owner), joined({ id, signature, wrapped }));
 }
 
 /**
@@ -54,7 +54,7 @@ export function makeSoc({ id, signature, wrapped }: SocParts, owner: Uint8Array)
 export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer, 'address' | 'sign'>): Chunk {
   const wrappedAddress = cacAddress(wrapped);
   const address = socAddress(id, owner.address);
-  const data = Buffer.concat([id, owner.sign(keccak256(id, wrappedAddress)), wrapped]);
+  const data = joined({ id, signature: owner.sign(keccak256(id, wrappedAddress)), wrapped });
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 
@@ -65,6 +65,14 @@ export function socParts(data: Uint8Array): SocParts {
     signature: data.subarray(ID_SIZE, WRAPPED_OFFSET),
     wrapped: data.subarray(WRAPPED_OFFSET),
   };
+}
+
+function joined({ id, signature, wrapped }: SocParts): Uint8Array {
+  const data = new Uint8Array(WRAPPED_OFFSET + wrapped.length);
+  data.set(id);
+  data.set(signature, ID_SIZE);
+  data.set(wrapped, WRAPPED_OFFSET);
+  return data;
 }
 
 function recoverOwner(digest: Uint8Array, signature: Uint8Array): Uint8Array | undefined {

@@ -25,6 +25,7 @@ const NODE_LAYERS = [
   'neighbourhood',
   'manifest',
   'files',
+  'feeds',
   'api',
   'compose.ts',
   'main.ts',

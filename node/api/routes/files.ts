@@ -1,24 +1,29 @@
 /** Files and collections under a manifest: `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
+import type { ChunkGetter } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { feedOf, SEQUENCE } from '../../feeds/feed-manifest.ts';
 import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection.ts';
 import { SNIFF_SIZE, sniffContentType } from '../../files/content-type.ts';
 import type { JoinedFile } from '../../files/joiner.ts';
 import { openManifest } from '../../files/manifest-store.ts';
 import { multipartEntries } from '../../files/multipart.ts';
+import { withRoot } from '../../files/rooted.ts';
 import { tarEntries } from '../../files/tar.ts';
-import type { Entry } from '../../manifest/manifest.ts';
+import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
 import {
   DOWNLOAD_HEADERS,
   download,
   etagOf,
+  exposed,
   FETCH_HEADERS,
   openContent,
   requestGetter,
 } from '../download.ts';
-import { ApiError, orElse } from '../errors.ts';
+import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
+import { feedFileHeaders, latestContent } from '../feed-lookup.ts';
 import { bool, mediaType, reference, text } from '../kinds.ts';
 import { essence } from '../media-type.ts';
 import { optional, type ParamTable, required, startsNotWith } from '../params.ts';
@@ -165,18 +170,19 @@ async function serve(
   path: string,
   extra: Readonly<Record<string, string>>,
 ): Promise<Answer> {
-  const getter = requestGetter(call);
   const found = await resolve(call, path);
   if ('status' in found) return found;
-  const { reference: file, metadata } = found;
+  const { entry, getter, feed } = found;
+  const { reference: file, metadata } = entry;
   const named = metadata[CONTENT_TYPE] ?? '';
-  const contentType = named === '' ? await sniffed(call, file) : headerText(named);
+  const contentType = named === '' ? await sniffed(found, call.signal) : headerText(named);
   return download(
     call,
     {
       reference: file,
       contentType,
-      headers: { ...disposition(metadata[FILENAME]), ...extra },
+      headers: { ...feed?.headers, ...disposition(metadata[FILENAME]), ...extra },
+      ...(feed === undefined ? {} : { etag: false, expose: feed.expose }),
       endpoint: call.dialect.segment,
     },
     getter,
@@ -190,36 +196,68 @@ async function describe(
 ): Promise<Answer> {
   const found = await resolve(call, path);
   if ('status' in found) return found;
-  const { reference: file, metadata } = found;
-  const { length } = await openContent(file, requestGetter(call), call.signal);
+  const { entry, getter, feed } = found;
+  const { reference: file, metadata } = entry;
+  const { length } = await openContent(file, getter, call.signal);
   const named = metadata[CONTENT_TYPE] ?? '';
   return {
     status: 200,
     headers: {
       ...(named === '' ? {} : { 'content-type': headerText(named) }),
       'content-length': String(length),
-      etag: etagOf(file),
-      'access-control-expose-headers': 'content-disposition',
+      ...(feed === undefined ? { etag: etagOf(file) } : feed.headers),
+      ...exposed(feed?.expose),
       ...disposition(metadata[FILENAME]),
       ...extra,
     },
   };
 }
 
+/** What answers a path. */
+interface Resolved {
+  readonly entry: Entry;
+  readonly getter: ChunkGetter;
+  /** Headers of the update, when the manifest was reached through a feed: the same URL may have another content later. */
+  readonly feed?: { readonly headers: Readonly<Record<string, string>>; readonly expose: readonly string[] };
+}
+
 /** The entry behind a path, or the redirect to it. @throws ApiError when there is neither */
-async function resolve(call: FetchCall, path: string): Promise<Entry | Answer> {
-  const { params, signal, request } = call;
+async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer> {
+  const { params, request } = call;
   const getter = requestGetter(call);
   // Neither what is no manifest nor what nobody has is told apart by the public network's nodes.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
-  const manifest = await orElse(missing, () => openManifest(params.reference, getter, { signal }), {
-    CHUNK_NOT_FOUND: missing,
-  });
-  const found = await orElse('PATH_FAILED', () => resolvePath(manifest, path), {
+  const named = await openNamed(call, params.reference, getter, missing);
+  const content = (await throughFeed(call, named, getter, missing)) ?? { manifest: named, getter };
+  const found = await orElse('PATH_FAILED', () => resolvePath(content.manifest, path), {
     CHUNK_NOT_FOUND: 'PATH_FAILED',
   });
   if (found.outcome === 'not-found') throw new ApiError(NOT_FOUND_CODES[found.reason]);
-  return found.outcome === 'serve' ? found.entry : toSlash(request.target);
+  return found.outcome === 'serve' ? { ...content, entry: found.entry } : toSlash(request.target);
+}
+
+function openNamed(
+  { signal }: FetchCall,
+  reference: Uint8Array,
+  getter: ChunkGetter,
+  missing: ApiErrorCode,
+): Promise<Manifest> {
+  return orElse(missing, () => openManifest(reference, getter, { signal }), { CHUNK_NOT_FOUND: missing });
+}
+
+/** The manifest of a feed's latest update; undefined for a manifest that names no feed. One step: what an update is, is taken as it is. */
+async function throughFeed(call: FetchCall, manifest: Manifest, getter: ChunkGetter, missing: ApiErrorCode) {
+  const named = await feedOf(manifest);
+  if (named === undefined) return undefined;
+  if (named.type !== SEQUENCE.toLowerCase()) throw new ApiError('FEED_TYPE_NOT_FOUND');
+  const found = await latestContent({ feed: named.feed, after: 0n }, call, getter, 'FEED_NOT_FOUND');
+  const rooted = withRoot(found.root, getter);
+  const { feedIndex } = call.dialect.headers;
+  return {
+    manifest: await openNamed(call, found.reference, rooted, missing),
+    getter: rooted,
+    feed: { headers: feedFileHeaders(found, call.dialect), expose: [feedIndex.active] },
+  };
 }
 
 const NOT_FOUND_CODES = {
@@ -228,10 +266,10 @@ const NOT_FOUND_CODES = {
   NO_CONTENT: 'ROOT_NOT_FOUND',
 } as const;
 
-async function sniffed(call: FetchCall, file: Uint8Array): Promise<string> {
-  const opened = await openContent(file, requestGetter(call), call.signal);
+async function sniffed({ entry, getter }: Resolved, signal: AbortSignal): Promise<string> {
+  const opened = await openContent(entry.reference, getter, signal);
   return sniffContentType(
-    await orElse('JOIN_FAILED', () => firstBytes(opened, call.signal), { CHUNK_NOT_FOUND: 'JOIN_FAILED' }),
+    await orElse('JOIN_FAILED', () => firstBytes(opened, signal), { CHUNK_NOT_FOUND: 'JOIN_FAILED' }),
   );
 }
 

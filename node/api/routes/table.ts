@@ -4,6 +4,7 @@ import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
 import { CHUNK_ROUTES } from './chunks.ts';
 import { ENVELOPE_ROUTES } from './envelope.ts';
+import { FEED_ROUTES } from './feeds.ts';
 import { FILE_ROUTES } from './files.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
@@ -18,6 +19,7 @@ export const ROUTES: readonly Route[] = [
   ...CHUNK_ROUTES,
   ...FILE_ROUTES,
   ...SOC_ROUTES,
+  ...FEED_ROUTES,
   ...ENVELOPE_ROUTES,
   ...TAG_ROUTES,
   ...POSTAGE_ROUTES,

@@ -181,7 +181,7 @@ class RetrievalProtocol implements Retrieval {
         },
         accept: (chunk) => chunk,
         failed: (peer, err) => {
-          this.#failed.add(id, peer.id);
+          if (!isRefusal(err)) this.#failed.add(id, peer.id);
           this.#deps.log.debug({ err, chunk: id, peer: peer.id }, 'chunk not delivered');
         },
       },
@@ -225,6 +225,14 @@ class RetrievalProtocol implements Retrieval {
     }
     return delivery.data;
   }
+}
+
+/**
+ * A peer that answers that it has no such chunk may have it a moment later: who looks for the next update of a feed asks
+ * for it again and again until it is there. Only who does not answer properly is left alone for a while.
+ */
+function isRefusal(error: unknown): boolean {
+  return error instanceof RetrievalError && error.code === 'DELIVERY_FAILED';
 }
 
 function chunkOf(found: AttemptsOutcome<Chunk>, id: string): Chunk {

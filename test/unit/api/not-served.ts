@@ -9,7 +9,6 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/pins/check': 'pinning',
   '/pins/{reference}': 'pinning',
   '/pss/send/{topic}/{targets}': 'messaging',
-  '/feeds/{owner}/{topic}': 'feeds',
   '/stewardship/{reference}': 'stewardship',
   '/loggers': 'log levels at run time',
   '/loggers/{exp}': 'log levels at run time',

@@ -46,6 +46,7 @@ const REQUESTS: readonly {
     payload: 'x',
   },
   { method: 'POST', path: '/soc/{owner}/{id}', url: SOC.url, headers: PAID, payload: SOC.wrapped },
+  { method: 'POST', path: '/feeds/{owner}/{topic}', url: `/feeds/${'ab'.repeat(20)}/aa`, headers: PAID },
   { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
   { method: 'GET', path: '/tags' },
   { method: 'POST', path: '/tags' },

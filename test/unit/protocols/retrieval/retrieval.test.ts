@@ -209,10 +209,22 @@ test('a peer that resets the stream midway is not paid, and the next peer is ask
   expect(balances.map((balance) => balance?.reservedBalance)).toEqual([0n, 0n]);
 });
 
-test('a peer that failed for a chunk is not asked for it again within a minute', async () => {
-  const { clock, node, asked } = await amongStrangers(1, (stream, served) =>
-    served === 1 ? stream.write(Delivery, { err: 'later' }) : deliver(stream, someChunk),
+test('a peer that refused is asked again by the next request, and once by each', async () => {
+  const { node, asked } = await amongStrangers(2, (stream, served) =>
+    served <= 2 ? stream.write(Delivery, { err: 'not yet' }) : deliver(stream, someChunk),
   );
+  const again = () => node.retrieval.retrieve(someChunk.address, { signal: never });
+  await expect(again()).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
+  expect(asked).toHaveLength(2);
+  expect(await again()).toEqual(someChunk);
+  expect(asked).toHaveLength(3);
+});
+
+test('a peer that failed for a chunk is not asked for it again within a minute', async () => {
+  const { clock, node, asked } = await amongStrangers(1, async (stream, served) => {
+    if (served === 1) stream.reset(new Error('broken'));
+    else await deliver(stream, someChunk);
+  });
   const again = () => node.retrieval.retrieve(someChunk.address, { signal: never });
   await expect(again()).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
   await clock.advance(59_000);

@@ -1,0 +1,71 @@
+/** Feeds: `http-api-completion.md` 5.6. */
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
+import type { Dialect } from '../dialect.ts';
+import { plainGetter } from '../download.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { feedHeaders, latestContent } from '../feed-lookup.ts';
+import { chainAddress, hex, int, text, uint64 } from '../kinds.ts';
+import { optional, required } from '../params.ts';
+import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
+import { route } from '../route.ts';
+import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+
+const PATH = { owner: required(chainAddress), topic: required(hex) } as const;
+const TYPE = { type: optional(text, 'sequence') } as const;
+const { postageBatchId, pin, deferredUpload, act, actHistoryAddress } = UPLOAD_HEADERS;
+
+export const FEED_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/feeds/{owner}/{topic}',
+    port: 'main',
+    summary: 'create a feed root manifest',
+    gates: ['started'],
+    params: PATH,
+    query: TYPE,
+    headers: { postageBatchId, pin, deferredUpload, act, actHistoryAddress },
+    bodyLimit: SPAN_SIZE + CHUNK_PAYLOAD_SIZE,
+    success: [201],
+    response: 'ReferenceResponse',
+    async handle(call) {
+      const { params, query, signal } = call;
+      requireSequence(query.type, call.dialect);
+      // It has a tag of its own, which nobody is told.
+      const headers = { ...call.headers, tag: 0, encrypt: false, redundancyLevel: 0 };
+      const { reference } = await upload({ ...call, headers }, 'feeds', (session) =>
+        orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, { signal })),
+      );
+      return { status: 201, json: { reference: toHex(reference) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/feeds/{owner}/{topic}',
+    port: 'main',
+    summary: 'content of the latest feed update',
+    gates: ['started'],
+    params: PATH,
+    // Updates are counted, so a time does not choose between them.
+    query: { at: optional(int, 0), after: optional(uint64, 0n), ...TYPE },
+    headers: ROOT_DOWNLOAD_HEADERS,
+    success: [200, 206, 304],
+    response: 'octets',
+    async handle(call) {
+      const { params: feed, query, dialect } = call;
+      requireSequence(query.type, dialect);
+      const getter = plainGetter(call);
+      const found = await latestContent({ feed, after: query.after }, call, getter, 'FEED_LOOKUP_FAILED');
+      const { root, reference } = found;
+      const { feedIndex, feedIndexNext, socSignature } = dialect.headers;
+      const expose = [feedIndex.active, feedIndexNext.active, socSignature.active];
+      const headers = feedHeaders(found, dialect);
+      return downloadRoot(call, { root, reference, headers, expose, endpoint: 'feeds' }, getter);
+    },
+  }),
+];
+
+function requireSequence(type: string, { feedType }: Dialect): void {
+  if (feedType !== undefined && type.toLowerCase() !== feedType) throw new ApiError('FEED_TYPE_NOT_FOUND');
+}

@@ -1,0 +1,31 @@
+/** Feeds: single-owner chunks whose ids count up. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json. */
+import { socAddress } from '../chunk/soc.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+
+const INDEX_SIZE = 8;
+/** Updates are counted by unsigned 64-bit numbers. */
+export const INDEX_MAX = 2n ** 64n - 1n;
+
+export interface Feed {
+  /** Chain address, 20 bytes. */
+  readonly owner: Uint8Array;
+  /** 32 bytes by convention, any number in practice. */
+  readonly topic: Uint8Array;
+}
+
+/** @param index 0..2^64-1; one more than the last is the first again @returns 8 bytes, big-endian */
+export function indexBytes(index: bigint): Uint8Array {
+  const bytes = new Uint8Array(INDEX_SIZE);
+  new DataView(bytes.buffer).setBigUint64(0, index);
+  return bytes;
+}
+
+/** Id of the single-owner chunk that is the update of that index. @returns 32 bytes */
+export function updateId(topic: Uint8Array, index: bigint): Uint8Array {
+  return keccak256(topic, indexBytes(index));
+}
+
+/** @returns 32 bytes */
+export function updateAddress({ owner, topic }: Feed, index: bigint): Uint8Array {
+  return socAddress(updateId(topic, index), owner);
+}

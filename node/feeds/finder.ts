@@ -1,0 +1,172 @@
+/**
+ * The latest update of a feed. Nobody keeps a list of updates: whether one exists is known by asking the network for it.
+ *
+ * From the first one known the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of two, and so on
+ * until one of them is missing; between the last found and the first missing it then divides evenly until they are
+ * neighbours. So both the number of reads and the number of round trips are logarithmic in the number of updates, and
+ * never more than LOOK_AHEAD reads are under way. `data-formats.md` 4.3: for a feed without gaps the result is that of
+ * reading 0, 1, 2, ... until one is missing.
+ *
+ * A missing update below a found one does not matter, and the end is believed only when two in a row are missing: one
+ * update that the network has lost hides nothing. A read that does not end in time counts as missing, as it does for the
+ * network's nodes, but the update after the latest is then asked for once more, with patience: who gets a wrong next index
+ * would overwrite an update.
+ */
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import type { Clock } from '../env/clock.ts';
+import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
+
+/** Reads under way at once. More would save round trips for long feeds, and ask in vain more often for short ones. */
+const LOOK_AHEAD = 4;
+/** Missing updates in a row that are taken for the end. */
+const END = 2n;
+/** One read of the search, milliseconds: the network's value. Asking every peer of a cluster in vain takes a few. */
+const READ_TIMEOUT_MS = 1_000;
+/** A read whose failure would end the search: several peers may be silent, and another one is asked each second. */
+const DECIDING_READ_TIMEOUT_MS = 5_000;
+/** The whole search, milliseconds: less than clients wait for an answer. */
+const SEARCH_TIMEOUT_MS = 20_000;
+
+export interface Update {
+  readonly index: bigint;
+  /** The single-owner chunk. */
+  readonly chunk: Chunk;
+}
+
+/** Fetches the update of that index. @throws ChunkNotFoundError when nobody has it */
+export type ReadUpdate = (index: bigint, signal: AbortSignal) => Promise<Chunk>;
+
+interface SearchDeps {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @param after index to start from; what comes before is not looked at
+ * @returns undefined when the update `after` does not exist
+ * @throws what the getter throws for that first update, TimeoutError, the signal's reason
+ */
+export function findLatest(
+  feed: Feed,
+  after: bigint,
+  { getter, ...deps }: SearchDeps & { readonly getter: ChunkGetter },
+): Promise<Update | undefined> {
+  return searchLatest((index, signal) => getter.get(updateAddress(feed, index), signal), after, deps);
+}
+
+/** The same for updates that come from wherever `read` gets them. */
+export async function searchLatest(
+  read: ReadUpdate,
+  after: bigint,
+  { clock, signal }: SearchDeps,
+): Promise<Update | undefined> {
+  using deadline = clock.deadline(SEARCH_TIMEOUT_MS, signal);
+  return await new Search(read, { clock, signal: deadline.signal }).run(after);
+}
+
+/** What is known of an update: the chunk, that nobody has it, or neither. */
+type Reading = Chunk | 'missing' | 'unknown';
+
+class Search {
+  readonly #readUpdate: ReadUpdate;
+  readonly #deps: SearchDeps;
+  /** Updates that are known to be missing; as few as there were reads. */
+  readonly #missing = new Set<bigint>();
+
+  constructor(read: ReadUpdate, deps: SearchDeps) {
+    this.#readUpdate = read;
+    this.#deps = deps;
+  }
+
+  async run(after: bigint): Promise<Update | undefined> {
+    let latest = await this.#first(after);
+    for (let next = latest; next !== undefined; ) {
+      latest = await this.#climb(next);
+      next = await this.#beyond(latest);
+    }
+    return latest;
+  }
+
+  async #first(index: bigint): Promise<Update | undefined> {
+    try {
+      return { index, chunk: await this.#get(index, DECIDING_READ_TIMEOUT_MS) };
+    } catch (error) {
+      if (error instanceof ChunkNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The last update before one that is not there, at or above `base`. */
+  async #climb(base: Update): Promise<Update> {
+    let latest = base;
+    let bound: bigint | undefined;
+    for (let power = 0; bound === undefined; power += LOOK_AHEAD) {
+      const ahead = Array.from({ length: LOOK_AHEAD }, (_, i) => base.index + 2n ** BigInt(power + i));
+      const within = ahead.filter((index) => index <= INDEX_MAX);
+      if (within.length < ahead.length) bound = INDEX_MAX + 1n;
+      ({ latest, bound } = await this.#look(within, latest, bound));
+    }
+    while (bound !== undefined && bound - latest.index > 1n) {
+      ({ latest, bound } = await this.#look(between(latest.index, bound), latest, bound));
+    }
+    return latest;
+  }
+
+  /** @returns the highest of them that is there, else `latest`; the lowest above it that is not, else `bound` */
+  async #look(
+    indexes: readonly bigint[],
+    latest: Update,
+    bound: bigint | undefined,
+  ): Promise<{ latest: Update; bound: bigint | undefined }> {
+    const readings = await Promise.all(indexes.map((index) => this.#read(index, READ_TIMEOUT_MS)));
+    let highest = latest;
+    let lowestMissing = bound;
+    for (const [i, index] of indexes.entries()) {
+      const reading = readings[i] ?? 'unknown';
+      if (typeof reading !== 'string') {
+        highest = { index, chunk: reading };
+        lowestMissing = bound;
+      } else if (lowestMissing === bound) {
+        lowestMissing = index;
+      }
+    }
+    return { latest: highest, bound: lowestMissing };
+  }
+
+  /** An update right behind the latest, where nothing was found but not everything is sure to be missing. */
+  async #beyond({ index: latest }: Update): Promise<Update | undefined> {
+    const behind = [latest + END, latest + 1n].filter(
+      (index) => index <= INDEX_MAX && !this.#missing.has(index),
+    );
+    const readings = await Promise.all(behind.map((index) => this.#read(index, DECIDING_READ_TIMEOUT_MS)));
+    for (const [i, index] of behind.entries()) {
+      const reading = readings[i] ?? 'unknown';
+      if (typeof reading !== 'string') return { index, chunk: reading };
+    }
+    return undefined;
+  }
+
+  async #read(index: bigint, timeoutMs: number): Promise<Reading> {
+    if (this.#missing.has(index)) return 'missing';
+    try {
+      return await this.#get(index, timeoutMs);
+    } catch (error) {
+      this.#deps.signal.throwIfAborted();
+      if (!(error instanceof ChunkNotFoundError)) return 'unknown';
+      this.#missing.add(index);
+      return 'missing';
+    }
+  }
+
+  async #get(index: bigint, timeoutMs: number): Promise<Chunk> {
+    using deadline = this.#deps.clock.deadline(timeoutMs, this.#deps.signal);
+    return await this.#readUpdate(index, deadline.signal);
+  }
+}
+
+/** At most LOOK_AHEAD indexes that divide what lies between two others evenly. */
+function between(low: bigint, high: bigint): bigint[] {
+  const room = high - low - 1n;
+  const parts = room < BigInt(LOOK_AHEAD) ? Number(room) : LOOK_AHEAD;
+  return Array.from({ length: parts }, (_, i) => low + ((high - low) * BigInt(i + 1)) / BigInt(parts + 1));
+}

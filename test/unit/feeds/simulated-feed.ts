@@ -1,0 +1,55 @@
+/** Updates in memory, as the finder sees a network: which exist, how reads fail, and how often it was asked. */
+import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
+import { indexBytes } from '../../../node/feeds/feed.ts';
+
+/** How a read ends: by its answer, by silence until it is given up, or by another failure. */
+type Answer = 'found' | 'missing' | 'silent' | 'broken';
+
+export class SimulatedFeed {
+  readonly #answer: (index: bigint, time: number) => Answer;
+  /** Every read, in order. */
+  readonly asked: bigint[] = [];
+  /** Reads that waited for nothing but each other, and most of them at once. */
+  rounds = 0;
+  widest = 0;
+  #underWay = 0;
+
+  /** @param answer to the read of an index, asked for the n-th time */
+  constructor(answer: (index: bigint, time: number) => Answer) {
+    this.#answer = answer;
+  }
+
+  readonly read = async (index: bigint, signal: AbortSignal): Promise<Chunk> => {
+    this.asked.push(index);
+    if (this.#underWay === 0) this.rounds++;
+    this.widest = Math.max(this.widest, ++this.#underWay);
+    try {
+      await new Promise(setImmediate);
+      const answer = this.#answer(index, this.asked.filter((one) => one === index).length);
+      if (answer === 'missing') throw new ChunkNotFoundError(String(index));
+      if (answer === 'broken') throw new Error('no peer found');
+      if (answer === 'silent') await ended(signal);
+      return chunkOf(index);
+    } finally {
+      this.#underWay--;
+    }
+  };
+}
+
+/** Updates 0 up to, without, `count`, less those that are lost. */
+export function feedOf(count: number | bigint, lost: readonly bigint[] = []): SimulatedFeed {
+  return new SimulatedFeed((index) => (index < BigInt(count) && !lost.includes(index) ? 'found' : 'missing'));
+}
+
+/** Some chunk that tells its index. */
+export function chunkOf(index: bigint): Chunk {
+  const address = new Uint8Array(32);
+  address.set(indexBytes(index));
+  return { address, data: new Uint8Array(105), kind: 'soc', identity: address };
+}
+
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

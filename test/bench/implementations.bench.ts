@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from '../../harness/cluster.ts';
+import { seededRandom } from '../../harness/scenario.ts';
+import { anonymousMib, cpuMicroseconds } from './processes.ts';
+import type { BenchResult } from './result.ts';
+
+export const name = 'Five nodes of ours and five real Bees, under the same credit limits';
+
+const NODES = 5;
+const ROUNDS = 2 * NODES;
+const SIZE = 2 ** 20;
+/** Leaves and intermediate chunks of one file. */
+const CHUNKS = SIZE / 4096 + 2 + 1;
+/** The largest that a Bee accepts: files of this size then never wait for credit, which would hide all else. */
+const PAYMENT_THRESHOLD = 108_000_000;
+/** Bees only credit each other's debts by time: a moment between two rounds pays most of one. */
+const PAUSE_MS = 3000;
+const SPREAD_TIMEOUT_MS = 120_000;
+const POLL_MS = 100;
+
+type Kind = 'svc' | 'bee';
+type Figures = Readonly<Record<string, { readonly value: number; readonly unit: string }>>;
+
+/**
+ * Needs `SVCNET_BEE_BINARY`. Every node uploads a file in turn, another one reads it as soon as the network has taken
+ * it, and the clock runs on until every node holds every chunk: at radius 0 all are neighbours of each other.
+ * Processor time is that of all five nodes, from the upload to that moment.
+ */
+export async function run(): Promise<BenchResult[]> {
+  const binary = process.env.SVCNET_BEE_BINARY?.split(',')[0];
+  if (binary === undefined || binary === '') {
+    process.stdout.write('  not run: SVCNET_BEE_BINARY names no binary of a Bee\n');
+    return [];
+  }
+  const bee = await measure('bee', { binary });
+  const svc = await measure('svc', {});
+  return Object.entries(svc).flatMap(([figure, ours]) => {
+    const theirs = bee[figure] as Figures[string];
+    return [
+      { name: `Bee: ${figure}`, ...theirs },
+      { name: `ours: ${figure}`, ...ours, baseline: 'Bee', ratio: ours.value / theirs.value },
+    ];
+  });
+}
+
+async function measure(flavour: Kind, binary: { readonly binary?: string }): Promise<Figures> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
+  const group = { flavour, count: NODES, options: { 'payment-threshold': PAYMENT_THRESHOLD }, ...binary };
+  const options = flavour === 'svc' ? { ...group.options, 'refresh-rate': 4_500_000 } : group.options;
+  const cluster = await Cluster.start({ nodes: [{ ...group, options }], seed: 11, stateDir });
+  try {
+    const idle = memory(cluster);
+    const rounds: Round[] = [];
+    for (let index = 0; index < ROUNDS; index++) {
+      rounds.push(await round(cluster, index));
+      await pause(PAUSE_MS);
+    }
+    return {
+      'start until usable': { value: cluster.timings.totalMs, unit: 'ms' },
+      'upload answered': speed(rounds, 'answeredMs'),
+      'upload taken by the network': speed(rounds, 'syncedMs'),
+      'held by every node': speed(rounds, 'spreadMs'),
+      'download by another node': speed(rounds, 'downloadMs'),
+      'CPU per chunk, from upload to five copies and one download': {
+        value: median(rounds.map(({ cpu }) => cpu)) / CHUNKS,
+        unit: 'µs',
+      },
+      'memory of a node, idle': { value: idle, unit: 'MiB' },
+      'memory of a node, after the transfers': { value: memory(cluster), unit: 'MiB' },
+    };
+  } finally {
+    await cluster.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}
+
+interface Round {
+  readonly answeredMs: number;
+  readonly syncedMs: number;
+  readonly spreadMs: number;
+  readonly downloadMs: number;
+  readonly cpu: number;
+}
+
+async function round(cluster: Cluster, index: number): Promise<Round> {
+  const data = seededRandom(`implementations ${index}`).bytes(SIZE);
+  const uploader = cluster.node(index % NODES);
+  const reader = cluster.node((index + 1) % NODES);
+  const wanted = (await smallestReserve(cluster)) + CHUNKS;
+  const cpu = cpuMicroseconds(cluster);
+  const start = performance.now();
+  const { reference, tag } = await uploader.bytes.upload(data);
+  const answeredMs = performance.now() - start;
+  await cluster.synced({ node: uploader.name, tag: tag as number });
+  const syncedMs = performance.now() - start;
+  const read = await reader.bytes.download(reference, { cache: false });
+  const downloadMs = performance.now() - start - syncedMs;
+  if (Buffer.compare(read, data) !== 0) throw new Error(`${reader.name} served other bytes`);
+  while ((await smallestReserve(cluster)) < wanted) {
+    if (performance.now() - start > SPREAD_TIMEOUT_MS) throw new Error('the file did not reach every node');
+    await pause(POLL_MS);
+  }
+  const spreadMs = performance.now() - start;
+  return { answeredMs, syncedMs, spreadMs, downloadMs, cpu: cpuMicroseconds(cluster) - cpu };
+}
+
+async function smallestReserve(cluster: Cluster): Promise<number> {
+  const sizes = await Promise.all(
+    cluster.nodes.map(async (node) => (await node.client.status()).reserveSize),
+  );
+  return Math.min(...sizes);
+}
+
+function speed(rounds: readonly Round[], phase: Exclude<keyof Round, 'cpu'>): Figures[string] {
+  return { value: SIZE / 1e6 / (median(rounds.map((figures) => figures[phase])) / 1000), unit: 'MB/s' };
+}
+
+/** Mean over the nodes, without what is backed by files. */
+function memory(cluster: Cluster): number {
+  const sizes = cluster.nodes.map(({ pid }) => (pid === undefined ? 0 : anonymousMib(pid)));
+  return sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

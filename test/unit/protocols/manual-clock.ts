@@ -74,6 +74,11 @@ export class ManualClock implements Clock {
     };
   }
 
+  /** Timers that are running: what somebody still waits for. */
+  get running(): number {
+    return this.#time.timers.length;
+  }
+
   async advance(ms: number): Promise<void> {
     const until = this.#time.ms + ms;
     await this.settle();

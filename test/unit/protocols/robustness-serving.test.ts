@@ -1,0 +1,476 @@
+/** Every protocol served to a peer that follows no rules: it gets the answer of the specification or a reset, and nothing stays behind. */
+import { fc } from '@fast-check/vitest';
+import { describe, expect, test } from 'vitest';
+import { encodeStamp } from '../../../node/chunk/stamp.ts';
+import { chunkFrom } from '../../../node/chunk/validate.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { encodeMessage } from '../../../node/p2p/codec.ts';
+import type { ProtocolSpec } from '../../../node/p2p/host.ts';
+import type { MessageOf, MessageTable } from '../../../node/p2p/message.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/record.ts';
+import { decodeUnderlays, encodeUnderlays } from '../../../node/p2p/underlay.ts';
+import { decodeAmount, encodeAmount } from '../../../node/protocols/amounts.ts';
+import { HIVE, Peers } from '../../../node/protocols/hive/wire.ts';
+import { PINGPONG, Ping, Pong } from '../../../node/protocols/pingpong/wire.ts';
+import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
+import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../node/protocols/pseudosettle/wire.ts';
+import { storerOf } from '../../../node/protocols/pushsync/rules.ts';
+import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
+import { Get, Snapshot, STATUS } from '../../../node/protocols/status/wire.ts';
+import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
+import {
+  type Attack,
+  afterHeaders,
+  anyAttack,
+  anyInt64,
+  bytesAbout,
+  carryOut,
+  encoded,
+  framed,
+  join,
+  messagesIn,
+} from './attacks.ts';
+import { chunkWhere, someStamp } from './exchange-nodes.ts';
+import type { HostileStream } from './hostile-peer.ts';
+import {
+  ALL_OVER_MS,
+  expectNothingLeft,
+  type Intruder,
+  intrude,
+  NO_HEADERS,
+  SNAPSHOT,
+  type Target,
+  targetNode,
+} from './target-node.ts';
+
+const MAX_MESSAGE = 131_072;
+/** Accounting writes what has changed after this time. */
+const BALANCES_WRITTEN_MS = 5_000;
+const MINIMUM_THRESHOLD = 9_000_000n;
+const heldChunk = chunkWhere(() => true);
+const stamp = encodeStamp(someStamp());
+const now = 1_700_000_000n;
+
+/** What came of an attack whose headers were accepted. */
+interface Outcome<T extends MessageTable> {
+  /** Whole messages that the peer sent, up to the first that is none. */
+  readonly messages: readonly MessageOf<T>[];
+  /** Nothing but what the protocol has in this direction. */
+  readonly whole: boolean;
+  readonly ending: Attack['ending'];
+  readonly stream: HostileStream;
+  /** Bodies that the node wrote after its headers. */
+  readonly answers: readonly Uint8Array[];
+  readonly target: Target;
+  readonly intruder: Intruder;
+  readonly connected: boolean;
+  /** Debt of the peer before. */
+  readonly debt: bigint;
+}
+
+interface Row<T extends MessageTable> {
+  readonly spec: ProtocolSpec;
+  readonly table: T;
+  readonly good: fc.Arbitrary<Uint8Array>;
+  readonly hostile: fc.Arbitrary<Uint8Array>;
+  /** One message on every stream, or any number. */
+  readonly rounds: 'one' | 'many';
+  /** Attacks that one connection may see, when they use up what the peer is granted. */
+  readonly attacksMax?: number;
+  judge(outcome: Outcome<T>): void;
+  /** Called before every attack. */
+  prepare?(target: Target, intruder: Intruder): void;
+}
+
+function row<T extends MessageTable>(given: Row<T>): Row<MessageTable> {
+  return given;
+}
+
+function record(n: number, change: Partial<{ timestamp: bigint; underlay: Uint8Array }> = {}) {
+  const underlay = encodeUnderlays([
+    `/ip4/10.9.0.${n}/tcp/1634/p2p/12D3KooWB8sCGZCrwr79HtabLAn95qyPQx6RYHXjEbiD6QKou7ww`,
+  ]);
+  const statement = { underlay, nonce: ZERO_NONCE, timestamp: now, chequebook: NO_CHEQUEBOOK, ...change };
+  return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
+}
+
+const goodRecords = [21, 22, 23].map((n) => record(n));
+const goodOverlays = new Set(goodRecords.map(({ overlay }) => toHex(overlay)));
+const anyRecord = fc.oneof(
+  fc.constantFrom(...goodRecords),
+  fc.constantFrom(
+    record(31, { timestamp: 0n }),
+    record(32, { timestamp: now * 2n }),
+    record(33, { underlay: new Uint8Array(3000) }),
+  ),
+  fc.record(
+    {
+      underlay: fc.oneof(
+        fc.constant(goodRecords[0]!.underlay),
+        bytesAbout(50),
+        fc.uint8Array({ maxLength: 40 }).map((b) => join(Uint8Array.of(0x99), b)),
+      ),
+      signature: fc.oneof(fc.constant(goodRecords[0]!.signature), bytesAbout(65)),
+      overlay: fc.oneof(fc.constant(goodRecords[0]!.overlay), bytesAbout(32)),
+      nonce: fc.oneof(fc.constant(ZERO_NONCE), bytesAbout(32)),
+      timestamp: fc.oneof(fc.constant(now), anyInt64),
+      chequebook: bytesAbout(20),
+    },
+    { requiredKeys: [] },
+  ),
+);
+
+const rows = [
+  row({
+    spec: PRICING,
+    table: AnnouncePaymentThreshold,
+    rounds: 'one',
+    good: fc.constant(
+      encodeMessage(AnnouncePaymentThreshold, { paymentThreshold: encodeAmount(13_500_000n) }),
+    ),
+    hostile: encoded(
+      AnnouncePaymentThreshold,
+      fc.record({ paymentThreshold: fc.oneof(bytesAbout(4), bytesAbout(32)) }),
+    ),
+    judge({ messages: [first], connected, target, intruder, ending }) {
+      const threshold = first && decodeAmount(first.paymentThreshold);
+      // A message whose stream is reset before the node has looked is none.
+      if (connected && ending === 'reset') return;
+      expect(connected).toBe(threshold === undefined || threshold >= MINIMUM_THRESHOLD);
+      if (threshold !== undefined && connected) {
+        expect(target.accounting.balance(intruder.peer.id)?.thresholdReceived).toBe(threshold);
+      }
+    },
+  }),
+  row({
+    spec: HIVE['15.0.0'],
+    table: Peers,
+    attacksMax: 15,
+    rounds: 'one',
+    good: fc.constant(encodeMessage(Peers, { peers: goodRecords })),
+    hostile: encoded(
+      Peers,
+      fc.record({
+        peers: fc.oneof(
+          fc.array(anyRecord, { maxLength: 6 }),
+          fc.constantFrom(129, 500, 65_000).map((length) => Array.from({ length }, () => ({}) as never)),
+        ),
+      }) as fc.Arbitrary<Partial<MessageOf<typeof Peers>>>,
+    ),
+    judge({ messages: [first], connected, target, intruder, stream, whole, ending }) {
+      expect(connected).toBe(true);
+      const learned = target.addressBook.overlays().filter((id) => id !== intruder.peer.id);
+      for (const overlay of learned) expect(goodOverlays).toContain(overlay);
+      if (first !== undefined && first.peers.length > 128) expect(stream.state).not.toBe('ended');
+      else if (whole && ending === 'end') expect(stream.state).toBe('ended');
+    },
+  }),
+  row({
+    spec: HIVE['14.0.0'],
+    table: Peers,
+    attacksMax: 15,
+    rounds: 'one',
+    good: fc.constant(encodeMessage(Peers, { peers: goodRecords })),
+    hostile: encoded(
+      Peers,
+      fc.record({
+        peers: fc.oneof(
+          fc.array(anyRecord, { maxLength: 6 }),
+          fc.constantFrom(129, 500, 65_000).map((length) => Array.from({ length }, () => ({}) as never)),
+        ),
+      }) as fc.Arbitrary<Partial<MessageOf<typeof Peers>>>,
+    ),
+    judge({ messages: [first], connected, target, stream, whole, ending }) {
+      expect(connected).toBe(true);
+      // Hearsay: nothing but its form can be checked.
+      for (const overlay of target.addressBook.overlays()) {
+        const { underlay, signature, nonce } = target.addressBook.get(overlay)!;
+        expect([overlay.length, signature.length, nonce.length]).toEqual([64, 65, 32]);
+        expect(decodeUnderlays(underlay).length).toBeGreaterThan(0);
+      }
+      if (first !== undefined && first.peers.length > 128) expect(stream.state).not.toBe('ended');
+      else if (whole && ending === 'end') expect(stream.state).toBe('ended');
+    },
+  }),
+  row({
+    spec: PINGPONG,
+    table: Ping,
+    rounds: 'many',
+    good: encoded(Ping, fc.record({ greeting: fc.string({ maxLength: 20 }) })),
+    hostile: encoded(
+      Ping,
+      fc.record({ greeting: fc.oneof(fc.string({ unit: 'binary' }), fc.constant('x'.repeat(100_000))) }),
+    ),
+    judge({ messages, answers, connected }) {
+      expect(connected).toBe(true);
+      expect(answers.length).toBeLessThanOrEqual(messages.length);
+      for (const [i, answer] of answers.entries()) {
+        expect(toHex(answer)).toBe(toHex(encodeMessage(Pong, { response: `{${messages[i]?.greeting}}` })));
+      }
+    },
+  }),
+  row({
+    spec: STATUS,
+    table: Get,
+    rounds: 'one',
+    good: fc.constant(new Uint8Array(0)),
+    hostile: encoded(Snapshot, fc.constant(SNAPSHOT)),
+    judge({ messages: [first], answers, connected, ending }) {
+      expect(connected).toBe(true);
+      const expected = first === undefined ? [] : [toHex(encodeMessage(Snapshot, SNAPSHOT))];
+      if (ending !== 'reset') expect(answers.map((answer) => toHex(answer))).toEqual(expected);
+    },
+  }),
+  row({
+    spec: PSEUDOSETTLE,
+    table: Payment,
+    rounds: 'one',
+    good: fc.constant(encodeMessage(Payment, { amount: encodeAmount(200_000n) })),
+    hostile: encoded(Payment, fc.record({ amount: fc.oneof(bytesAbout(3), bytesAbout(32)) })),
+    prepare({ accounting }, { peer }) {
+      accounting.prepareDebit(peer, 300_000n).apply();
+    },
+    judge({ messages: [first], answers, connected, debt, target, intruder }) {
+      expect(connected).toBe(true);
+      const amount = first && decodeAmount(first.amount);
+      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      if (answers.length === 0) expect([debt, amount]).toContain(amount === undefined ? debt : left);
+      const [answer] = answers;
+      if (answer === undefined) return;
+      const [ack] = messagesIn(framed(answer), PaymentAck).messages;
+      const accepted = (amount ?? 0n) < debt ? (amount ?? 0n) : debt;
+      expect(decodeAmount(ack?.amount ?? new Uint8Array(33))).toBe(accepted);
+      expect(left).toBe(debt - accepted);
+    },
+  }),
+  row({
+    spec: RETRIEVAL,
+    table: Request,
+    rounds: 'one',
+    good: fc.constant(encodeMessage(Request, { addr: heldChunk.address })),
+    hostile: encoded(Request, fc.record({ addr: bytesAbout(32) })),
+    prepare: ({ store }) => store.hold(heldChunk),
+    judge({ messages: [first], answers, connected, debt, target, intruder, ending }) {
+      expect(connected).toBe(true);
+      const held = first !== undefined && toHex(first.addr) === toHex(heldChunk.address);
+      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      const price = target.accounting.price(target.host.overlay, heldChunk.address);
+      expect(left).toBe(held && answers.length > 0 ? debt + price : debt);
+      if (ending !== 'reset') expect(answers).toHaveLength(first === undefined ? 0 : 1);
+      for (const answer of answers) {
+        const [delivery] = messagesIn(framed(answer), Delivery).messages;
+        if (held) expect(toHex(delivery?.data ?? new Uint8Array(0))).toBe(toHex(heldChunk.data));
+        else
+          expect(delivery?.err).toMatch(/^(invalid address queried by peer|retrieve chunk: no peer found)/);
+      }
+    },
+  }),
+  row({
+    spec: PUSHSYNC,
+    table: Parcel,
+    rounds: 'one',
+    good: fc.constant(encodeMessage(Parcel, { address: heldChunk.address, data: heldChunk.data, stamp })),
+    hostile: encoded(
+      Parcel,
+      fc.record({
+        address: fc.oneof(fc.constant(heldChunk.address), bytesAbout(32)),
+        data: fc.oneof(
+          fc.constant(heldChunk.data),
+          bytesAbout(heldChunk.data.length),
+          fc.constantFrom(4104, 4105, 100_000).map((size) => new Uint8Array(size)),
+        ),
+        stamp: fc.oneof(fc.constant(stamp), bytesAbout(113)),
+      }),
+    ),
+    judge({ messages: [first], answers, connected, debt, target, intruder, ending }) {
+      expect(connected).toBe(true);
+      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      const valid = first !== undefined && first.stamp.length === 113 && isChunk(first);
+      if (ending !== 'reset') expect(answers).toHaveLength(first === undefined ? 0 : 1);
+      for (const answer of answers) {
+        const [receipt] = messagesIn(framed(answer), Receipt).messages;
+        if (valid) expect(toHex(storerOf(receipt!, NETWORK_ID))).toBe(toHex(target.host.overlay));
+        else expect(receipt?.err).toMatch(/^(pushsync stamp unmarshall: invalid stamp|invalid chunk)$/);
+      }
+      if (!valid || answers.length === 0) expect(left).toBe(debt);
+      else expect(left).toBe(debt + target.accounting.price(target.host.overlay, first.address));
+    },
+  }),
+];
+
+function isChunk({ address, data }: MessageOf<typeof Parcel>): boolean {
+  try {
+    chunkFrom(address, data);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: expect.any(String) });
+    return false;
+  }
+}
+
+/** Targets are used for many attacks, until one has changed them too much. */
+class Range {
+  #current: { target: Target; intruder: Intruder; attacks: number } | undefined;
+
+  readonly #attacksMax: number;
+
+  constructor({ attacksMax = 40 }: { readonly attacksMax?: number }) {
+    this.#attacksMax = attacksMax;
+  }
+
+  async get(): Promise<{ target: Target; intruder: Intruder }> {
+    const used = this.#current;
+    this.#current = undefined;
+    if (used !== undefined && used.attacks < this.#attacksMax && isFit(used)) return used;
+    const target = await targetNode();
+    return { target, intruder: await intrude(target) };
+  }
+
+  /** After an attack that went as it should. */
+  give(pair: { target: Target; intruder: Intruder }): void {
+    const attacks = 'attacks' in pair ? (pair.attacks as number) : 0;
+    this.#current = { ...pair, attacks: attacks + 1 };
+  }
+}
+
+function isFit({ target, intruder }: { target: Target; intruder: Intruder }): boolean {
+  const debt = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+  return !intruder.peer.closed.aborted && debt < 5_000_000n;
+}
+
+async function expectStillServing(target: Target, { link, peer }: Intruder): Promise<void> {
+  if (peer.closed.aborted) return;
+  const stream = link.accost(STATUS.id);
+  stream.send(join(NO_HEADERS, framed(new Uint8Array(0))));
+  stream.end();
+  await target.clock.settle();
+  expect(stream.frames().map((body) => toHex(body))).toEqual(['', toHex(encodeMessage(Snapshot, SNAPSHOT))]);
+  expect(stream.state).toBe('ended');
+}
+
+async function attackOnce(
+  given: Row<MessageTable>,
+  pair: { target: Target; intruder: Intruder },
+  attack: Attack,
+): Promise<void> {
+  const { target, intruder } = pair;
+  given.prepare?.(target, intruder);
+  const debt = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+  const stream = intruder.link.accost(given.spec.id);
+  await carryOut(attack, stream, target.clock);
+  await target.clock.advance(ALL_OVER_MS);
+  const body = afterHeaders(attack.bytes);
+  const [, ...answers] = stream.frames();
+  const connected = !intruder.peer.closed.aborted;
+  expect(target.host.blocklisted()).toEqual([]);
+  if (body === undefined) {
+    expect(answers).toEqual([]);
+    expect(connected).toBe(true);
+    if (attack.ending !== 'reset') expect(stream.state).toBe('reset');
+  } else {
+    const { messages, rest } = messagesIn(body, given.table);
+    // What follows the last message is no reason to take the answer back, but an error all the same.
+    const whole = rest === 'nothing' && (given.rounds === 'many' || messages.length === 1);
+    const failed = (messages.length === 0 && given.rounds === 'one') || attack.ending === 'silence';
+    if (attack.ending !== 'reset' && connected && failed) expect(stream.state).toBe('reset');
+    if (attack.ending !== 'reset' && !whole) expect(target.noted.length).toBeGreaterThan(0);
+    given.judge({
+      messages,
+      whole,
+      ending: attack.ending,
+      stream,
+      answers,
+      target,
+      intruder,
+      connected,
+      debt,
+    });
+  }
+  await expectStillServing(target, intruder);
+  expectNothingLeft(target, intruder);
+}
+
+describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name, given) => {
+  test('survives whatever is sent to it', async () => {
+    const range = new Range(given);
+    await fc.assert(
+      fc.asyncProperty(anyAttack(given), async (attack) => {
+        const pair = await range.get();
+        await attackOnce(given, pair, attack);
+        range.give(pair);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  const [request] = fc.sample(given.good, { numRuns: 1, seed: 1 });
+  const whole = join(NO_HEADERS, framed(request as Uint8Array));
+
+  test.each(['end', 'reset', 'silence'] as const)(
+    'is done with a good request that breaks off at any byte: %s',
+    async (ending) => {
+      const range = new Range(given);
+      for (
+        let length = 0;
+        length <= whole.length;
+        length += length < 200 || length > whole.length - 20 ? 1 : 97
+      ) {
+        const pair = await range.get();
+        const attack = { bytes: whole.subarray(0, length), piece: 1 << 20, slow: true, ending };
+        await attackOnce(given, pair, attack);
+        range.give(pair);
+      }
+    },
+  );
+
+  test('answers a good request that comes in single bytes', async () => {
+    const target = await targetNode();
+    const intruder = await intrude(target);
+    await attackOnce(given, { target, intruder }, { bytes: whole, piece: 1, slow: true, ending: 'end' });
+  });
+
+  test('takes no more than two messages of a stream without end', async () => {
+    const target = await targetNode();
+    const intruder = await intrude(target);
+    const stream = intruder.link.accost(given.spec.id);
+    stream.send(join(NO_HEADERS, framed(request as Uint8Array)));
+    stream.reads = false;
+    const piece = new Uint8Array(16_384).fill(1);
+    for (let sent = 0; sent < 8 * MAX_MESSAGE && stream.nodeEnd.open; sent += piece.length) {
+      stream.send(piece);
+      await target.clock.settle();
+    }
+    expect(stream.taken).toBeLessThan(2 * MAX_MESSAGE);
+    await target.clock.advance(ALL_OVER_MS);
+    await expectStillServing(target, intruder);
+    expectNothingLeft(target, intruder);
+  });
+
+  test('refuses streams beyond its limit, and forgets the silent ones in time', async () => {
+    const target = await targetNode();
+    const intruder = await intrude(target);
+    const { id, inboundStreamsMax } = given.spec;
+    const streams = Array.from({ length: inboundStreamsMax + 10 }, () => intruder.link.accost(id));
+    for (const stream of streams) stream.send(NO_HEADERS);
+    await target.clock.settle();
+    expect(streams.filter(({ state }) => state === 'reset')).toHaveLength(10);
+    await target.clock.advance(ALL_OVER_MS);
+    expect(streams.filter(({ state }) => state === 'reset')).toHaveLength(streams.length);
+    await expectStillServing(target, intruder);
+    expectNothingLeft(target, intruder);
+  });
+
+  test('lets go of everything when the connection ends in the middle', async () => {
+    for (const length of [0, 1, NO_HEADERS.length, whole.length - 1, whole.length]) {
+      const target = await targetNode();
+      const intruder = await intrude(target);
+      intruder.link.accost(given.spec.id).send(whole.subarray(0, length));
+      intruder.link.close(new Error('cable cut'));
+      await target.clock.advance(BALANCES_WRITTEN_MS);
+      expect(target.host.peers()).toEqual([]);
+      expectNothingLeft(target, intruder);
+    }
+  });
+});

@@ -1,0 +1,185 @@
+/** A node with all its protocols among hostile peers, and what to look at afterwards. */
+import { getEventListeners } from 'node:events';
+import { expect } from 'vitest';
+import { createAccounting } from '../../../node/accounting/accounting.ts';
+import { closerTo } from '../../../node/chunk/address.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { overlayAddress } from '../../../node/crypto/overlay.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import type { Logger } from '../../../node/env/logger.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { encodeFrame } from '../../../node/p2p/codec.ts';
+import { HeadersMessage } from '../../../node/p2p/headers.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+import { createPeerHost } from '../../../node/p2p/peer-host.ts';
+import { createHive } from '../../../node/protocols/hive/hive.ts';
+import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';
+import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
+import { PRICING } from '../../../node/protocols/pricing/wire.ts';
+import { createPseudosettle } from '../../../node/protocols/pseudosettle/pseudosettle.ts';
+import { createPushsync } from '../../../node/protocols/pushsync/pushsync.ts';
+import { createRetrieval } from '../../../node/protocols/retrieval/retrieval.ts';
+import { createStatus, type StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
+import { FakeStore, PRODUCTION } from './exchange-nodes.ts';
+import { type HostileLink, HostileTransport, introduce } from './hostile-peer.ts';
+import { ManualClock } from './manual-clock.ts';
+
+/** After so long everything that a peer has set in motion must have ended, milliseconds. */
+export const ALL_OVER_MS = 130_000;
+const NODE_KEY = 1;
+
+export const NO_HEADERS = encodeFrame(HeadersMessage, {});
+
+/** Errors that the node noted, none of which reached an operator. */
+interface Noted {
+  readonly message: string;
+  readonly error: unknown;
+}
+
+export type Target = Awaited<ReturnType<typeof targetNode>>;
+
+export async function targetNode(options: { radius?: number } = {}) {
+  const clock = new ManualClock();
+  const noted: Noted[] = [];
+  const log = notingLogger(noted);
+  const metrics = createMetrics({ prefix: 'svc' });
+  const transport = new HostileTransport();
+  const addressBook = createAddressBook(memoryRecords());
+  const signer = createSigner(testKey(NODE_KEY));
+  const identity = {
+    networkId: NETWORK_ID,
+    nonce: ZERO_NONCE,
+    fullNode: true,
+    reachable: true,
+    capacityDoubling: 0,
+  };
+  const host = createPeerHost(
+    { ...identity, allowPrivateCidrs: true, welcomeMessage: '' },
+    { transport, signer, addressBook, state: memoryRecords(), clock, log, metrics },
+  );
+  const shared = { host, clock, log, metrics };
+  const accounting = createAccounting(PRODUCTION, {
+    ...shared,
+    state: memoryRecords(),
+    refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+    announce: () => undefined,
+  });
+  const pseudosettle = createPseudosettle(PRODUCTION, { ...shared, accounting, state: memoryRecords() });
+  const pricing = createPricing(
+    { refreshRate: PRODUCTION.refreshRate, fullNode: true },
+    { ...shared, accounting },
+  );
+  const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...shared, addressBook });
+  const pingpong = createPingpong(shared);
+  const status = createStatus({ ...shared, snapshot: () => SNAPSHOT });
+  const store = new FakeStore();
+  const radius = options.radius ?? 0;
+  const topology = {
+    storageRadius: () => radius,
+    isCutOff: () => false,
+    closestPeer(
+      address: Uint8Array,
+      { skip, includeSelf }: { skip: ReadonlySet<string>; includeSelf: boolean },
+    ) {
+      const [best] = host
+        .peers()
+        .filter(({ id }) => !skip.has(id))
+        .sort((a, b) => closerTo(address, a.overlay, b.overlay));
+      if (!includeSelf) return best;
+      return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
+    },
+  };
+  const exchange = { ...shared, topology, accounting, store };
+  const retrieval = createRetrieval(exchange);
+  const pushsync = createPushsync(identity, { ...exchange, signer, postage: { validate: () => undefined } });
+  await host.start();
+  const losses: string[] = [];
+  host.onDisconnected((_peer, reason) => void losses.push(reason));
+  const parts = { clock, noted, host, transport, accounting, addressBook, store, losses };
+  return { ...parts, pseudosettle, pricing, hive, pingpong, status, retrieval, pushsync };
+}
+
+export const SNAPSHOT: StatusSnapshot = {
+  reserveSize: 5n,
+  pullsyncRate: 0.5,
+  storageRadius: 3,
+  connectedPeers: 1n,
+  neighborhoodSize: 2n,
+  beeMode: 'full',
+  batchCommitment: 1n << 22n,
+  isReachable: true,
+  reserveSizeWithinRadius: 4n,
+  lastSyncedBlock: 77n,
+  committedDepth: 3,
+  metrics: new Map(),
+};
+
+/** A hostile peer that the node takes for an honest one so far. */
+export interface Intruder {
+  readonly link: HostileLink;
+  readonly peer: Peer;
+}
+
+/** Of peer `n`. */
+export function overlayOf(n: number): Uint8Array {
+  return overlayAddress(createSigner(testKey(n)).address, NETWORK_ID, ZERO_NONCE);
+}
+
+/** Peer `n`, 2 or more, connected and introduced. */
+export async function intrude(target: Target, n = 2): Promise<Intruder> {
+  const link = target.transport.connect(n);
+  link.behaviours.set(PRICING.id, (stream) => {
+    stream.send(NO_HEADERS);
+    stream.end();
+  });
+  introduce(link, n, target.clock);
+  await target.clock.settle();
+  const overlay = toHex(overlayOf(n));
+  const peer = target.host.peer(overlay);
+  if (peer === undefined)
+    throw new Error('the intruder was not let in', { cause: target.noted.at(-1)?.error });
+  link.streams.length = 0;
+  return { link, peer };
+}
+
+/** A logger that keeps errors, all levels on. */
+function notingLogger(noted: Noted[]): Logger {
+  const method = (fields: object | string, message = '') => {
+    if (typeof fields === 'object' && 'err' in fields) noted.push({ message, error: fields.err });
+  };
+  const log: Logger = {
+    error: method,
+    warn: method,
+    info: method,
+    debug: method,
+    trace: method,
+    isLevelEnabled: () => true,
+    child: () => log,
+  };
+  return log;
+}
+
+/** Nothing of the peer's doings is left. */
+export function expectNothingLeft(target: Target, { link, peer }: Intruder): void {
+  expect(link.left.map(({ protocolId, state }) => `${protocolId} ${state}`)).toEqual([]);
+  expect(target.clock.running).toBe(0);
+  expect(getEventListeners(peer.closed, 'abort')).toHaveLength(0);
+  const account = target.accounting.balance(peer.id);
+  expect([account?.reservedBalance, account?.shadowReservedBalance, account?.ghostBalance]).toEqual([
+    0n,
+    0n,
+    0n,
+  ]);
+  expectOwnErrors(target);
+  link.streams.length = 0;
+}
+
+/** Every error that came of it has a code of ours. */
+export function expectOwnErrors(target: Target): void {
+  for (const { error } of target.noted) {
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(?!ERR_)[A-Z_]+$/) });
+  }
+  target.noted.length = 0;
+}

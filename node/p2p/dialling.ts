@@ -82,7 +82,7 @@ function dialError(underlay: string, cause: unknown): HostError {
   return new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
 }
 
-/** This machine has no way there: nothing is said about the peer. */
+/** This machine has no way there, perhaps no network at all: nothing is said about the peer. */
 export function isUnreachable(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;

@@ -8,6 +8,7 @@ import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
+import { isUnreachable } from '../p2p/dialling.ts';
 import { type AddressBook, type Host, HostError } from '../p2p/host.ts';
 import { decodeUnderlays, isPrivate } from '../p2p/underlay.ts';
 import type { Bins, KnownPeer } from './bins.ts';
@@ -47,8 +48,6 @@ export interface DiallerDeps {
   readonly metrics: MetricsOf<typeof KADEMLIA_METRICS>;
 }
 
-export type NetworkAvailability = 'Unknown' | 'Available' | 'Unavailable';
-
 interface Wait {
   /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
@@ -60,7 +59,6 @@ export class Dialler {
   readonly #deps: DiallerDeps;
   readonly #waiting = new Map<string, Wait>();
   readonly #running = new Map<string, Promise<void>>();
-  availability: NetworkAvailability = 'Unknown';
 
   constructor(options: DiallerOptions, deps: DiallerDeps) {
     this.#options = options;
@@ -102,7 +100,6 @@ export class Dialler {
       metrics.bootnodeAttempts.inc();
       try {
         await host.connect([bootnode], deadline.signal);
-        this.availability = 'Available';
         connected++;
       } catch (error) {
         if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
@@ -115,7 +112,6 @@ export class Dialler {
   /** An inbound peer: it is there, so nothing has to wait for it. */
   accepted(id: string): void {
     this.#waiting.delete(id);
-    this.availability = 'Available';
   }
 
   disconnected(id: string): void {
@@ -166,7 +162,6 @@ export class Dialler {
     metrics.attempts.inc();
     try {
       const connected = await host.connect(underlays, deadline.signal);
-      this.availability = 'Available';
       metrics.outbound.inc();
       if (connected.id === peer.id) this.#wait(peer.id, REDIAL_MS, 0);
       else {
@@ -209,7 +204,6 @@ export class Dialler {
       return;
     }
     if (isUnreachable(error)) {
-      this.availability = 'Unavailable';
       this.#leave(peer.id);
       return;
     }
@@ -243,12 +237,4 @@ export class Dialler {
     const wait = this.#waiting.get(id);
     return wait !== undefined && wait.tryAfter > this.#deps.clock.monotonic();
   }
-}
-
-/** The machine has no network at all: nothing is said about the peer. */
-function isUnreachable(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;
-  }
-  return false;
 }

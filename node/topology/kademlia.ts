@@ -197,7 +197,7 @@ class KademliaTable implements Kademlia {
         baseAddr: this.#own,
         depth: this.storageRadius(),
         reachability: this.#options.reachable ? 'Public' : 'Private',
-        networkAvailability: this.#dialler.availability,
+        networkAvailability: this.#deps.host.networkStatus(),
       },
       { bins: this.#bins, light: [...this.#light.values()], counters: this.#counters },
     );

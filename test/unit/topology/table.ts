@@ -85,6 +85,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
     onDisconnected: (listener: (peer: Peer, reason: string) => void) => {
       listeners.disconnected = listener;
     },
+    networkStatus: () => 'Available',
     blocklisted: () => blocked,
     probe: async ([underlay = '']: readonly string[], signal: AbortSignal) => {
       probes.push(underlay);

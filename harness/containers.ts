@@ -72,6 +72,7 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
         startBlock: START_BLOCK,
         blockTimeMs: blockTime,
         bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
+        dedicatedBootnodes: false,
         publicLimits: false,
       },
     };

@@ -1,7 +1,7 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 import { type Definition, hasPublicNode, type NodeGroup, PORT_STRIDE, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
-import type { Flavour, NodePlan, NodePorts } from './flavours/flavour.ts';
+import type { Flavour, NodeMode, NodePlan, NodePorts } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from './ports.ts';
 import type { NodeIdentity } from './seed.ts';
@@ -57,6 +57,7 @@ export async function createNodes(
         startBlock: chain.startBlock,
         blockTimeMs: chain.blockTimeMs,
         bootnodes: bootnodes.filter((underlay) => underlay !== underlays[index]),
+        dedicatedBootnodes: groups.some(({ mode }) => mode === 'boot'),
         publicLimits,
       },
     };
@@ -77,14 +78,15 @@ export async function createNodes(
   return Promise.all(groups.map(create));
 }
 
-/** The first full nodes that all others may ask for more peers. */
+/** The boot nodes, or else the first full nodes: whom all others may ask for more peers. */
 function bootnodesOf(groups: readonly NodeGroup[], underlays: readonly string[]): string[] {
-  return underlays
-    .filter((_, index) => {
+  const ofMode = (mode: NodeMode) =>
+    underlays.filter((_, index) => {
       const group = at(groups, index);
-      return group.mode === 'full' && FLAVOURS[group.flavour].bootstraps;
-    })
-    .slice(0, BOOTNODES);
+      return group.mode === mode && FLAVOURS[group.flavour].bootstraps;
+    });
+  const boot = ofMode('boot');
+  return (boot.length > 0 ? boot : ofMode('full')).slice(0, BOOTNODES);
 }
 
 function portsOf(flavour: Flavour, ports: NodePorts): NodePorts {

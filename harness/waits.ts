@@ -62,7 +62,8 @@ async function linksOf(
   running: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<{ links: number; expected: number; missing?: string }> {
-  const others = introducers(node, running);
+  // Nobody needs to come to a boot node once it knows others.
+  const others = node.mode === 'boot' ? [] : introducers(node, running);
   const bins = byBin(node, others);
   const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
   const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));

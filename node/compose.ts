@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { createAccounting } from './accounting/accounting.ts';
-import { PRICE_PER_PROXIMITY } from './accounting/rules.ts';
+import { forClass, PRICE_PER_PROXIMITY } from './accounting/rules.ts';
 import { dialectOf } from './api/dialect.ts';
 import { type Api, createApi } from './api/server.ts';
 import type { NodeServices } from './api/services.ts';
@@ -36,6 +36,7 @@ import { createPseudosettle } from './protocols/pseudosettle/pseudosettle.ts';
 import { createPullsync } from './protocols/pullsync/pullsync.ts';
 import { createPusher } from './protocols/pushsync/pusher.ts';
 import { createPushsync } from './protocols/pushsync/pushsync.ts';
+import { refusingHost } from './protocols/refusal.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
 import { createStatus, type StatusSnapshot } from './protocols/status/status.ts';
 import { loadOrCreateKey } from './store/key-store.ts';
@@ -107,6 +108,10 @@ async function build(
   const networkId = BigInt(options['network-id']);
   const overlay = overlayAddress(signer.address, networkId, OVERLAY_NONCE);
 
+  const fullNode = options['full-node'];
+  const bootnodeMode = options['bootnode-mode'];
+  /** It stores and forwards for others. */
+  const serving = fullNode && !bootnodeMode;
   const capacityDoubling = options['reserve-capacity-doubling'];
   const reserveCapacity = options['reserve-capacity'] * 2 ** capacityDoubling;
   const store = await openLmdbStore(
@@ -150,13 +155,14 @@ async function build(
     },
   );
 
+  const { reserve } = store;
   const addressBook = createAddressBook(store.state('addressbook'));
   const host = await createLibp2pHost(
     {
       listen: options['p2p-addr'],
       networkId,
       nonce: OVERLAY_NONCE,
-      fullNode: true,
+      fullNode,
       allowPrivateCidrs: options['allow-private-cidrs'],
       welcomeMessage: options['welcome-message'],
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
@@ -174,7 +180,8 @@ async function build(
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
   const { reachable } = options;
-  const refreshRate = BigInt(options['refresh-rate']);
+  const refreshRateOfFull = BigInt(options['refresh-rate']);
+  const refreshRate = forClass(refreshRateOfFull, fullNode);
   // Accounting asks for a refresh and announces a threshold; both protocols are built on accounting in turn.
   const accounting = createAccounting(
     {
@@ -182,6 +189,7 @@ async function build(
       tolerancePercent: options['payment-tolerance-percent'],
       earlyPercent: options['payment-early-percent'],
       refreshRate,
+      fullNode,
       pricePerProximity: PRICE_PER_PROXIMITY,
     },
     {
@@ -205,21 +213,23 @@ async function build(
     { host, accounting, state: store.state('pseudosettle'), clock, log: module('pseudosettle'), metrics },
   );
   const pricing = createPricing(
-    { refreshRate, fullNode: true },
+    { refreshRate: refreshRateOfFull, fullNode },
     { host, accounting, clock, log: module('pricing'), metrics },
   );
   const hive = createHive(
-    { networkId, allowPrivateCidrs },
+    { networkId, allowPrivateCidrs, bootnodeMode },
     { host, addressBook, clock, log: module('hive'), metrics },
   );
   const pingpong = createPingpong({ host, clock, log: module('pingpong'), metrics });
   const topology = createKademlia(
     {
       bootnodes: options.bootnode,
-      storageRadius: () => store.reserve.radius(),
+      // Without a reserve of its own the node goes by that of the others.
+      storageRadius: () =>
+        serving ? reserve.radius() : (salud.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,
-      dedicatedBootnodes: false,
-      bootnodeMode: false,
+      dedicatedBootnodes: options['dedicated-bootnodes'],
+      bootnodeMode,
       reachable,
     },
     {
@@ -234,38 +244,42 @@ async function build(
     },
   );
 
-  parts.defer(store.reserve.onRadius(() => topology.radiusChanged()));
-  const reserveWorker = createReserveWorker(
-    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
-    {
-      reserve: store.reserve,
-      postage,
-      pullRate: () => puller.rate(),
-      clock,
-      log: module('reserve'),
-      metrics,
-    },
-  );
-  const warmUp = createWarmUp({ timeMs: options['warmup-time'] }, { clock, metrics });
+  const warmUp = createWarmUp({ timeMs: fullNode ? options['warmup-time'] : 0 }, { clock, metrics });
   parts.defer(() => warmUp.stop());
-  host.onConnected(({ fullNode }) => {
-    if (fullNode) warmUp.connected();
+  host.onConnected((peer) => {
+    if (peer.fullNode) warmUp.connected();
   });
 
-  const shared = { host, topology, accounting, store, clock, metrics };
+  // Streams of these three protocols are opened to full peers alone, and a node that serves none refuses them.
+  const serverHost = serving ? host : refusingHost(host);
+  const shared = { host: serverHost, topology, accounting, store, clock, metrics };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const pushsync = createPushsync(
-    { networkId, nonce: OVERLAY_NONCE, fullNode: true, reachable, capacityDoubling },
+    { networkId, nonce: OVERLAY_NONCE, fullNode: serving, reachable, capacityDoubling },
     { ...shared, postage, signer, log: module('pushsync') },
   );
   const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
-  const { reserve } = store;
-  const pullsync = createPullsync({ host, reserve, postage, clock, log: module('pullsync'), metrics });
+  const pullsync = createPullsync({ ...shared, reserve, postage, log: module('pullsync') });
   const puller = createPuller(
     { rateWindowMs: options['pull-rate-window'] },
-    { host, pullsync, reserve, state: store.state('puller'), clock, log: module('puller'), metrics },
+    {
+      host,
+      topology,
+      pullsync,
+      reserve,
+      state: store.state('puller'),
+      clock,
+      log: module('puller'),
+      metrics,
+    },
   );
-  const snapshot = () => localStatus({ store, topology, postage, reachable, capacityDoubling, puller });
+  parts.defer(reserve.onRadius(() => topology.radiusChanged()));
+  const reserveWorker = createReserveWorker(
+    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
+    { reserve, postage, pullRate: () => puller.rate(), clock, log: module('reserve'), metrics },
+  );
+  const snapshot = () =>
+    localStatus({ store, topology, postage, puller, fullNode, serving, reachable, capacityDoubling });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
   const salud = createSalud(
     { pauseMs: options['salud-pause'] },
@@ -273,18 +287,19 @@ async function build(
       host,
       topology,
       status,
-      committedDepth: () => snapshot().committedDepth,
+      committedDepth: () => (serving ? snapshot().committedDepth : undefined),
       clock,
       log: module('salud'),
       metrics,
     },
   );
+  if (!serving) salud.onNetworkRadius(() => topology.radiusChanged());
 
   let readiness: 'starting' | 'ready' = 'starting';
   const services: NodeServices = {
     node: {
       version: VERSION,
-      mode: 'full',
+      mode: fullNode ? 'full' : 'light',
       chequebookEnabled: false,
       swapEnabled: false,
       capacityDoubling,
@@ -343,11 +358,11 @@ async function build(
   parts.defer(() => postage.stop());
   await raceAbort(postage.start(), signal);
   parts.defer(() => reserveWorker.stop());
-  reserveWorker.start();
+  if (serving) reserveWorker.start();
   parts.defer(() => topology.stop());
   await topology.start();
   parts.defer(() => puller.stop());
-  warmUp.onOver(() => puller.start());
+  if (serving) warmUp.onOver(() => puller.start());
   parts.defer(() => salud.stop());
   warmUp.onOver(() => salud.start());
   parts.defer(() => pusher.stop());
@@ -383,29 +398,60 @@ interface StatusSources {
   readonly store: LocalStore;
   readonly topology: Topology;
   readonly postage: Postage;
+  readonly puller: Puller;
+  readonly fullNode: boolean;
+  readonly serving: boolean;
   readonly reachable: boolean;
   readonly capacityDoubling: number;
-  readonly puller: Puller;
 }
 
 /** What this node says of itself in the status protocol and at `GET /status`. */
 function localStatus(sources: StatusSources): StatusSnapshot {
-  const { store, topology, postage, reachable, capacityDoubling, puller } = sources;
+  const { topology, postage, fullNode, reachable } = sources;
+  return {
+    ...(sources.serving ? reserveStatus(sources) : withoutReserve(topology)),
+    connectedPeers: BigInt(topology.connectedCount()),
+    // A bootnode is a full node that happens to serve nothing.
+    beeMode: fullNode ? 'full' : 'light',
+    batchCommitment: postage.batches.commitment(),
+    isReachable: reachable,
+    lastSyncedBlock: BigInt(postage.batches.chainState().block),
+    metrics: new Map(),
+  };
+}
+
+type ReserveStatus = Pick<
+  StatusSnapshot,
+  | 'reserveSize'
+  | 'reserveSizeWithinRadius'
+  | 'pullsyncRate'
+  | 'storageRadius'
+  | 'neighborhoodSize'
+  | 'committedDepth'
+>;
+
+function reserveStatus({ store, topology, puller, capacityDoubling }: StatusSources): ReserveStatus {
   const radius = topology.storageRadius();
   return {
     reserveSize: BigInt(store.reserve.size()),
+    reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
     pullsyncRate: puller.rate(),
     storageRadius: radius,
-    connectedPeers: BigInt(topology.connectedCount()),
     // The node itself counts as one of its neighbourhood.
     neighborhoodSize: BigInt(topology.neighbours().length + 1),
-    beeMode: 'full',
-    batchCommitment: postage.batches.commitment(),
-    isReachable: reachable,
-    reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
-    lastSyncedBlock: BigInt(postage.batches.chainState().block),
     committedDepth: radius + capacityDoubling,
-    metrics: new Map(),
+  };
+}
+
+/** A radius of zero, within which everybody is a neighbour. */
+function withoutReserve(topology: Topology): ReserveStatus {
+  return {
+    reserveSize: 0n,
+    reserveSizeWithinRadius: 0n,
+    pullsyncRate: 0,
+    storageRadius: 0,
+    neighborhoodSize: BigInt(topology.connectedCount() + 1),
+    committedDepth: 0,
   };
 }
 

@@ -130,6 +130,8 @@ export const OPTIONS = {
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
   'api-dialect': word('names used in headers, paths and bodies of the API', 'svc', ['svc', 'swarm'] as const),
   'swap-endpoint': endpoint('JSON-RPC endpoint of the chain'),
+  'full-node': flag('store and forward for others; else the node is a light one, which only asks', true),
+  'bootnode-mode': flag('only introduce peers to each other; for full nodes'),
   'network-id': whole(
     'id of the network; nodes of other networks are refused',
     4020,
@@ -141,6 +143,7 @@ export const OPTIONS = {
     'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS,
   ),
+  'dedicated-bootnodes': flag('bootnodes are there for introductions only and not used as peers otherwise'),
   'token-address': contract('token contract'),
   'postage-stamp-address': contract('postage stamp contract'),
   'postage-stamp-start-block': whole(
@@ -266,7 +269,19 @@ export function resolveOptions(
     }
     resolved[name] = value;
   }
-  return resolved as NodeOptions;
+  const options = resolved as NodeOptions;
+  checkMode(options);
+  return options;
+}
+
+/** @throws OptionError naming options that exclude each other */
+function checkMode(options: NodeOptions): void {
+  if (options['full-node']) return;
+  if (options['bootnode-mode'])
+    throw new OptionError('--bootnode-mode needs a full node, got --full-node false');
+  if (options['reserve-capacity-doubling'] > 0) {
+    throw new OptionError('--reserve-capacity-doubling needs a full node, got --full-node false');
+  }
 }
 
 function parseFlags(argv: readonly string[]): Given {

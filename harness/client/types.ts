@@ -54,6 +54,8 @@ export interface Topology {
   readonly reachability: string;
   readonly networkAvailability: string;
   readonly bins: Readonly<Record<string, TopologyBin>>;
+  /** Connected light peers. */
+  readonly lightNodes: TopologyBin;
 }
 
 export interface StatusRecord {

@@ -79,7 +79,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 
 /** Three lines that work as they are: upload here, download there, remove it all. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
-  const first = cluster.node(0);
+  const first = cluster.nodes.find(({ mode }) => mode !== 'boot') ?? cluster.node(0);
   const other = cluster.nodes.at(-1) ?? first;
   const lines: string[] = [];
   if (first.batch !== undefined) {

@@ -8,8 +8,11 @@ import type { NodeIdentity } from '../seed.ts';
 export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
 export type FlavourName = (typeof FLAVOUR_NAMES)[number];
 
-/** Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves nobody. */
-export const NODE_MODES = ['full', 'light'] as const;
+/**
+ * Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves nobody. Boot:
+ * introduces the others to each other, and that is all.
+ */
+export const NODE_MODES = ['full', 'light', 'boot'] as const;
 export type NodeMode = (typeof NODE_MODES)[number];
 
 /** A network as one of its nodes has to know it. */
@@ -19,8 +22,10 @@ interface NetworkFacts {
   readonly contracts: Contracts;
   readonly startBlock: number;
   readonly blockTimeMs: number;
-  /** Multiaddresses of the first nodes. */
+  /** Multiaddresses of the nodes to begin with. */
   readonly bootnodes: readonly string[];
+  /** They are boot nodes, not the first full ones. */
+  readonly dedicatedBootnodes: boolean;
   /** A node of the network keeps to the public network's credit limits, so all have to. */
   readonly publicLimits: boolean;
 }

@@ -57,17 +57,20 @@ const OWN_OPTIONS = [
   'debug-api-addr',
   'api-dialect',
   'swap-endpoint',
+  'full-node',
+  'bootnode-mode',
   'network-id',
   'token-address',
   'postage-stamp-address',
   'postage-stamp-start-block',
   'bootnode',
+  'dedicated-bootnodes',
 ] as const;
 
 export const svcFlavour = {
   name: 'svc',
   dialect: DIALECTS.svc,
-  modes: ['full'],
+  modes: ['full', 'light', 'boot'],
   reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr'],
   public: false,
   debugApi: true,
@@ -120,11 +123,14 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'debug-api-addr': address('debug'),
     'api-dialect': svcFlavour.dialect.name,
     'swap-endpoint': network.rpc,
+    'full-node': plan.mode !== 'light',
+    'bootnode-mode': plan.mode === 'boot',
     'network-id': network.networkId,
     'token-address': network.contracts.token,
     'postage-stamp-address': network.contracts.postageStamp,
     'postage-stamp-start-block': network.startBlock,
     bootnode: network.bootnodes,
+    'dedicated-bootnodes': network.dedicatedBootnodes,
   };
 }
 

@@ -33,18 +33,21 @@ interface Limits {
   readonly tolerancePercent: number;
   readonly earlyPercent: number;
   readonly refreshRate: bigint;
+  readonly fullNode: boolean;
 }
 
 /** An account without session; the peer counts as full until it connects. */
 export function newAccount(stored: StoredBalance, limits: Limits): Account {
+  // What a peer of our class is granted everywhere, until this one tells us.
+  const thresholdReceived = forClass(limits.paymentThreshold, limits.fullNode);
   return {
     ...stored,
     reserved: 0n,
     shadowReserved: 0n,
     ghost: 0n,
     peer: undefined,
-    thresholdReceived: limits.paymentThreshold,
-    earlyPayment: earlyPayment(limits.paymentThreshold, limits.earlyPercent),
+    thresholdReceived,
+    earlyPayment: earlyPayment(thresholdReceived, limits.earlyPercent),
     thresholdGiven: limits.paymentThreshold,
     disconnectLimit: disconnectLimit(limits.paymentThreshold, limits.tolerancePercent),
     rate: limits.refreshRate,

@@ -58,8 +58,10 @@ export interface AccountingOptions {
   readonly tolerancePercent: number;
   /** Part of the threshold that is left when this node settles, percent. */
   readonly earlyPercent: number;
-  /** Debt of a full peer that is forgiven per second. */
+  /** Debt that is forgiven per second between this node and a full peer. */
   readonly refreshRate: bigint;
+  /** Mode of this node: a light one is granted a tenth. */
+  readonly fullNode: boolean;
   readonly pricePerProximity: bigint;
 }
 

@@ -11,6 +11,7 @@ import type { Host, Peer } from '../p2p/host.ts';
 import type { Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { RateLimit } from '../protocols/rate-limit.ts';
 import type { KeyValueStore, Reserve } from '../store/ports.ts';
+import type { Topology } from '../topology/topology.ts';
 import { PULLER_METRICS } from './metrics.ts';
 import { PullPeer, type PullPeerDeps } from './pull-peer.ts';
 import { PullProgress } from './pull-progress.ts';
@@ -24,6 +25,7 @@ export interface PullerOptions {
 
 export interface PullerDeps {
   readonly host: Pick<Host, 'overlay' | 'onConnected' | 'onDisconnected'>;
+  readonly topology: Pick<Topology, 'peers'>;
   readonly pullsync: Pullsync;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
   /** Subsystem `puller`. */
@@ -96,7 +98,8 @@ class ReservePuller implements Puller {
 
   #connected(peer: Peer): void {
     // Whoever was told of it before us may have sent it away.
-    if (!peer.fullNode || peer.closed.aborted || this.#stopped.signal.aborted) return;
+    if (peer.closed.aborted || this.#stopped.signal.aborted) return;
+    if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));
     this.#wake.abort();
   }

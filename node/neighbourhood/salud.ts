@@ -29,8 +29,8 @@ export interface SaludDeps {
   readonly status: Pick<Status, 'request'>;
   readonly host: Pick<Host, 'onConnected'>;
   readonly topology: Pick<Topology, 'peers' | 'neighbours' | 'rated'>;
-  /** Of this node. */
-  readonly committedDepth: () => number;
+  /** Of this node; undefined when it has none. */
+  readonly committedDepth: () => number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -172,6 +172,7 @@ class PeerHealth implements Salud {
   /** A node whose neighbours agree with the network, but not with it, has the wrong radius. */
   #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
     const own = this.#deps.committedDepth();
+    if (own === undefined) return;
     const healthy = neighbourhoodRadius !== networkRadius || own === networkRadius;
     if (this.#selfHealthy && !healthy) {
       this.#deps.log.warn({ own, networkRadius }, 'the storage radius differs from the network');

@@ -20,6 +20,7 @@ export async function run(): Promise<BenchResult[]> {
       tolerancePercent: 25,
       earlyPercent: 50,
       refreshRate: 4_500_000_000n,
+      fullNode: true,
       pricePerProximity: PRICE_PER_PROXIMITY,
     },
     {

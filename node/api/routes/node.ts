@@ -114,11 +114,11 @@ export const NODE_ROUTES = [
     success: [200],
     response: 'ReserveState',
     failure: 'COMMITMENT_FAILED',
-    handle: ({ services: { node, postage, topology } }) => ({
+    handle: ({ services: { node, postage, status } }) => ({
       status: 200,
       json: {
         radius: postage.batches.radius(),
-        storageRadius: topology.storageRadius(),
+        storageRadius: status.local().storageRadius,
         commitment: postage.batches.commitment(),
         reserveCapacityDoubling: node.capacityDoubling,
       },

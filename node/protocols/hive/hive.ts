@@ -35,6 +35,8 @@ export interface HiveOptions {
   readonly networkId: bigint;
   /** Pass on records that have private addresses only: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
+  /** A bootnode introduces those who come to it; what it is told it does not keep. */
+  readonly bootnodeMode: boolean;
 }
 
 export interface HiveDeps {
@@ -117,6 +119,7 @@ class Gossip implements Hive {
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
+    if (this.#options.bootnodeMode) return;
     const context = {
       ownOverlay: this.#deps.host.overlay,
       networkId: this.#options.networkId,

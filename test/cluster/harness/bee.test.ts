@@ -70,6 +70,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
       startBlock: 1,
       blockTimeMs: 2000,
       bootnodes: [],
+      dedicatedBootnodes: false,
       publicLimits: true,
     },
     ...more,

@@ -97,7 +97,7 @@ test('all light protocols run between two hosts', async () => {
         void granted.set(`${i} by ${peer.id}`, threshold),
     };
     createPricing({ refreshRate: 4_500_000n, fullNode: true }, { ...env, accounting });
-    const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, env);
+    const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false }, env);
     return {
       hive,
       pingpong: createPingpong(env),
@@ -141,7 +141,10 @@ test('five nodes that start together and know one bootnode are connected with ea
   const tables = nodes.map((node) => {
     const env = { ...node, clock: systemClock(), random: systemRandom(), log: silentLogger() };
     const metrics = createMetrics({ prefix: 'svc' });
-    const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...env, metrics });
+    const hive = createHive(
+      { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false },
+      { ...env, metrics },
+    );
     const options = { ...FULL_NODE, bootnodes, allowPrivateCidrs: true };
     return createKademlia(options, { ...env, metrics, hive, state: memoryRecords() });
   });

@@ -85,6 +85,15 @@ describe('using a service', () => {
     expect(accounting.balance(later.id)?.consumedBalance).toBe(-(1n << 199n));
   });
 
+  test('of a light node counts against a tenth until the peer has announced its threshold', () => {
+    const terms = { fullNode: false, refreshRate: RATE / 10n };
+    const { accounting, peer, row } = connectedTo({ terms });
+    expect(row()?.thresholdReceived).toBe(THRESHOLD / 10n);
+    const most = THRESHOLD / 10n + RATE / 10n;
+    expect(() => accounting.prepareCredit(peer, most + 1n, true)).toThrow('overdraft');
+    accounting.prepareCredit(peer, most, true);
+  });
+
   test('of a peer that has left is refused', () => {
     const { accounting, peer } = connectedTo();
     peer.leave();

@@ -148,7 +148,7 @@ test.each([
   [
     'an unknown mode',
     { nodes: [{ flavour: 'bee', binary: '/opt/bee', mode: 'ligth' }] },
-    "nodes[0].mode: got 'ligth', expected one of full, light, did you mean 'light'?",
+    "nodes[0].mode: got 'ligth', expected one of full, light, boot, did you mean 'light'?",
   ],
   [
     'an option of a bee that the testbed sets',

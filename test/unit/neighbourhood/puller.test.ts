@@ -113,6 +113,12 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
         onConnected: (listener) => void connected.push(listener),
         onDisconnected: (listener) => void disconnected.push(listener),
       },
+      topology: {
+        peers: () =>
+          [...remotes.values()]
+            .flatMap(({ session }) => session?.peer ?? [])
+            .filter(({ fullNode }) => fullNode),
+      },
       pullsync,
       reserve: {
         radius: () => current,

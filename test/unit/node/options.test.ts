@@ -144,3 +144,14 @@ test('the version is the version of the package', () => {
   };
   expect(VERSION).toBe(manifest.version);
 });
+
+test.each([
+  [['--bootnode-mode'], '--bootnode-mode needs a full node, got --full-node false'],
+  [
+    ['--reserve-capacity-doubling', '1'],
+    '--reserve-capacity-doubling needs a full node, got --full-node false',
+  ],
+])('a light node can not have %j', (flags, message) => {
+  expect(failure(['--full-node', 'false', ...flags])).toBe(message);
+  expect(resolve(flags)['full-node']).toBe(true);
+});

@@ -30,6 +30,7 @@ export const PRODUCTION: AccountingOptions = {
   tolerancePercent: 25,
   earlyPercent: 50,
   refreshRate: 4_500_000n,
+  fullNode: true,
   pricePerProximity: PRICE_PER_PROXIMITY,
 };
 

@@ -71,7 +71,10 @@ export async function targetNode(options: { radius?: number } = {}) {
     { refreshRate: PRODUCTION.refreshRate, fullNode: true },
     { ...shared, accounting },
   );
-  const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...shared, addressBook });
+  const hive = createHive(
+    { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false },
+    { ...shared, addressBook },
+  );
   const pingpong = createPingpong(shared);
   const status = createStatus({ ...shared, snapshot: () => SNAPSHOT });
   const store = new FakeStore();

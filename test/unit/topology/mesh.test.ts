@@ -11,7 +11,10 @@ import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } f
 function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
   const env = { clock: systemClock(), random: systemRandom(), log: silentLogger() };
   const metrics = createMetrics({ prefix: 'svc' });
-  const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true }, { ...node, ...env, metrics });
+  const hive = createHive(
+    { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false },
+    { ...node, ...env, metrics },
+  );
   const options = { ...FULL_NODE, bootnodes, allowPrivateCidrs: true };
   return createKademlia(options, { ...node, ...env, metrics, hive, state: memoryRecords() });
 }

@@ -30,14 +30,14 @@ function recordOf(n: number, change: { timestamp?: bigint; address?: string } = 
 
 /** @param generations of both nodes; both all of them when absent */
 async function gossips(
-  options = { allowPrivateCidrs: true },
+  options: { allowPrivateCidrs?: boolean; bootnodeMode?: boolean } = {},
   nodes: { generations?: readonly Generation[] } = {},
 ) {
   const clock = new ManualClock();
   const [a, b] = (await startedNodes(2, { clock, ...nodes })) as [MemoryNode, MemoryNode];
   const hives = [a, b].map((node) =>
     createHive(
-      { networkId: NETWORK_ID, ...options },
+      { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false, ...options },
       { ...node, clock, log: silentLogger(), metrics: createMetrics({ prefix: 'svc' }) },
     ),
   );
@@ -370,4 +370,14 @@ test('a message longer than a node reads ends the stream, and the peer stays', a
   await expect(stream.close()).rejects.toMatchObject({ code: 'STREAM_RESET' });
   await clock.settle();
   expect([learned.length, a.host.peers().length]).toEqual([0, 1]);
+});
+
+test('a bootnode keeps nothing of what it is told', async () => {
+  const { a, b, clock, learned, announce } = await gossips({ bootnodeMode: true });
+  const record = recordOf(11);
+  await a.addressBook.put(record);
+  await announce([toHex(record.overlay)]);
+  await clock.settle();
+  expect(learned).toEqual([]);
+  expect(b.addressBook.get(toHex(record.overlay))).toBeUndefined();
 });

@@ -1,0 +1,18 @@
+/**
+ * A node that serves no chunks says so in its handshake, or is known as a bootnode. Whoever asks it for some all the
+ * same does not keep to the protocol. `p2p-protocols.md` 0 and 8.
+ */
+import type { Host } from '../p2p/host.ts';
+
+/** Time for which such a peer is refused, milliseconds. */
+const REFUSED_MS = 60_000;
+const REASON = 'unexpected request while in light mode';
+
+/** The host as protocols have it that this node asks and does not serve: whoever opens one is refused for a minute. */
+export function refusingHost(host: Host): Pick<Host, 'overlay' | 'open' | 'handle'> {
+  return {
+    overlay: host.overlay,
+    open: (peer, protocolId, options) => host.open(peer, protocolId, options),
+    handle: (protocol) => host.handle(protocol, ({ peer }) => host.blocklist(peer.id, REFUSED_MS, REASON)),
+  };
+}

@@ -17,8 +17,11 @@ export const PROMPT_MS = 30_000;
  * every bin) with 250 chunks each take it 64 s at its rate.
  */
 export const DELIVERY_MS = 180_000;
-/** How long a chunk that one peer was asked for is not asked of others as well, milliseconds. */
-export const SHARED_WANT_MS = 10_000;
+/**
+ * How long a chunk that one peer was asked for is not asked of others as well, milliseconds: longer than a peer takes
+ * for a page of every bin at its rate, shorter than it may take at all.
+ */
+export const SHARED_WANT_MS = 30_000;
 /** Bin ids are 64 bits wide; this one has no successor. */
 export const BIN_ID_MAX = 2n ** 64n - 1n;
 

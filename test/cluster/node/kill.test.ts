@@ -6,11 +6,10 @@ import type { Tag } from '../../../harness/client/types.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { expectBytes } from '../../../harness/content.ts';
-import { Ledger } from '../../../harness/ledger.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
-import { bytesOf, eventually, holders, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 /** Batch → every address that this file has had stamped with it. */
@@ -46,36 +45,6 @@ async function content(name: string, size: number) {
 async function restart(node: ClusterNode): Promise<void> {
   await node.start();
   await net.meshed();
-}
-
-/** Chunks of which at least one of the nodes has a copy on its disk. */
-async function heldBy(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<string[]> {
-  const ledger = new Ledger();
-  const held: string[] = [];
-  const [first, ...rest] = holders(nodes);
-  if (first === undefined) return [];
-  await ledger.add({
-    kind: 'bytes',
-    node: uploader.name,
-    batch: batch(),
-    reference: '',
-    size: 0,
-    chunks,
-    mode: 'deferred',
-    level: 'synced',
-    requestedAtMs: 0,
-    acknowledgedAtMs: 0,
-  });
-  const noting = [first, ...rest].map((holder) => ({
-    ...holder,
-    async hasChunk(address: string, signal: AbortSignal) {
-      const has = await holder.hasChunk(address, signal);
-      if (has) held.push(address);
-      return has;
-    },
-  }));
-  await ledger.verify(noting, { signal: AbortSignal.timeout(60_000) });
-  return held;
 }
 
 /** A body that begins, and then neither goes on nor ends. */

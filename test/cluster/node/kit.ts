@@ -11,6 +11,8 @@ import { until } from '../../../harness/wait.ts';
 
 /** Most that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;
+/** Requests for single chunks under way at once. */
+const HEADS_AT_ONCE = 64;
 
 /** A state folder of this test file alone, removed after its last test. */
 export function stateFolder(): string {
@@ -65,6 +67,23 @@ export function holders(nodes: readonly ClusterNode[]): Holder[] {
     overlay,
     hasChunk: (address: string, signal: AbortSignal) => chunks.has(address, signal),
   }));
+}
+
+/** Chunks that at least one of the nodes has on its disk. */
+export async function heldBy(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<string[]> {
+  const signal = AbortSignal.timeout(60_000);
+  const held: string[] = [];
+  for (let from = 0; from < chunks.length; from += HEADS_AT_ONCE) {
+    const some = chunks.slice(from, from + HEADS_AT_ONCE);
+    const has = await Promise.all(
+      some.map(async (chunk) => {
+        for (const node of nodes) if (await node.chunks.has(chunk, signal)) return true;
+        return false;
+      }),
+    );
+    held.push(...some.filter((_, index) => has[index]));
+  }
+  return held;
 }
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {

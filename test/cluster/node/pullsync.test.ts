@@ -1,0 +1,122 @@
+/** Nodes that were away, or broke off in the middle, end with the same chunks as those that were there. */
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { BINS } from '../../../node/chunk/address.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import { bytesOf, eventually, http, stateFolder } from './kit.ts';
+
+/** Several pages of the lowest bins: 2,065 chunks, for which a peer needs some seconds at its rate. */
+const SIZE = 8 * 2 ** 20;
+const PEERS = 3;
+
+const stateDir = stateFolder();
+let net: Cluster;
+let late: ClusterNode;
+let stored = 0;
+
+beforeAll(async () => {
+  net = await Cluster.start({ nodes: PEERS + 1, seed: 17, stateDir });
+  late = net.node(PEERS);
+});
+afterAll(async () => {
+  await net.stop();
+});
+
+async function reserveSize(node: ClusterNode): Promise<number> {
+  return Number((await http(node, '/status')).json['reserveSize']);
+}
+
+async function metric(node: ClusterNode, name: string): Promise<number> {
+  const text = Buffer.from((await http(node, '/metrics')).body).toString();
+  return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+}
+
+function sizesAre(nodes: readonly ClusterNode[], size: number): Promise<true> {
+  return eventually('not everybody has every chunk', async () => {
+    const sizes = await Promise.all(nodes.map(reserveSize));
+    return sizes.every((each) => each === size) ? undefined : `${sizes.join(', ')} of ${size}`;
+  });
+}
+
+/** Uploads while `late` is away, until everybody else has everything. */
+async function uploadWithoutLate(name: string): Promise<void> {
+  await late.stop();
+  const { reference } = await net.node(0).bytes.upload(bytesOf(name, SIZE));
+  stored += (await net.synced(reference))?.synced ?? 0;
+  await sizesAre(net.nodes.slice(0, PEERS), stored);
+}
+
+/** Every worker that waits for new chunks runs, and no other. */
+function onlyLive(node: ClusterNode): Promise<true> {
+  return eventually(`${node.name} is not done with what was there`, async () => {
+    const workers = await metric(node, 'puller_worker');
+    return workers === PEERS * BINS ? undefined : `${workers} workers`;
+  });
+}
+
+test('a node that was away pulls every chunk, each of them once', async () => {
+  await uploadWithoutLate('away');
+  expect(await reserveSize(net.node(1))).toBe(stored);
+  await late.start();
+  await sizesAre([late], stored);
+  await onlyLive(late);
+  expect(await metric(late, 'pullsync_chunks_delivered')).toBe(stored);
+  expect((await http(late, '/status')).json['pullsyncRate']).toBeGreaterThan(0);
+});
+
+test('a node that has everything is not offered anything again after a restart', async () => {
+  for (const way of ['stop', 'kill'] as const) {
+    await late[way]();
+    await late.start();
+    await onlyLive(late);
+    expect(await metric(late, 'pullsync_chunks_offered')).toBe(0);
+  }
+});
+
+test('a node that is killed in the middle goes on where it was', async () => {
+  const before = stored;
+  await uploadWithoutLate('cut');
+  await late.start();
+  await eventually('nothing is pulled', async () => {
+    const pulled = (await reserveSize(late)) - before;
+    return pulled > (stored - before) / 3 ? undefined : `${pulled} chunks`;
+  });
+  await late.kill();
+  await late.start();
+  const missing = stored - (await reserveSize(late));
+  expect(missing).toBeGreaterThan(0);
+  await sizesAre([late], stored);
+  await onlyLive(late);
+  expect(await metric(late, 'pullsync_chunks_offered')).toBeLessThan(PEERS * (stored - before));
+});
+
+test('what is uploaded while everybody is there comes to everybody', async () => {
+  const { reference } = await late.bytes.upload(bytesOf('together', 2 ** 20));
+  stored += (await net.synced(reference))?.synced ?? 0;
+  await sizesAre(net.nodes, stored);
+});
+
+test('all reserves list the same chunks under the same stamps', async () => {
+  await Promise.all(net.nodes.map((node) => node.stop()));
+  const listings = [];
+  for (const node of net.nodes) {
+    const store = await openLmdbStore(
+      { path: join(node.dataDir, 'store'), cacheCapacity: 1000, reserveCapacity: 1_000_000, radius: 0 },
+      { clock: systemClock(), log: pino({ enabled: false }), overlay: fromHex(node.overlay) },
+    );
+    const entries = Array.from({ length: BINS }, (_, bin) => store.reserve.items(bin, 1n, 1_000_000)).flat();
+    listings.push(
+      entries
+        .map(({ address, batchId, stampHash }) => [address, batchId, stampHash].map(toHex).join('/'))
+        .toSorted(),
+    );
+    await store.close();
+  }
+  expect(listings[0]).toHaveLength(stored);
+  for (const listing of listings) expect(listing).toEqual(listings[0]);
+});

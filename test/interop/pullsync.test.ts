@@ -1,0 +1,86 @@
+/** Chunks that come by pull syncing, between our nodes and real Bees. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { expectBytes } from '../../harness/content.ts';
+import { bytesOf, eventually, heldBy, http } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+
+/** Nobody pays more than the public network grants: some fourteen chunks per second. */
+const SIZE = 600_000;
+
+/** As a Bee stores it that adds no redundancy of its own accord. @returns addresses of the chunks */
+async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { deferred: boolean }) {
+  const { chunks, reference } = await expectBytes(data);
+  const headers = {
+    'swarm-postage-batch-id': String(node.batch),
+    'swarm-deferred-upload': String(deferred),
+    'swarm-redundancy-level': '0',
+  };
+  const { json } = await http(node, '/bytes', { method: 'POST', headers, body: data });
+  expect(json['reference']).toBe(reference);
+  return chunks;
+}
+
+async function reserveSize(node: ClusterNode): Promise<number> {
+  return Number((await http(node, '/status')).json['reserveSize']);
+}
+
+/** Until everybody has all the chunks, and the same number of chunks. */
+async function catchUp(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<void> {
+  for (const node of nodes) {
+    await eventually(`${node.name} has not caught up`, async () => {
+      const held = await heldBy([node], chunks);
+      return held.length === chunks.length ? undefined : `it has ${held.length} of ${chunks.length} chunks`;
+    });
+  }
+  await eventually('reserves differ', async () => {
+    const sizes = await Promise.all(nodes.map(reserveSize));
+    return new Set(sizes).size === 1 ? undefined : `sizes ${sizes.join(', ')}`;
+  });
+}
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let ours: readonly [ClusterNode, ClusterNode];
+  let bees: readonly [ClusterNode, ClusterNode];
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 13 });
+    ours = of('svc', net) as [ClusterNode, ClusterNode];
+    bees = of('bee', net) as [ClusterNode, ClusterNode];
+  });
+  afterAll(() => net.stop());
+
+  test('everybody gets every chunk, whoever uploaded it', async () => {
+    const all: string[] = [];
+    for (const [index, node] of net.nodes.entries()) {
+      all.push(...(await upload(node, bytesOf(`from ${index}`, 200_000), { deferred: true })));
+    }
+    await catchUp(net.nodes, all);
+  });
+
+  test('a bee that was away catches up from our nodes alone', async () => {
+    const [late, other] = bees;
+    for (const bee of bees) await bee.stop();
+    const chunks = await upload(ours[0], bytesOf('without bees', SIZE), { deferred: false });
+    await late.start();
+    await catchUp([...ours, late], chunks);
+    await other.start();
+    await catchUp(net.nodes, chunks);
+  });
+
+  test('a node of ours that was away catches up from bees alone', async () => {
+    const [late, other] = ours;
+    for (const node of ours) await node.stop();
+    const chunks = await upload(bees[0], bytesOf('without ours', SIZE), { deferred: false });
+    await catchUp(bees, chunks);
+    await late.start();
+    await catchUp([...bees, late], chunks);
+    await other.start();
+    await catchUp(net.nodes, chunks);
+  });
+
+  test('nothing in any log is an error', () => {
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+});

@@ -92,6 +92,12 @@ export class ClusterNode {
   get files(): NodeClient['files'] {
     return this.client.files;
   }
+  get soc(): NodeClient['soc'] {
+    return this.client.soc;
+  }
+  get feeds(): NodeClient['feeds'] {
+    return this.client.feeds;
+  }
   get stamps(): NodeClient['stamps'] {
     return this.client.stamps;
   }

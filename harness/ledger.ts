@@ -9,7 +9,7 @@ import { closerTo } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
 
 export interface LedgerEntry {
-  readonly kind: 'chunk' | 'bytes' | 'file' | 'collection';
+  readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
   readonly node: string;
   readonly batch: string;
   /** Root reference, hex. */

@@ -6,6 +6,7 @@ import { HarnessError } from '../harness/errors.ts';
 import type { LedgerEntry } from '../harness/ledger.ts';
 import { formatCount } from '../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../harness/scenario.ts';
+import { until } from '../harness/wait.ts';
 
 export interface LedgeredUpload {
   /** Name in the table, such as `upload file`. */
@@ -108,6 +109,24 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
   const where = at === -1 ? 'a prefix of the expected bytes' : `different from byte ${at} on`;
   return `${seen.length} bytes, ${where}`;
+}
+
+/** Waits until `look` finds nothing wrong. @returns what was wrong in the end, undefined when nothing is */
+export async function inTime(
+  what: string,
+  look: (signal: AbortSignal) => Promise<string | undefined>,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const probe = async (signal: AbortSignal) => {
+    const missing = await look(signal);
+    return missing === undefined ? { done: undefined } : { missing };
+  };
+  try {
+    return await until<undefined>(`not so: ${what}`, probe, options);
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+    throw error;
+  }
 }
 
 /** Runs the works with at most `limit` under way; the first failure ends it. */

@@ -3,6 +3,7 @@
  * streams and are never collected unless the caller asks for bytes.
  */
 import { DIALECTS, type Dialect } from './dialect.ts';
+import { FeedsClient, SocClient } from './feeds.ts';
 import { HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
 import { StampsClient, TagsClient } from './sessions.ts';
@@ -37,6 +38,8 @@ export class NodeClient implements AsyncDisposable {
   readonly bytes: BytesClient;
   readonly chunks: ChunksClient;
   readonly files: FilesClient;
+  readonly soc: SocClient;
+  readonly feeds: FeedsClient;
   readonly stamps: StampsClient;
   readonly tags: TagsClient;
   readonly #http: HttpClient;
@@ -52,6 +55,8 @@ export class NodeClient implements AsyncDisposable {
     this.bytes = new BytesClient(this.#http, this.dialect, uploads);
     this.chunks = new ChunksClient(this.#http, this.dialect, uploads);
     this.files = new FilesClient(this.#http, this.dialect, uploads);
+    this.soc = new SocClient(this.#http, this.dialect, uploads);
+    this.feeds = new FeedsClient(this.#http, this.dialect, uploads, this.soc);
     this.stamps = new StampsClient(this.#http);
     this.tags = new TagsClient(this.#http);
   }

@@ -62,7 +62,7 @@ export class Uploads {
   }
 }
 
-function downloadRequest(
+export function downloadRequest(
   dialect: Dialect,
   path: string,
   options: DownloadOptions & { range?: { from: number; to: number } },

@@ -43,6 +43,7 @@ const HARNESS_MAY_IMPORT = [
   'node/files/splitter.ts',
   'node/files/collection.ts',
   'node/files/tar.ts',
+  'node/feeds/feed.ts',
 ];
 
 const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {

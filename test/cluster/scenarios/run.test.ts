@@ -132,6 +132,18 @@ test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) =
   expect((JSON.parse(ended.out) as RunResult).scenarios[0]?.ledger.missing).toBe(0);
 });
 
+test.each([
+  ['soc', ['size=4096', 'count=2']],
+  ['feed', ['updates=2']],
+])('%s passes', async (scenario, sets) => {
+  const given = sets.flatMap((set) => ['--set', set]);
+  const ended = await svcnet(['run', scenario, '--nodes', '3', '--json', ...given]);
+  expect(ended.code, ended.out).toBe(0);
+  const [result] = (JSON.parse(ended.out) as RunResult).scenarios;
+  expect(result?.ledger.missing).toBe(0);
+  expect(result?.assertions.length).toBeGreaterThan(8);
+});
+
 test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {
   const path = scenarioFile(
     'false',

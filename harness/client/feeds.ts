@@ -1,0 +1,119 @@
+/** Single-owner chunks and feeds of a node. Signing is done here, by the owner's key, never by the node. */
+import { type SocParts, signSoc, socParts } from '../../node/chunk/soc.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import type { Signer } from '../../node/crypto/signer.ts';
+import { updateId } from '../../node/feeds/feed.ts';
+import type { Dialect } from './dialect.ts';
+import { ClientError } from './errors.ts';
+import type { HttpClient } from './http.ts';
+import { downloadRequest, type Uploads } from './transfers.ts';
+import type { DownloadOptions, Uploaded, UploadOptions } from './types.ts';
+
+/** What a node answers for a single-owner chunk. */
+export interface SocContent {
+  /** The content whose root the chunk wraps. */
+  readonly data: Uint8Array;
+  /** Hex. */
+  readonly signature: string;
+}
+
+export interface FeedContent extends SocContent {
+  readonly index: bigint;
+  /** Index of the update to make next. */
+  readonly next: bigint;
+}
+
+/** `/soc`. */
+export class SocClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #uploads: Uploads;
+
+  constructor(http: HttpClient, dialect: Dialect, uploads: Uploads) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#uploads = uploads;
+  }
+
+  /**
+   * @param owner chain address, 40 hex digits @param soc 32 bytes of id, 65 of signature, span and payload
+   * @throws ClientError `http.401` when they do not belong together
+   */
+  upload(
+    owner: string,
+    { id, signature, wrapped }: SocParts,
+    options: UploadOptions = {},
+  ): Promise<Uploaded> {
+    return this.#uploads.send(`/soc/${owner}/${toHex(id)}?sig=${toHex(signature)}`, wrapped, options);
+  }
+
+  async download(owner: string, id: Uint8Array, options: DownloadOptions = {}): Promise<SocContent> {
+    const request = downloadRequest(this.#dialect, `/soc/${owner}/${toHex(id)}`, options);
+    const answer = await this.#http.request(request);
+    const signature = answer.headers[`${this.#dialect.headerPrefix}soc-signature`] ?? '';
+    return { data: await answer.bytes(), signature };
+  }
+}
+
+/** `/feeds`. */
+export class FeedsClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #uploads: Uploads;
+  readonly #soc: SocClient;
+
+  constructor(http: HttpClient, dialect: Dialect, uploads: Uploads, soc: SocClient) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#uploads = uploads;
+    this.#soc = soc;
+  }
+
+  /** A manifest that leads to whatever the latest update is. @param owner 40 hex digits @param topic 32 bytes */
+  create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
+    return this.#uploads.send(pathOf(owner, topic), '', options);
+  }
+
+  /** @param update.wrapped span and payload of the update's chunk @returns its address */
+  update(
+    owner: Signer,
+    { topic, index, wrapped }: { topic: Uint8Array; index: bigint; wrapped: Uint8Array },
+    options: UploadOptions = {},
+  ): Promise<Uploaded> {
+    const soc = signSoc(updateId(topic, index), wrapped, owner);
+    return this.#soc.upload(toHex(owner.address), socParts(soc.data), options);
+  }
+
+  /** @param options.after index to start from @throws ClientError `http.404` for a feed without updates */
+  async latest(
+    owner: string,
+    topic: Uint8Array,
+    { after = 0n, ...options }: DownloadOptions & { after?: bigint } = {},
+  ): Promise<FeedContent> {
+    const request = downloadRequest(this.#dialect, `${pathOf(owner, topic)}?after=${after}`, options);
+    const answer = await this.#http.request(request);
+    const header = (name: string) => answer.headers[`${this.#dialect.headerPrefix}${name}`] ?? '';
+    const index = indexOf(header('feed-index'));
+    const next = indexOf(header('feed-index-next'));
+    if (index === undefined || next === undefined) {
+      const about = {
+        class: 'http.200',
+        node: 'node',
+        method: 'GET',
+        path: request.path,
+        status: 200,
+      } as const;
+      throw new ClientError('the answer tells no index', about);
+    }
+    return { data: await answer.bytes(), signature: header('soc-signature'), index, next };
+  }
+}
+
+function pathOf(owner: string, topic: Uint8Array): string {
+  return `/feeds/${owner}/${toHex(topic)}`;
+}
+
+/** @param hex 16 digits, big-endian */
+function indexOf(hex: string): bigint | undefined {
+  return /^[0-9a-f]{16}$/.test(hex) ? Buffer.from(fromHex(hex)).readBigUInt64BE() : undefined;
+}

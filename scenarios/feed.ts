@@ -1,0 +1,143 @@
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { makeCac } from '../node/chunk/cac.ts';
+import { fromHex, toHex } from '../node/crypto/hex.ts';
+import { createSigner, type Signer } from '../node/crypto/signer.ts';
+import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+
+const parameters = {
+  updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),
+  size: parameter('size', 2000, 'size of the file behind an update', { min: 1 }),
+  versions: parameter('list', ['v1', 'v2'], 'updates that point to the file (v1), that wrap its root (v2)'),
+  node: parameter('text', '', 'node that updates; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** An update is on the network when it is acknowledged; what a reader may still need is its own round of requests. */
+const SEEN_WITHIN_MS = 30_000;
+
+interface Feed {
+  readonly version: 'v1' | 'v2';
+  readonly owner: Signer;
+  readonly topic: Uint8Array;
+  /** Reference of the feed manifest. */
+  readonly root: string;
+}
+
+export default defineScenario({
+  name: 'feed',
+  group: 'functional',
+  about:
+    'Updates feeds on one node; after each update every other node finds it, by itself and behind the feed manifest.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: { nodes: 5 },
+  timeoutMs: 300_000,
+  async run(context) {
+    const writer = chosenNode(context, context.parameters.node);
+    for (const version of context.parameters.versions) {
+      if (version !== 'v1' && version !== 'v2')
+        throw new RangeError(`versions: got '${version}', expected v1 or v2`);
+      const feed = await create(context, writer, version);
+      for (let index = 0; index < context.parameters.updates; index++) {
+        const data = context.random(`${version} update ${index}`).bytes(context.parameters.size);
+        await context.step('update', async (progress) => {
+          progress.detail(`${version}, ${index + 1} of ${context.parameters.updates} on ${writer.name}`);
+          await update(context, writer, feed, BigInt(index), data);
+        });
+        await context.step('look up', async (progress) => {
+          for (const reader of otherNodes(context.cluster.nodes, writer)) {
+            progress.detail(reader.name);
+            await look(context, reader, feed, BigInt(index), data);
+          }
+        });
+      }
+    }
+    await verifyLedger(context);
+  },
+});
+
+function create(context: Context, node: ClusterNode, version: Feed['version']): Promise<Feed> {
+  return context.step('create', async (progress) => {
+    const random = context.random(version);
+    const owner = createSigner(random.bytes(32));
+    const topic = random.bytes(32);
+    const options = { batch: batchOf(node), deferred: false, signal: context.signal };
+    const key = { operation: 'create feed', node: node.name };
+    const work = () => node.feeds.create(toHex(owner.address), topic, options);
+    const { reference } = await context.measure(key, work, () => 0);
+    progress.detail(`${version}, manifest ${reference.slice(0, 8)} on ${node.name}`);
+    return { version, owner, topic, root: reference };
+  });
+}
+
+/** The file first, then the update that leads to it; both are on the network when they are acknowledged. */
+async function update(
+  context: Context,
+  node: ClusterNode,
+  { version, owner, topic }: Feed,
+  index: bigint,
+  data: Uint8Array,
+): Promise<void> {
+  const { signal } = context;
+  const batch = batchOf(node);
+  const requestedAtMs = Date.now();
+  const key = { operation: `update feed ${version}`, node: node.name };
+  const work = async () => {
+    const file = await node.files.upload(data, { batch, deferred: false, name: 'update', signal });
+    const wrapped =
+      version === 'v1' ? pointerTo(file.reference) : await node.chunks.download(file.reference, { signal });
+    return node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
+  };
+  const { reference } = await context.measure(key, work, () => data.length);
+  await context.ledger.add({
+    kind: 'feed-update',
+    node: node.name,
+    batch,
+    reference,
+    size: data.length,
+    chunks: [reference],
+    mode: 'direct',
+    level: 'api',
+    requestedAtMs,
+    acknowledgedAtMs: Date.now(),
+  });
+}
+
+/** Time and reference: what an update of the first kind wraps. */
+function pointerTo(reference: string): Uint8Array {
+  const payload = Buffer.alloc(8 + reference.length / 2);
+  payload.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
+  payload.set(fromHex(reference), 8);
+  return makeCac(BigInt(payload.length), payload).data;
+}
+
+async function look(
+  context: Context,
+  reader: ClusterNode,
+  { version, owner, topic, root }: Feed,
+  index: bigint,
+  data: Uint8Array,
+): Promise<void> {
+  const { signal } = context;
+  const what = `${reader.name} finds update ${index} of the ${version} feed`;
+  const find = async (waiting: AbortSignal) => {
+    const latest = await reader.feeds.latest(toHex(owner.address), topic, { signal: waiting });
+    const right = latest.index === index && latest.next === index + 1n;
+    return right ? undefined : `index ${latest.index}, next ${latest.next}`;
+  };
+  const work = () => inTime(what, find, { timeoutMs: SEEN_WITHIN_MS, signal });
+  const missing = await context.measure({ operation: 'look up feed', node: reader.name }, work, () => 0);
+  context.expect(what, missing === undefined, {
+    observed: missing ?? `index ${index}`,
+    expected: `index ${index}`,
+  });
+  const browse = () => reader.files.download(root, '', { signal });
+  const key = { operation: 'browse feed', node: reader.name };
+  const seen = await context.measure(key, browse, ({ length }) => length);
+  const part = difference(seen, data);
+  context.expect(`${reader.name} serves update ${index} behind the ${version} manifest`, part === undefined, {
+    observed: part ?? 'equal bytes',
+    expected: `${data.length} bytes`,
+  });
+}

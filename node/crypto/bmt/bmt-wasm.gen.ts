@@ -1,4 +1,4 @@
-// Generated from assembly/index.ts by `node node/crypto/bmt/generate.ts`; a test checks that it is current.
+// Generated from assembly/index.ts by `node node/crypto/generate.ts`; a test checks that it is current.
 export const BMT_WASM_BASE64 = `
 AGFzbQEAAAABEwRgAABgAX8AYAJ/fwBgA39/fwADCgkAAgMAAQACAQEFAwEAAQYZBH8AQfggC38AQYAIC38AQYAqC38AQcAqCwdTCQhjYXBh
 Y2l0eQMABWlucHV0AwEGb3V0cHV0AwIDa2V5AwMFY2h1bmsACAZhYnNvcmIABAZmaW5pc2gABwp0cmFuc2NyeXB0AAYGbWVtb3J5AgAIAQUM

@@ -2,7 +2,6 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bmtAddress, bmtRoot } from '../../../node/crypto/bmt/bmt.ts';
-import { isCurrent } from '../../../node/crypto/bmt/generate.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import vectors from '../../vectors/bmt.json' with { type: 'json' };
@@ -92,8 +91,4 @@ test('the address is the hash of span and root', () => {
 test('longer payloads and other spans are refused', () => {
   expect(() => bmtRoot(new Uint8Array(4097))).toThrow();
   expect(() => bmtAddress(new Uint8Array(7), new Uint8Array())).toThrow();
-});
-
-test('the compiled module is that of the source', async () => {
-  expect(await isCurrent()).toBe(true);
 });

@@ -39,6 +39,7 @@ export class Uploads {
       'deferred-upload': options.deferred,
       pin: options.pin,
       encrypt: options.encrypt,
+      'redundancy-level': options.redundancyLevel,
     };
     const headers: Record<string, string> = { 'content-type': 'application/octet-stream' };
     for (const [name, value] of Object.entries(named)) {

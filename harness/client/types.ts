@@ -151,6 +151,8 @@ export interface UploadOptions {
   readonly pin?: boolean;
   /** Encrypted content has a reference of 128 hex digits. */
   readonly encrypt?: boolean;
+  /** 0 to 4. Default: the node's own, which is 0. */
+  readonly redundancyLevel?: number;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

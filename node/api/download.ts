@@ -1,8 +1,10 @@
 /** Answers with a file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
-import { type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { type JoinedFile, openFile } from '../files/joiner.ts';
+import { LEVEL_MAX, type RedundancyLevel } from '../files/redundancy.ts';
+import { type ContentGetter, DATA, RACE, type Strategy } from '../files/siblings.ts';
 import { parseDuration } from './duration.ts';
 import { ApiError, orElse } from './errors.ts';
 import { httpDate } from './http-date.ts';
@@ -11,6 +13,7 @@ import type { ApiMetrics } from './metrics.ts';
 import { max, optional, type ParamTable, redundancyLevelInRange } from './params.ts';
 import { type ByteRange, type DownloadPlan, planDownload } from './ranges.ts';
 import type { Answer, Call } from './route.ts';
+import type { NodeServices } from './services.ts';
 import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from './unsupported.ts';
 
 const CONDITION_HEADERS = {
@@ -24,14 +27,17 @@ const CONDITION_HEADERS = {
 
 const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
-  redundancyStrategy: optional(uint(8), 1, { checks: [max(3)] }),
+  redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
   redundancyFallbackMode: optional(bool, true),
-  redundancyLevel: optional(uint(8), 4, { checks: [redundancyLevelInRange] }),
+  redundancyLevel: optional(uint(8), LEVEL_MAX, { checks: [redundancyLevelInRange] }),
   chunkRetrievalTimeout: optional(text, undefined),
   lookaheadBufferSize: optional(int, undefined),
 } as const;
 
-/** How the content is fetched. Strategy, fallback and level are for content with redundancy; plain content has one way. */
+/** How long one chunk of redundant content may take when the request does not say, milliseconds. */
+const CHUNK_TIMEOUT_MS = 30_000;
+
+/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
 export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
@@ -56,25 +62,59 @@ export interface Content {
   readonly endpoint: string;
 }
 
-/** Getter of a request: its cache wish and its time limit per chunk. @throws ApiError `DOWNLOAD_HEADERS` */
-export function requestGetter(call: FetchCall): ChunkGetter {
+/**
+ * Getter of a request: its cache wish, its time limit per chunk, and what it does about lost chunks.
+ * @throws ApiError `DOWNLOAD_HEADERS`
+ */
+export function requestGetter(call: FetchCall): ContentGetter {
   refuseActDownload(call.headers, call.dialect);
   return plainGetter(call);
 }
 
 /** The same for content that is not access-controlled. @throws ApiError `DOWNLOAD_HEADERS` */
-export function plainGetter({ headers, services }: PlainFetchCall): ChunkGetter {
+export function plainGetter({ headers, services }: PlainFetchCall): ContentGetter {
+  const { clock } = services;
   const getter = services.netstore.getter({ cache: headers.cache });
-  if (headers.chunkRetrievalTimeout === undefined) return getter;
-  const timeoutMs = parseDuration(headers.chunkRetrievalTimeout);
+  const { chunkRetrievalTimeout: wished } = headers;
+  const timeoutMs = wished === undefined ? CHUNK_TIMEOUT_MS : parseDuration(wished);
   if (timeoutMs === undefined) throw new ApiError('DOWNLOAD_HEADERS');
-  return withTimeout(getter, timeoutMs, services.clock);
+  return {
+    ...(wished === undefined ? getter : withTimeout(getter, timeoutMs, clock)),
+    recovery: {
+      strategy: headers.redundancyStrategy as Strategy,
+      fallback: headers.redundancyFallbackMode,
+      level: headers.redundancyLevel as RedundancyLevel,
+      timeoutMs,
+      clock,
+      keep: keeper(services),
+    },
+  };
+}
+
+/** For requests that say nothing about lost chunks. */
+export function defaultGetter(services: NodeServices, { cache }: { readonly cache: boolean }): ContentGetter {
+  return {
+    ...services.netstore.getter({ cache }),
+    recovery: {
+      strategy: DATA,
+      fallback: true,
+      level: LEVEL_MAX,
+      timeoutMs: CHUNK_TIMEOUT_MS,
+      clock: services.clock,
+      keep: keeper(services),
+    },
+  };
+}
+
+/** Caches what was recovered, whatever the request says: whoever comes next should not have to recover it again. */
+function keeper({ store }: NodeServices): (chunk: Chunk) => void {
+  return (chunk) => store.cache.put(chunk);
 }
 
 /** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `JOIN_FAILED` */
 export function openContent(
   reference: Uint8Array,
-  getter: ChunkGetter,
+  getter: ContentGetter,
   signal: AbortSignal,
 ): Promise<JoinedFile> {
   return orElse('JOIN_FAILED', () => openFile(reference, getter, { signal }), {
@@ -83,7 +123,7 @@ export function openContent(
 }
 
 /** The answer to GET: whole, in part, or what the conditions say. */
-export async function download(call: DownloadCall, content: Content, getter: ChunkGetter): Promise<Answer> {
+export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal);
   const nowMs = services.clock.now();

@@ -1,6 +1,7 @@
 /** Downloads of content whose root chunk is at hand already: what single-owner chunks wrap, and what feeds point to. */
-import type { Chunk, ChunkGetter } from '../chunk/chunk.ts';
+import type { Chunk } from '../chunk/chunk.ts';
 import { withRoot } from '../files/rooted.ts';
+import type { ContentGetter } from '../files/siblings.ts';
 import { download, exposed, PLAIN_DOWNLOAD_HEADERS } from './download.ts';
 import { bool } from './kinds.ts';
 import { optional, type ParamTable } from './params.ts';
@@ -31,7 +32,7 @@ interface RootContent {
 export async function downloadRoot(
   call: RootDownloadCall,
   content: RootContent,
-  getter: ChunkGetter,
+  getter: ContentGetter,
 ): Promise<Answer> {
   const { root, reference = root.address, headers, expose = Object.keys(headers), endpoint } = content;
   if (call.headers.onlyRootChunk) {

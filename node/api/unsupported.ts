@@ -19,14 +19,12 @@ export function refuseActDownload(headers: ValuesOf<typeof ACT_DOWNLOAD_HEADERS>
 
 /** The options of an upload that change how it is stored. */
 interface UploadWishes {
-  readonly redundancyLevel?: number;
   readonly pin?: boolean;
   readonly act?: boolean;
 }
 
 /** @throws ApiError `NOT_IMPLEMENTED` naming the first header that asks for more than a plain upload */
 export function refuseWishes(wishes: UploadWishes, dialect: Dialect): void {
-  if ((wishes.redundancyLevel ?? 0) > 0) refuse('redundancyLevel', dialect);
   if (wishes.pin === true) refuse('pin', dialect);
   if (wishes.act === true) refuse('act', dialect);
 }

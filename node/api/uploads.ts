@@ -1,5 +1,6 @@
 /** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
 import { randomEncryption } from '../files/encryption.ts';
+import type { RedundancyLevel } from '../files/redundancy.ts';
 import type { SplitOptions } from '../files/splitter.ts';
 import type { Upload } from '../files/upload.ts';
 import { orElse } from './errors.ts';
@@ -48,7 +49,11 @@ export async function upload(
 }
 
 function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
-  return { signal, encryption: headers.encrypt ? randomEncryption(services.random) : undefined };
+  return {
+    signal,
+    encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
+    level: headers.redundancyLevel as RedundancyLevel,
+  };
 }
 
 /** Stores and closes; takes everything back when either fails. */

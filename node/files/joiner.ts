@@ -1,13 +1,16 @@
 /**
  * Reads a tree of chunks as a byte stream, whole or any part of it. A read walks down only where the tree overlaps
  * the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is
- * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2, 2.3.
+ * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2, 2.3, 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
-import { type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { TreeShape } from './redundancy.ts';
+import { getReplicated } from './replicas.ts';
+import { type ContentGetter, NONE, type Recovery, Siblings } from './siblings.ts';
 import {
+  type Children,
   type Content,
   childrenOf,
   contentOf,
@@ -53,7 +56,7 @@ export interface JoinedFile {
  */
 export async function openFile(
   reference: Uint8Array,
-  getter: ChunkGetter,
+  getter: ContentGetter,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<JoinedFile> {
   const { address, key } = decodeReference(reference);
@@ -76,9 +79,11 @@ export async function openFile(
   };
 }
 
-async function getRoot(address: Uint8Array, getter: ChunkGetter, signal: AbortSignal | undefined) {
+async function getRoot(address: Uint8Array, getter: ContentGetter, signal: AbortSignal | undefined) {
+  const { recovery } = getter;
   try {
-    return await getter.get(address, signal);
+    if (recovery === undefined || recovery.level === 0) return await getter.get(address, signal);
+    return await getReplicated(address, recovery.level, { ...recovery, getter }, signal);
   } catch (error) {
     if (codeOf(error) === 'NO_PEER') throw new ChunkNotFoundError(toHex(address), { cause: error });
     throw error;
@@ -101,13 +106,16 @@ interface Subtree extends Reference {
   /** Steps below the root. */
   readonly depth: number;
   next: Subtree | undefined;
+  /** The chunks that can stand in for it, and its place among them. */
+  readonly siblings: Siblings | undefined;
+  readonly place: number;
   /** Settles, and never rejects, when `outcome` is known. */
   fetched: Promise<void> | undefined;
   outcome: Outcome | undefined;
 }
 
 /** Of a root, which is here before the read begins. */
-const NOWHERE: Reference = { address: new Uint8Array(0), key: undefined };
+const NOWHERE = { address: new Uint8Array(0), key: undefined, siblings: undefined, place: 0 } as const;
 
 type Outcome =
   | { readonly kind: 'leaf'; readonly payload: Uint8Array }
@@ -129,14 +137,14 @@ interface Range {
  */
 class Walk {
   readonly #range: Range;
-  readonly #getter: ChunkGetter;
+  readonly #getter: ContentGetter;
   readonly #signal: AbortSignal;
   readonly #shape: TreeShape;
   #head: Subtree | undefined;
   /** Everything before it is being fetched already. */
   #frontier: Subtree | undefined;
 
-  constructor(range: Range, deps: { getter: ChunkGetter; signal: AbortSignal }) {
+  constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal }) {
     this.#range = range;
     this.#getter = deps.getter;
     this.#signal = deps.signal;
@@ -148,13 +156,30 @@ class Walk {
   }
 
   async *pieces(): AsyncGenerator<Uint8Array, void, void> {
+    let isFirst = true;
     while (this.#head !== undefined) {
       this.#signal.throwIfAborted();
       this.#fetchAhead();
       if (this.#head.outcome === undefined) await this.#head.fetched;
+      if (isFirst && this.#head.outcome?.kind === 'leaf') await this.#settleGroup(this.#head);
       const leaves = this.#takeLeaves();
-      if (leaves.length > 0) yield together(leaves);
+      if (leaves.length === 0) continue;
+      isFirst = false;
+      yield together(leaves);
     }
+  }
+
+  /**
+   * Waits for all that is wanted of the first leaf's siblings, and throws when they cannot be recovered: damage is
+   * told before the first byte is, an error instead of an answer that breaks off.
+   */
+  async #settleGroup(first: Subtree): Promise<void> {
+    if (first.siblings === undefined) return;
+    const group: Subtree[] = [];
+    for (let node: Subtree | undefined = first; node?.siblings === first.siblings; node = node.next)
+      group.push(node);
+    await Promise.all(group.map((node) => (node.fetched ??= this.#fetch(node))));
+    for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
   /** Removes from the head what has arrived, up to the size of a piece. Throws the failure that the head met. */
@@ -196,11 +221,15 @@ class Walk {
 
   async #fetch(node: Subtree): Promise<void> {
     try {
-      this.#arrive(node, contentOf(await this.#getter.get(node.address, this.#signal), node.key));
+      this.#arrive(node, contentOf(await this.#chunkOf(node), node.key));
       if (node.outcome?.kind === 'intermediate') this.#fetchAhead();
     } catch (error) {
       node.outcome = { kind: 'failure', reason: this.#failureOf(node, error) };
     }
+  }
+
+  #chunkOf({ siblings, place, address }: Subtree): Promise<Chunk> {
+    return siblings?.get(place) ?? this.#getter.get(address, this.#signal);
   }
 
   #arrive(node: Subtree, content: Content): void {
@@ -223,14 +252,24 @@ class Walk {
     const rest = node.next;
     let last = node;
     let start = node.start;
-    for (const { address, key, span } of childrenOf(content, this.#shape)) {
+    const children = childrenOf(content, this.#shape);
+    const siblings = this.#siblingsOf(children);
+    for (const [place, { address, key, span }] of children.data.entries()) {
       if (start < this.#range.end && start + span > this.#range.offset) {
-        last.next = subtree({ address, key, start, span, depth: node.depth + 1 });
+        last.next = subtree({ address, key, start, span, depth: node.depth + 1, siblings, place });
         last = last.next;
       }
       start += span;
     }
     last.next = rest;
+  }
+
+  /** Undefined when there is nothing that could stand in for a lost child, or nobody wants it. */
+  #siblingsOf({ data, parities }: Children): Siblings | undefined {
+    const { recovery } = this.#getter;
+    if (parities.length === 0 || recovery === undefined || isOnDemand(recovery)) return undefined;
+    const addresses = { data: data.map(({ address }) => address), parities };
+    return new Siblings(addresses, { getter: this.#getter, recovery, signal: this.#signal });
   }
 
   #failureOf(node: Subtree, error: unknown): unknown {
@@ -242,7 +281,11 @@ class Walk {
   }
 }
 
-function subtree(place: Pick<Subtree, 'address' | 'key' | 'start' | 'span' | 'depth'>): Subtree {
+function isOnDemand({ strategy, fallback }: Recovery): boolean {
+  return strategy === NONE && !fallback;
+}
+
+function subtree(place: Omit<Subtree, 'next' | 'fetched' | 'outcome'>): Subtree {
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
 }
 

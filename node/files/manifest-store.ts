@@ -1,9 +1,10 @@
 /** Manifest nodes are stored as files: the splitter and the joiner as what a manifest reads from and writes to. */
-import type { ChunkGetter, ChunkPutter } from '../chunk/chunk.ts';
+import type { ChunkPutter } from '../chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';
 import { openFile } from './joiner.ts';
+import type { ContentGetter } from './siblings.ts';
 import { type SplitOptions, split } from './splitter.ts';
 
 interface Options {
@@ -16,7 +17,7 @@ interface Options {
  */
 export function openManifest(
   reference: Uint8Array,
-  getter: ChunkGetter,
+  getter: ContentGetter,
   options: Options = {},
 ): Promise<Manifest> {
   return Manifest.load(reference, async (node) => {

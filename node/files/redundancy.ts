@@ -1,12 +1,14 @@
 /**
  * How many parity chunks stand beside how many data chunks in one intermediate chunk, by redundancy level, and what
- * follows from it for a subtree of which only the span is known. Specification: data formats 3.1, 3.2 and 3.4.
+ * follows from it for a subtree of which only the span is known. Specification: data formats 3.1 to 3.4.
  * Vectors: test/vectors/redundancy.json
  */
-import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE } from '../chunk/chunk.ts';
+import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
 
 /** NONE, MEDIUM, STRONG, INSANE, PARANOID: made for a loss of 0, 1, 5, 10 and 50 per cent of all chunks. */
 export type RedundancyLevel = 0 | 1 | 2 | 3 | 4;
+
+export const LEVEL_MAX = 4 satisfies RedundancyLevel;
 
 /** What a tree is made of. */
 export interface TreeShape {
@@ -62,6 +64,24 @@ function descendingByOne(most: number, shards: readonly number[]): Column[] {
 
 function forEachCount(parities: readonly number[]): Column[] {
   return parities.map((count, i) => [parities.length - i, count]);
+}
+
+/** Byte 7 of a span above this value carries a redundancy level in its lower bits. */
+const LEVEL_MARK = 0x80;
+const LEVEL_BYTE = 7;
+
+/** Writes the level into the span of an intermediate chunk. @param data span first */
+export function markLevel(data: Uint8Array, level: RedundancyLevel): void {
+  if (level > 0) data[LEVEL_BYTE] = LEVEL_MARK | level;
+}
+
+/** The level written in a span, 0 when none is, and the span without it. @param data span first @returns level 0..127 */
+export function readLevel(data: Uint8Array): { readonly level: number; readonly span: Uint8Array } {
+  const span = data.slice(0, SPAN_SIZE);
+  const mark = span[LEVEL_BYTE] as number;
+  if (mark <= LEVEL_MARK) return { level: 0, span };
+  span[LEVEL_BYTE] = 0;
+  return { level: mark - LEVEL_MARK, span };
 }
 
 /** Bytes of a reference to a data chunk: the address, and the key where there is one. */

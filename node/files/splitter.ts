@@ -1,13 +1,24 @@
 /**
- * Cuts a byte stream into a tree of content-addressed chunks. Memory is one chunk buffer per level plus the
- * chunks that the putter has not taken yet, whatever the length of the stream. Specification: data formats 2.1, 2.3.
+ * Cuts a byte stream into a tree of content-addressed chunks. Memory is one chunk buffer per level, with redundancy
+ * the chunks of one run per level, plus those that the putter has not taken yet, whatever the length of the stream.
+ * Specification: data formats 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
+import { encodeSpan } from '../chunk/span.ts';
+import { encodeParities } from '../crypto/erasure/erasure.ts';
 import { type Encryption, encryptChunk } from './encryption.ts';
 import { InFlight } from './in-flight.ts';
 import { interruptible } from './interruptible.ts';
-import { referenceSize, shardsMax, type TreeShape } from './redundancy.ts';
+import {
+  markLevel,
+  parityCount,
+  type RedundancyLevel,
+  referenceSize,
+  shardsMax,
+  type TreeShape,
+} from './redundancy.ts';
+import { makeReplicas } from './replicas.ts';
 
 /**
  * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per
@@ -18,6 +29,8 @@ const IN_FLIGHT_CHUNKS = 128;
 export interface SplitOptions {
   /** Absent: the chunks are stored as they are. */
   readonly encryption?: Encryption | undefined;
+  /** Default 0: no parities, no replicas. */
+  readonly level?: RedundancyLevel;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,7 +45,7 @@ export interface SplitResult {
 /**
  * Stores the stream. The bytes of a yielded part are copied before the next part is asked for.
  * Rejects with the first error of the source, the putter or the signal, after every open put has ended.
- * Vectors: test/vectors/file-tree.json, test/vectors/encryption.json
+ * Vectors: test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -42,7 +55,7 @@ export async function split(
   const { signal } = options;
   const { parts, interrupt } = interruptible(source);
   const inFlight = new InFlight(IN_FLIGHT_CHUNKS, interrupt);
-  const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options.encryption);
+  const tree = new Tree((chunk) => inFlight.add(putter.put(chunk, signal)), options);
   const onAbort = () => inFlight.fail(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -71,12 +84,17 @@ interface Level {
   count: number;
   /** Sum of the children's spans. */
   span: bigint;
+  /** The newest child, which moves up by itself when it stays the only one. */
+  last: Child | undefined;
+  /** The children's bytes as they are stored; filled with redundancy only. */
+  shards: Uint8Array[];
 }
 
 /** A chunk as the level above it sees it. */
 interface Child {
   readonly reference: Uint8Array;
   readonly span: bigint;
+  readonly stored: Chunk;
 }
 
 /**
@@ -87,18 +105,19 @@ class Tree {
   chunks = 0;
   readonly #emit: (chunk: Chunk) => void;
   readonly #encryption: Encryption | undefined;
+  readonly #shape: TreeShape;
   readonly #shardsMax: number;
   readonly #referenceSize: number;
   readonly #levels: Level[] = [];
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
 
-  constructor(emit: (chunk: Chunk) => void, encryption: Encryption | undefined) {
-    const shape: TreeShape = { level: 0, encrypted: encryption !== undefined };
+  constructor(emit: (chunk: Chunk) => void, { encryption, level = 0 }: SplitOptions) {
     this.#emit = emit;
     this.#encryption = encryption;
-    this.#shardsMax = shardsMax(shape);
-    this.#referenceSize = referenceSize(shape);
+    this.#shape = { level, encrypted: encryption !== undefined };
+    this.#shardsMax = shardsMax(this.#shape);
+    this.#referenceSize = referenceSize(this.#shape);
   }
 
   /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
@@ -113,64 +132,86 @@ class Tree {
     return taken;
   }
 
-  /** Wraps what is open, level by level. A run of a single reference is not wrapped: it moves up as it is. */
+  /** Closes the tree. @returns the root, whose replicas have been emitted as well */
   finish(): Child {
+    const root = this.#wrapUp();
+    for (const replica of makeReplicas(root.stored, this.#shape.level)) this.#take(replica);
+    return root;
+  }
+
+  /** Wraps what is open, level by level. A run of a single reference is not wrapped: it moves up as it is. */
+  #wrapUp(): Child {
     if (this.#filled > 0 || this.#levels.length === 0) this.#closeLeaf();
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
       const isTop = height === this.#levels.length - 1;
       if (level.count === 1) {
-        const carrier = { reference: this.#firstReference(level), span: level.span };
-        if (isTop) return carrier;
-        this.#add(height + 1, carrier);
+        if (isTop) return level.last as Child;
+        this.#add(height + 1, level.last as Child);
       } else if (level.count > 1) this.#wrap(height);
     }
   }
 
   #closeLeaf(): void {
-    const leaf = this.#close(this.#leaf, SPAN_SIZE + this.#filled, BigInt(this.#filled));
+    const span = BigInt(this.#filled);
+    const plain = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
+    plain.set(encodeSpan(span));
     this.#filled = 0;
-    this.#add(0, leaf);
+    this.#add(0, this.#close(plain, span));
   }
 
-  #add(height: number, { reference, span }: Child): void {
+  #add(height: number, child: Child): void {
     const level = (this.#levels[height] ??= emptyLevel());
-    level.data.set(reference, SPAN_SIZE + level.count * this.#referenceSize);
+    level.data.set(child.reference, SPAN_SIZE + level.count * this.#referenceSize);
     level.count += 1;
-    level.span += span;
+    level.span += child.span;
+    level.last = child;
+    if (this.#shape.level > 0) level.shards.push(child.stored.data);
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** Turns the open run of a level into a chunk and hands its reference to the level above. */
+  /** Turns the open run of a level, with the parities it gets, into a chunk and hands that to the level above. */
   #wrap(height: number): void {
-    const { data, count, span } = this.#levels[height] as Level;
-    const chunk = this.#close(data, SPAN_SIZE + count * this.#referenceSize, span);
+    const { data, count, span, shards } = this.#levels[height] as Level;
+    let length = SPAN_SIZE + count * this.#referenceSize;
+    if (this.#shape.level > 0)
+      for (const parity of encodeParities(shards, parityCount(count, this.#shape))) {
+        const { address } = this.#take(cacFromData(parity));
+        data.set(address, length);
+        length += address.length;
+      }
+    const plain = data.subarray(0, length);
+    plain.set(encodeSpan(span));
+    markLevel(plain, this.#shape.level);
+    const chunk = this.#close(plain, span);
     this.#levels[height] = emptyLevel();
     this.#add(height + 1, chunk);
   }
 
-  /** Makes and emits the chunk of the first `length` bytes of `buffer`, in which its span is still to be written. */
-  #close(buffer: Uint8Array, length: number, span: bigint): Child {
-    new DataView(buffer.buffer).setBigUint64(0, span, true);
-    const plain = buffer.subarray(0, length);
-    if (this.#encryption === undefined) return { reference: this.#store(plain), span };
+  /** Makes and emits a chunk. @param plain span and payload; kept unless it is encrypted */
+  #close(plain: Uint8Array, span: bigint): Child {
+    if (this.#encryption === undefined) {
+      const stored = this.#take(cacFromData(plain));
+      return { reference: stored.address, span, stored };
+    }
     const { data, key } = encryptChunk(plain, this.#encryption);
-    return { reference: Buffer.concat([this.#store(data), key]), span };
+    const stored = this.#take(cacFromData(data));
+    return { reference: Buffer.concat([stored.address, key]), span, stored };
   }
 
-  /** @returns the address */
-  #store(data: Uint8Array): Uint8Array {
-    const chunk = cacFromData(data);
+  #take(chunk: Chunk): Chunk {
     this.chunks += 1;
     this.#emit(chunk);
-    return chunk.address;
-  }
-
-  #firstReference(level: Level): Uint8Array {
-    return level.data.slice(SPAN_SIZE, SPAN_SIZE + this.#referenceSize);
+    return chunk;
   }
 }
 
 function emptyLevel(): Level {
-  return { data: new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE), count: 0, span: 0n };
+  return {
+    data: new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE),
+    count: 0,
+    span: 0n,
+    last: undefined,
+    shards: [],
+  };
 }

@@ -7,7 +7,9 @@ import { socParts } from '../chunk/soc.ts';
 import { decodeSpan } from '../chunk/span.ts';
 import { decryptChunk, ENCRYPTED_CHUNK_SIZE } from './encryption.ts';
 import {
+  LEVEL_MAX,
   type RedundancyLevel,
+  readLevel,
   referenceCounts,
   referenceSize,
   shardsMax,
@@ -34,10 +36,6 @@ export class JoinError extends Error {
 /** Levels of intermediate chunks that a tree may have above its leaves. */
 export const TREE_HEIGHT_MAX = 8;
 
-/** Byte 7 of a span above this value carries a redundancy level in its lower bits. */
-const LEVEL_MARK = 0x80;
-const LEVEL_BYTE = 7;
-const LEVEL_MAX = 4;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
 /** Where a chunk is, and the key that opens it when it is encrypted. */
@@ -93,12 +91,20 @@ export function isLeaf(content: Content): boolean {
   return content.span <= content.payload.length;
 }
 
+/** What an intermediate chunk refers to. */
+export interface Children {
+  /** In order. */
+  readonly data: readonly Child[];
+  /** Addresses of the parity chunks. */
+  readonly parities: readonly Uint8Array[];
+}
+
 /**
- * Data references of an intermediate chunk in order. Every child but the last covers the same number of bytes.
+ * Of an intermediate chunk. Every data child but the last covers the same number of bytes.
  * @param shape of the whole tree
  * @throws JoinError `MALFORMED_TREE`
  */
-export function childrenOf(content: Content, shape: TreeShape): Child[] {
+export function childrenOf(content: Content, shape: TreeShape): Children {
   const { span, payload } = content;
   const width = referenceSize(shape);
   const size = effectiveSize(payload);
@@ -112,10 +118,24 @@ export function childrenOf(content: Content, shape: TreeShape): Child[] {
   while (span - covered * others > covered) covered *= branching;
   const last = span - covered * others;
   if (last <= 0n) throw malformed(`span ${span} over ${count} references`);
-  return Array.from({ length: count }, (_, i) => ({
-    ...decodeReference(payload.subarray(i * width, (i + 1) * width)),
-    span: i === count - 1 ? last : covered,
-  }));
+  return {
+    data: slices(payload, { from: 0, count, width }).map((reference, i) => ({
+      ...decodeReference(reference),
+      span: i === count - 1 ? last : covered,
+    })),
+    parities: slices(payload, {
+      from: count * width,
+      count: (size - count * width) / ADDRESS_SIZE,
+      width: ADDRESS_SIZE,
+    }),
+  };
+}
+
+function slices(
+  bytes: Uint8Array,
+  { from, count, width }: { from: number; count: number; width: number },
+): Uint8Array[] {
+  return Array.from({ length: count }, (_, i) => bytes.subarray(from + i * width, from + (i + 1) * width));
 }
 
 export function malformed(detail: string): JoinError {
@@ -123,12 +143,8 @@ export function malformed(detail: string): JoinError {
 }
 
 function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
-  const mark = data[LEVEL_BYTE] as number;
-  if (mark <= LEVEL_MARK) return { span: decodeSpan(data), level: 0 };
-  const level = mark - LEVEL_MARK;
+  const { level, span } = readLevel(data);
   if (level > LEVEL_MAX) throw malformed(`redundancy level ${level}`);
-  const span = new Uint8Array(data.subarray(0, SPAN_SIZE));
-  span[LEVEL_BYTE] = 0;
   return { span: decodeSpan(span), level: level as RedundancyLevel };
 }
 

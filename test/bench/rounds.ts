@@ -1,6 +1,6 @@
 /**
- * Seconds of the best round of each piece of work, all in turn, so that a slow moment of the machine hits them alike:
- * other processes only ever make a round slower.
+ * Processor seconds of the best round of each piece of work, all in turn: what else the machine does counts as little
+ * as it can.
  */
 export async function best<T extends readonly (() => Promise<unknown>)[]>(
   rounds: number,
@@ -9,9 +9,10 @@ export async function best<T extends readonly (() => Promise<unknown>)[]>(
   const seconds = works.map(() => Number.POSITIVE_INFINITY);
   for (let round = 0; round < rounds; round++)
     for (const [i, work] of works.entries()) {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       await work();
-      seconds[i] = Math.min(seconds[i] as number, (performance.now() - startedAt) / 1000);
+      const { user, system } = process.cpuUsage(before);
+      seconds[i] = Math.min(seconds[i] as number, (user + system) / 1e6);
     }
   return seconds as { [K in keyof T]: number };
 }

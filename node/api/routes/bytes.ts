@@ -2,7 +2,7 @@
 import { toHex } from '../../crypto/hex.ts';
 import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
-import { DOWNLOAD_HEADERS, download, requestGetter } from '../download.ts';
+import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../download.ts';
 import { orElse } from '../errors.ts';
 import { bool, reference } from '../kinds.ts';
 import { optional, required } from '../params.ts';
@@ -59,7 +59,7 @@ export const BYTES_ROUTES = [
     success: [200],
     async handle({ params, headers, services, dialect, signal }) {
       refuseActDownload(headers, dialect);
-      const getter = services.netstore.getter({ cache: headers.cache });
+      const getter = defaultGetter(services, headers);
       // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
       const file = await orElse('ROOT_NOT_FOUND', () => openFile(params.reference, getter, { signal }), {
         CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',

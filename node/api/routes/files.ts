@@ -1,6 +1,6 @@
 /** Files and collections under a manifest: `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
-import type { ChunkGetter } from '../../chunk/chunk.ts';
+
 import { toHex } from '../../crypto/hex.ts';
 import { feedOf, SEQUENCE } from '../../feeds/feed-manifest.ts';
 import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection.ts';
@@ -9,6 +9,7 @@ import type { JoinedFile } from '../../files/joiner.ts';
 import { openManifest } from '../../files/manifest-store.ts';
 import { multipartEntries } from '../../files/multipart.ts';
 import { withRoot } from '../../files/rooted.ts';
+import type { ContentGetter } from '../../files/siblings.ts';
 import { tarEntries } from '../../files/tar.ts';
 import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
@@ -216,7 +217,7 @@ async function describe(
 /** What answers a path. */
 interface Resolved {
   readonly entry: Entry;
-  readonly getter: ChunkGetter;
+  readonly getter: ContentGetter;
   /** Headers of the update, when the manifest was reached through a feed: the same URL may have another content later. */
   readonly feed?: { readonly headers: Readonly<Record<string, string>>; readonly expose: readonly string[] };
 }
@@ -239,14 +240,19 @@ async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer
 function openNamed(
   { signal }: FetchCall,
   reference: Uint8Array,
-  getter: ChunkGetter,
+  getter: ContentGetter,
   missing: ApiErrorCode,
 ): Promise<Manifest> {
   return orElse(missing, () => openManifest(reference, getter, { signal }), { CHUNK_NOT_FOUND: missing });
 }
 
 /** The manifest of a feed's latest update; undefined for a manifest that names no feed. One step: what an update is, is taken as it is. */
-async function throughFeed(call: FetchCall, manifest: Manifest, getter: ChunkGetter, missing: ApiErrorCode) {
+async function throughFeed(
+  call: FetchCall,
+  manifest: Manifest,
+  getter: ContentGetter,
+  missing: ApiErrorCode,
+) {
   const named = await feedOf(manifest);
   if (named === undefined) return undefined;
   if (named.type !== SEQUENCE.toLowerCase()) throw new ApiError('FEED_TYPE_NOT_FOUND');

@@ -88,8 +88,6 @@ describe('POST /bytes', () => {
   });
 
   test.each([
-    ['svc-redundancy-level', '1'],
-    ['svc-redundancy-level', '4'],
     ['svc-pin', '1'],
     ['svc-act', 'T'],
   ])('%s %s is not supported, and the answer names the header', async (name, value) => {

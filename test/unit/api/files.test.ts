@@ -142,7 +142,6 @@ describe('a single file', () => {
   });
 
   test.each([
-    ['svc-redundancy-level', '2'],
     ['svc-pin', 'true'],
     ['svc-act', 'true'],
   ])('%s %s is not supported', async (name, value) => {

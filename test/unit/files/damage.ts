@@ -1,0 +1,57 @@
+/** What a tree is made of, so that a test can take away exactly as much as it wants. */
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import type { TreeShape } from '../../../node/files/redundancy.ts';
+import { childrenOf, contentOf, decodeReference, isLeaf } from '../../../node/files/tree.ts';
+import type { ChunkMap } from './chunk-map.ts';
+
+/** The children of one intermediate chunk, as addresses in hex. */
+export interface Group {
+  readonly data: readonly string[];
+  readonly parities: readonly string[];
+}
+
+/** Every group of a whole tree, the root's first. */
+export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
+  const groups: Group[] = [];
+  const root = decodeReference(reference);
+  const shape: TreeShape = {
+    level: contentOf(chunkIn(store, toHex(root.address)), root.key).level,
+    encrypted: root.key !== undefined,
+  };
+  const open = [root];
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    const content = contentOf(chunkIn(store, toHex(next.address)), next.key);
+    if (isLeaf(content)) continue;
+    const { data, parities } = childrenOf(content, shape);
+    groups.push({ data: data.map(({ address }) => toHex(address)), parities: parities.map(toHex) });
+    open.push(...data);
+  }
+  return groups;
+}
+
+/** The first `count` of the places 0 to `length` - 1 in an order that follows from the seed. */
+export function someOf(length: number, count: number, seed: number): number[] {
+  const order = [...Array(length).keys()];
+  let state = (seed % 2 ** 31) + 1;
+  for (let i = length - 1; i > 0; i--) {
+    state = (state * 48_271) % (2 ** 31 - 1);
+    const j = state % (i + 1);
+    [order[i], order[j]] = [order[j] as number, order[i] as number];
+  }
+  return order.slice(0, count);
+}
+
+/** Takes `losses` chunks of a group out of the store. */
+export function damage({ data, parities }: Group, store: ChunkMap, losses: number, seed: number): string[] {
+  const all = [...data, ...parities];
+  const lost = someOf(all.length, losses, seed).map((place) => all[place] as string);
+  for (const address of lost) store.chunks.delete(address);
+  return lost;
+}
+
+function chunkIn(store: ChunkMap, address: string): Chunk {
+  const chunk = store.chunks.get(address);
+  if (chunk === undefined) throw new Error(`chunk ${address} is lost already`);
+  return chunk;
+}

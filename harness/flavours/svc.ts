@@ -39,6 +39,7 @@ const PROFILE_OPTIONS = {
     'warmup-time': '200ms',
     'pull-rate-window': '5s',
     'salud-pause': '1s',
+    'reserve-wake-up': '10s',
   },
   production: {},
 } as const;

@@ -1,0 +1,206 @@
+/** A reserve on real nodes: it grows its radius when it is full, and gives up what has expired. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { expectBytes } from '../../../harness/content.ts';
+import { proximityOrder } from '../../../node/chunk/address.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
+
+const CAPACITY = 700;
+/** More than one reserve takes, less than two. */
+const CONTENT = 1000 * 4096;
+/** Blocks after which the batches that the cluster starts with are used up: a day. */
+const LIFETIME = 87;
+/** Per chunk, at the price that the chain starts with: much longer. */
+const AMOUNT = 24_000n * 100_000n;
+
+const stateDir = stateFolder();
+let net: Cluster;
+/** In the order of the tests: what the first has left is there for the next. */
+let content: { data: Uint8Array; reference: string; chunks: readonly string[] };
+let remaining: readonly string[];
+
+beforeAll(async () => {
+  net = await Cluster.start({
+    // Two nodes on either side of the address space; without a cache, what a node gives up it does not have.
+    nodes: [
+      {
+        count: 4,
+        options: {
+          'reserve-capacity': CAPACITY,
+          'cache-capacity': 0,
+          'reserve-wake-up': '1s',
+          'pull-rate-window': '1s',
+        },
+      },
+    ],
+    seed: 2,
+    stateDir,
+    // Blocks are mined by the tests alone, so that a batch lives as long as they want.
+    chain: { blockTime: '1000s' },
+  });
+  expect(net.nodes.filter(({ overlay }) => overlay < '8')).toHaveLength(2);
+});
+afterAll(async () => {
+  await net.stop();
+});
+
+interface Counters {
+  readonly Reserve: {
+    readonly SizeWithinRadius: number;
+    readonly TotalSize: number;
+    readonly Capacity: number;
+  };
+  readonly ChunkStore: { readonly TotalChunks: number; readonly ReferenceCount: number };
+}
+
+async function counters(node: ClusterNode): Promise<Counters> {
+  return (await http(node, '/debugstore')).json as unknown as Counters;
+}
+
+/** Chunks that a node does not have though they are within its radius. */
+async function missing(
+  node: ClusterNode,
+  { chunks, radius }: { chunks: readonly string[]; radius: number },
+): Promise<string[]> {
+  const own = chunks.filter((chunk) => proximityOrder(fromHex(node.overlay), fromHex(chunk)) >= radius);
+  const held = await Promise.all(own.map((chunk) => node.chunks.has(chunk)));
+  return own.filter((_, n) => held[n] !== true);
+}
+
+async function metric(node: ClusterNode, name: string): Promise<number> {
+  const exposed = Buffer.from((await http(node, '/metrics')).body)
+    .toString()
+    .split('\n');
+  return Number(exposed.find((line) => line.startsWith(`svc_localstore_${name} `))?.split(' ')[1]);
+}
+
+test('a node whose reserve is full keeps its half of the chunks, and nothing is lost', async () => {
+  const data = bytesOf('too much for one', CONTENT);
+  const { reference } = await net.node(0).bytes.upload(data);
+  content = { data, ...(await expectBytes(data)) };
+  expect(content.reference).toBe(reference);
+  expect(content.chunks.length).toBeGreaterThan(CAPACITY);
+  await net.synced(reference);
+
+  for (const node of net.nodes) {
+    await eventually(`${node.name} does not keep its half of the chunks`, async () => {
+      const { storageRadius, reserveSize } = await node.client.status();
+      if (storageRadius !== 1) return `its radius is ${storageRadius}`;
+      if (reserveSize > CAPACITY) return `it has ${reserveSize} chunks`;
+      const lacking = await missing(node, { chunks: content.chunks, radius: 1 });
+      return lacking.length === 0 ? undefined : `it lacks ${lacking.length} chunks`;
+    });
+  }
+  for (const node of net.nodes) {
+    expect(sameBytes(await node.bytes.download(reference, { cache: false }), data)).toBe(true);
+  }
+});
+
+test('everything that a node says about its reserve agrees', async () => {
+  for (const node of net.nodes) {
+    const { json: status } = await http(node, '/status');
+    const within = content.chunks.filter(
+      (chunk) => proximityOrder(fromHex(node.overlay), fromHex(chunk)) >= 1,
+    ).length;
+    const size = status['reserveSize'] as number;
+    expect(status).toMatchObject({ storageRadius: 1, committedDepth: 1, reserveSizeWithinRadius: within });
+    expect((await http(node, '/reservestate')).json).toMatchObject({
+      storageRadius: 1,
+      reserveCapacityDoubling: 0,
+    });
+    expect((await node.client.topology()).depth).toBe(1);
+    expect((await http(node, '/status/neighborhoods')).json).toEqual({
+      neighborhoods: [
+        {
+          neighborhood: Number.parseInt(node.overlay.slice(0, 1), 16) < 8 ? '0' : '1',
+          reserveSizeWithinRadius: within,
+          proximity: 1,
+        },
+      ],
+    });
+    expect(await counters(node)).toMatchObject({
+      Reserve: { SizeWithinRadius: within, TotalSize: size, Capacity: CAPACITY },
+      ChunkStore: { TotalChunks: size, ReferenceCount: size },
+    });
+    expect(await metric(node, 'reserve_size')).toBe(size);
+    expect(await metric(node, 'storage_radius')).toBe(1);
+    expect(await metric(node, 'evicted_count')).toBeGreaterThan(0);
+    const { json: peers } = await http(node, '/status/peers');
+    expect((peers['snapshots'] as { committedDepth: number }[]).map((peer) => peer.committedDepth)).toEqual([
+      1, 1, 1,
+    ]);
+  }
+});
+
+/** Buys a batch that outlives the others, one block for each transaction. */
+async function buy(node: ClusterNode): Promise<string> {
+  const transactions = (state: 'latest' | 'pending') =>
+    net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, state]);
+  let answered = false;
+  const buying = http(node, `/stamps/${AMOUNT}/18`, { method: 'POST' }).finally(() => {
+    answered = true;
+  });
+  await eventually('the batch is not bought', async () => {
+    if (answered) return undefined;
+    if ((await transactions('pending')) !== (await transactions('latest'))) await net.chain.mine();
+    return 'its transactions are not mined';
+  });
+  const { status, json } = await buying;
+  expect(status).toBe(201);
+  return json['batchID'] as string;
+}
+
+test('an expired batch takes its chunks with it, also what is within the radius, and no other ones', async () => {
+  const batch = await buy(net.node(1));
+  await net.chain.mine(2);
+  await eventually('the batch is not usable', async () =>
+    (await http(net.node(1), `/stamps/${batch}`)).status === 200 ? undefined : 'it is too young',
+  );
+  const data = bytesOf('stays', 50 * 4096);
+  const { reference } = await net.node(1).bytes.upload(data, { batch });
+  await net.synced(reference);
+  ({ chunks: remaining } = await expectBytes(data));
+  const before = await Promise.all(net.nodes.map((node) => metric(node, 'expired_count')));
+  expect(before).toEqual([0, 0, 0, 0]);
+
+  const [down] = net.nodes.slice(3);
+  await down!.kill();
+  await net.chain.mine(LIFETIME);
+  const onlyWhatStays = async (node: ClusterNode): Promise<string | undefined> => {
+    const { Reserve, ChunkStore } = await counters(node);
+    return Reserve.TotalSize <= remaining.length && ChunkStore.TotalChunks === Reserve.TotalSize
+      ? undefined
+      : `it has ${Reserve.TotalSize} chunks, of ${ChunkStore.TotalChunks} stored`;
+  };
+  for (const node of net.nodes.slice(0, 3)) {
+    await eventually(`${node.name} keeps chunks of expired batches`, () => onlyWhatStays(node));
+    expect(await metric(node, 'expired_count')).toBeGreaterThan(CAPACITY / 2);
+    expect(await node.chunks.has(content.reference)).toBe(false);
+  }
+
+  // Killed before the batches expired, it learns of it at the start.
+  await down!.start();
+  await eventually(`${down!.name} keeps chunks of expired batches`, () => onlyWhatStays(down!));
+  expect(await metric(down!, 'reserve_missing_batch')).toBeGreaterThan(CAPACITY / 2);
+
+  await net.meshed();
+  for (const node of net.nodes) {
+    expect(sameBytes(await node.bytes.download(reference, { cache: false }), data)).toBe(true);
+  }
+  expect((await http(net.node(0), `/bytes/${content.reference}`)).status).toBe(404);
+});
+
+test('a reserve that has become too empty reaches further, and gets what is there', async () => {
+  for (const node of net.nodes) {
+    await eventually(`${node.name} does not reach further`, async () => {
+      const { storageRadius } = await node.client.status();
+      return storageRadius === 0 ? undefined : `its radius is ${storageRadius}`;
+    });
+    await eventually(`${node.name} does not get the chunks of its new neighbourhood`, async () => {
+      const lacking = await missing(node, { chunks: remaining, radius: 0 });
+      return lacking.length === 0 ? undefined : `it lacks ${lacking.length} chunks`;
+    });
+  }
+});

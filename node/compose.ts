@@ -276,7 +276,15 @@ async function build(
   parts.defer(reserve.onRadius(() => topology.radiusChanged()));
   const reserveWorker = createReserveWorker(
     { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
-    { reserve, postage, pullRate: () => puller.rate(), clock, log: module('reserve'), metrics },
+    {
+      reserve,
+      postage,
+      pullRate: () => puller.rate(),
+      onSettled: () => puller.start(),
+      clock,
+      log: module('reserve'),
+      metrics,
+    },
   );
   const snapshot = () =>
     localStatus({ store, topology, postage, puller, fullNode, serving, reachable, capacityDoubling });
@@ -293,7 +301,9 @@ async function build(
       metrics,
     },
   );
-  if (!serving) salud.onNetworkRadius(() => topology.radiusChanged());
+  salud.onNetworkRadius((radius) =>
+    serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
+  );
 
   let readiness: 'starting' | 'ready' = 'starting';
   const services: NodeServices = {
@@ -357,12 +367,11 @@ async function build(
   await host.start();
   parts.defer(() => postage.stop());
   await raceAbort(postage.start(), signal);
-  parts.defer(() => reserveWorker.stop());
-  if (serving) reserveWorker.start();
   parts.defer(() => topology.stop());
   await topology.start();
   parts.defer(() => puller.stop());
-  if (serving) warmUp.onOver(() => puller.start());
+  parts.defer(() => reserveWorker.stop());
+  if (serving) reserveWorker.start();
   parts.defer(() => salud.stop());
   warmUp.onOver(() => salud.start());
   parts.defer(() => pusher.stop());

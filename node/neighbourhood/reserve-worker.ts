@@ -1,6 +1,7 @@
 /**
  * Decides when chunks leave the reserve and how far the node's responsibility reaches. `node-behaviour.md` 2.5.
  *
+ *   the network's radius is known  a node that has none of its own yet begins with it
  *   a batch has expired            every chunk of it leaves
  *   more chunks than capacity      chunks below the radius leave, batch by batch; where they are not enough, the radius
  *                                  grows by one, and again
@@ -17,7 +18,7 @@ import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { BatchStore } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';
 import { RESERVE_METRICS } from './metrics.ts';
-import { isTooEmpty } from './rules.ts';
+import { isTooEmpty, startRadius } from './rules.ts';
 
 /** Chunks that leave per batch at least, so that one chunk over capacity does not mean one look per chunk. */
 const EVICTED_MIN = 1000;
@@ -39,6 +40,8 @@ export interface ReserveWorkerDeps {
   };
   /** Historical chunks per second that come from the peers now. */
   readonly pullRate: () => number;
+  /** Called once, when the radius is one that peers can be asked by. */
+  readonly onSettled: () => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -47,6 +50,8 @@ export interface ReserveWorkerDeps {
 export interface ReserveWorker {
   /** Once postage knows every batch: chunks of unknown ones leave at once. */
   start(): void;
+  /** Told whenever the radius of the network is known; the first time counts. */
+  networkRadius(radius: number): void;
   /** Waits for the open transaction at most. */
   stop(): Promise<void>;
 }
@@ -59,8 +64,11 @@ class Worker implements ReserveWorker {
   readonly #options: ReserveWorkerOptions;
   readonly #deps: ReserveWorkerDeps;
   readonly #metrics: MetricsOf<typeof RESERVE_METRICS>;
-  readonly #due = { sweep: true, unreserve: true, look: false };
+  readonly #due = { settle: false, sweep: true, unreserve: true, look: false };
   readonly #ends: (() => void)[] = [];
+  #networkRadius: number | undefined;
+  /** The start radius is known and not yet written down. */
+  #settling = false;
   #timer: Disposable | undefined;
   #woken = Promise.withResolvers<void>();
   #stopped = false;
@@ -87,6 +95,13 @@ class Worker implements ReserveWorker {
     this.#running = this.#run();
   }
 
+  networkRadius(radius: number): void {
+    if (this.#networkRadius !== undefined) return;
+    this.#networkRadius = radius;
+    this.#settling = true;
+    this.#wake({ settle: true });
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();
@@ -97,12 +112,12 @@ class Worker implements ReserveWorker {
 
   #scheduleLook(): void {
     this.#timer = this.#deps.clock.timer(this.#options.wakeUpMs, () => {
-      this.#wake({ sweep: true, look: true });
+      this.#wake({ sweep: true, look: true, ...(this.#settling ? { settle: true } : {}) });
       this.#scheduleLook();
     });
   }
 
-  #wake(due: { sweep?: true; unreserve?: true; look?: true }): void {
+  #wake(due: { settle?: true; sweep?: true; unreserve?: true; look?: true }): void {
     Object.assign(this.#due, due);
     this.#woken.resolve();
   }
@@ -127,6 +142,10 @@ class Worker implements ReserveWorker {
 
   #next(): (() => Promise<void>) | undefined {
     const due = this.#due;
+    if (due.settle) {
+      due.settle = false;
+      return () => this.#settle();
+    }
     if (due.sweep) {
       due.sweep = false;
       return () => this.#sweep();
@@ -138,6 +157,19 @@ class Worker implements ReserveWorker {
     if (!due.look) return undefined;
     due.look = false;
     return () => this.#look();
+  }
+
+  async #settle(): Promise<void> {
+    const { reserve, log, onSettled } = this.#deps;
+    const local = reserve.radius();
+    const { minimumRadius: minimum } = this.#options;
+    const radius = startRadius({ local, minimum, network: this.#networkRadius ?? 0 });
+    if (radius !== local) {
+      await reserve.setRadius(radius);
+      log.info({ radius }, 'storage radius is that of the network');
+    }
+    this.#settling = false;
+    onSettled();
   }
 
   /** Takes out the chunks of batches that are no more. */

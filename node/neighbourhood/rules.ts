@@ -1,4 +1,6 @@
-/** Pure decisions of the reserve worker. `node-behaviour.md` 2.5. */
+/** Pure decisions of the reserve worker. `node-behaviour.md` 1.5, 2.5. */
+
+import { MAX_PO } from '../chunk/address.ts';
 
 /** Part of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;
@@ -11,6 +13,19 @@ export function isTooEmpty(reserve: {
   readonly pullRate: number;
 }): boolean {
   return reserve.withinRadius < reserve.capacity * FILLED_MIN && reserve.pullRate === 0;
+}
+
+/**
+ * Radius with which a node begins: its own, unless that says nothing about the network it has come to. All in bits.
+ * @param radius.network most frequent one of the peers, who may say anything
+ */
+export function startRadius(radius: {
+  readonly local: number;
+  readonly minimum: number;
+  readonly network: number;
+}): number {
+  const { local, minimum, network } = radius;
+  return local > minimum ? local : Math.max(Math.min(network, MAX_PO), minimum);
 }
 
 /** One of the neighbourhoods that a reserve keeps. */

@@ -1,4 +1,6 @@
 /** A reserve on real nodes: it grows its radius when it is full, and gives up what has expired. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
@@ -51,6 +53,7 @@ interface Counters {
     readonly SizeWithinRadius: number;
     readonly TotalSize: number;
     readonly Capacity: number;
+    readonly Epoch: number;
   };
   readonly ChunkStore: { readonly TotalChunks: number; readonly ReferenceCount: number };
 }
@@ -132,6 +135,23 @@ test('everything that a node says about its reserve agrees', async () => {
       1, 1, 1,
     ]);
   }
+});
+
+test('a node that has lost its store begins with the radius of the network, and gets its half back', async () => {
+  const node = net.node(3);
+  const epoch = (await counters(node)).Reserve.Epoch;
+  await node.stop();
+  rmSync(join(node.dataDir, 'store'), { recursive: true });
+  await node.start();
+  await eventually(`${node.name} does not get its half back`, async () => {
+    const { storageRadius } = await node.client.status();
+    if (storageRadius !== 1) return `its radius is ${storageRadius}`;
+    const lacking = await missing(node, { chunks: content.chunks, radius: 1 });
+    return lacking.length === 0 ? undefined : `it lacks ${lacking.length} chunks`;
+  });
+  const messages = node.logs({ lines: 10_000 }).map((line) => (JSON.parse(line) as { msg: string }).msg);
+  expect(messages.filter((message) => message === 'storage radius is that of the network')).toHaveLength(1);
+  expect((await counters(node)).Reserve.Epoch).toBeGreaterThan(epoch);
 });
 
 /** Buys a batch that outlives the others, one block for each transaction. */

@@ -153,6 +153,7 @@ async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<v
         onExpired: () => () => undefined,
       },
       pullRate: () => 0,
+      onSettled: () => undefined,
       clock: systemClock(),
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),

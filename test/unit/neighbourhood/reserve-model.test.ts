@@ -265,6 +265,7 @@ class Pair {
           },
         },
         pullRate: () => this.#pullRate,
+        onSettled: () => undefined,
         clock: this.#clock,
         log: silentLogger(),
         metrics: createMetrics({ prefix: 'svc' }),

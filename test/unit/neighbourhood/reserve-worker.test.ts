@@ -27,6 +27,8 @@ async function worker({ capacity = 10, minimumRadius = 0 }: Given = {}) {
   const expired = new Set<number>();
   const listeners = new Set<() => void>();
   const given = { pullRate: 0 };
+  /** Radius at each call of `onSettled`. */
+  const settled: number[] = [];
   const create = () =>
     createReserveWorker(
       { wakeUpMs: WAKE_UP_MS, minimumRadius },
@@ -40,6 +42,7 @@ async function worker({ capacity = 10, minimumRadius = 0 }: Given = {}) {
           },
         },
         pullRate: () => given.pullRate,
+        onSettled: () => settled.push(reserve.radius()),
         clock,
         log,
         metrics,
@@ -61,7 +64,7 @@ async function worker({ capacity = 10, minimumRadius = 0 }: Given = {}) {
     const exposed = (await metrics.expose()).split('\n');
     return Number(exposed.find((line) => line.startsWith(`svc_localstore_${name} `))?.split(' ')[1]);
   };
-  return { clock, store, reserve, given, worker: create(), listeners, fill, expire, metric };
+  return { clock, store, reserve, given, worker: create(), listeners, settled, fill, expire, metric };
 }
 
 /** Entries per bin, the first bins. */
@@ -189,6 +192,54 @@ test('a chunk that came while its batch expired leaves at the next look', async 
   await clock.advance(WAKE_UP_MS);
   expect(reserve.size()).toBe(0);
   await running.stop();
+});
+
+test('without a radius of its own a node begins with that of the network, once', async () => {
+  const { reserve, settled, worker: running, clock } = await worker({ minimumRadius: 1 });
+  running.start();
+  await clock.settle();
+  expect(settled).toEqual([]);
+  running.networkRadius(4);
+  await clock.settle();
+  expect([reserve.radius(), settled]).toEqual([4, [4]]);
+  running.networkRadius(6);
+  await clock.settle();
+  expect([reserve.radius(), settled]).toEqual([4, [4]]);
+  await running.stop();
+});
+
+test('a node with a radius of its own keeps it', async () => {
+  const { reserve, settled, worker: running, clock } = await worker({ minimumRadius: 1 });
+  await reserve.setRadius(2);
+  running.start();
+  running.networkRadius(4);
+  await clock.settle();
+  expect([reserve.radius(), settled]).toEqual([2, [2]]);
+  await running.stop();
+});
+
+test('a start radius that can not be written is tried again at the next look', async () => {
+  const { reserve, settled, worker: running, clock } = await worker();
+  const setRadius = reserve.setRadius.bind(reserve);
+  let failures = 1;
+  reserve.setRadius = (radius) =>
+    failures-- > 0 ? Promise.reject(new Error('disk full')) : setRadius(radius);
+  running.start();
+  running.networkRadius(4);
+  await clock.advance(WAKE_UP_MS - 1);
+  expect([reserve.radius(), settled]).toEqual([0, []]);
+  await clock.advance(1);
+  expect(settled).toEqual([4]);
+  await running.stop();
+});
+
+test('a radius of the network that comes too late does not begin anything', async () => {
+  const { reserve, settled, worker: running, clock } = await worker();
+  running.start();
+  await running.stop();
+  running.networkRadius(4);
+  await clock.settle();
+  expect([reserve.radius(), settled]).toEqual([0, []]);
 });
 
 test('an expiry ends a run over capacity: afterwards there may be nothing left to do', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isTooEmpty, neighbourhoods } from '../../../node/neighbourhood/rules.ts';
+import { isTooEmpty, neighbourhoods, startRadius } from '../../../node/neighbourhood/rules.ts';
 
 test.each([
   { withinRadius: 49, capacity: 100, pullRate: 0, tooEmpty: true },
@@ -13,6 +13,17 @@ test.each([
     expect(isTooEmpty(reserve)).toBe(tooEmpty);
   },
 );
+
+test.each([
+  { local: 0, minimum: 0, network: 3, start: 3 },
+  { local: 2, minimum: 2, network: 1, start: 2 },
+  { local: 2, minimum: 2, network: 5, start: 5 },
+  { local: 3, minimum: 2, network: 5, start: 3 },
+  { local: 3, minimum: 2, network: 1, start: 3 },
+  { local: 0, minimum: 0, network: 4_294_967_295, start: 31 },
+])('local $local, at least $minimum, network $network: begins with $start', ({ start, ...radius }) => {
+  expect(startRadius(radius)).toBe(start);
+});
 
 /** 1010 1111 0000… */
 const overlay = new Uint8Array(32).fill(0xaf, 0, 1);

@@ -118,7 +118,7 @@ async function build(
     {
       path: join(options['data-dir'], 'store'),
       cacheCapacity: options['cache-capacity'],
-      reserveCapacity,
+      reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
     },
     { clock, log, overlay },

@@ -57,6 +57,7 @@ test('a light node uploads and downloads through full nodes', async () => {
     connectedPeers: 3,
     isWarmingUp: false,
   });
+  expect((await http(light, '/debugstore')).json).toMatchObject({ Reserve: { TotalSize: 0, Capacity: 0 } });
   await expectNobodyBlocked(net.nodes);
 });
 

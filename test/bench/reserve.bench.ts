@@ -96,9 +96,10 @@ async function inGroups(write: (n: number) => Promise<void>): Promise<void> {
 function listed(reserve: Reserve): ReserveItem[] {
   const all: ReserveItem[] = [];
   for (let bin = 0; bin < BINS; bin++) {
-    for (let page = reserve.items(bin, 1n, PAGE); page.length > 0; ) {
+    let page: ReserveItem[] = reserve.items(bin, 1n, PAGE);
+    for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
       all.push(...page);
-      page = reserve.items(bin, page.at(-1)!.binId + 1n, PAGE);
+      page = reserve.items(bin, last.binId + 1n, PAGE);
     }
   }
   return all;

@@ -32,6 +32,11 @@ export class SingleFlight<T> {
     }
   }
 
+  /** Whether work for `key` is under way. */
+  has(key: string): boolean {
+    return this.#flights.has(key);
+  }
+
   #start(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
     const controller = new AbortController();
     const flight: Flight<T> = { result: work(controller.signal), controller, waiting: 0, settled: false };

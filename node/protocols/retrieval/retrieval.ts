@@ -95,12 +95,27 @@ class RetrievalProtocol implements Retrieval {
     const startedAt = clock.monotonic();
     try {
       const id = toHex(address);
-      const chunk = await this.#own.join(id, signal, (flight) => this.#search(address, id, flight));
+      const chunk = await this.#searchSince(address, id, signal);
       this.#metrics.successes.inc();
       this.#metrics.requestTime.observe((clock.monotonic() - startedAt) / 1000);
       return chunk;
     } catch (error) {
       this.#metrics.failures.inc();
+      throw error;
+    }
+  }
+
+  /**
+   * Shares a running search for the same chunk. When that one finds nothing, it may have asked before the chunk was
+   * made, so one is started that asks after this call was.
+   */
+  async #searchSince(address: Uint8Array, id: string, signal: AbortSignal): Promise<Chunk> {
+    const shared = this.#own.has(id);
+    const search = () => this.#own.join(id, signal, (flight) => this.#search(address, id, flight));
+    try {
+      return await search();
+    } catch (error) {
+      if (shared && error instanceof ChunkNotFoundError) return search();
       throw error;
     }
   }

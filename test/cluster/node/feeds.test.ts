@@ -94,6 +94,22 @@ describe('a feed', () => {
     }
   });
 
+  test('is looked for with limits while a node does not answer', async () => {
+    const topic = bytesOf('silent', 32);
+    for (let index = 0; index < 3; index++)
+      await update(writer, topic, index, Buffer.from(`update ${index}`));
+    const silent = net.node(2);
+    await silent.pause();
+    try {
+      expect((await http(net.node(1), urlOf(topic))).headers['svc-feed-index']).toBe(indexOf(2));
+      expect((await http(net.node(1), urlOf(bytesOf('nothing', 32)))).status).toBe(404);
+    } finally {
+      await silent.resume();
+    }
+    await net.meshed();
+    // A retrieval by itself waits half a minute for a silent peer.
+  }, 30_000);
+
   test('points to content that any node has stored', async () => {
     const topic = bytesOf('pointing', 32);
     const content = bytesOf('content', 10_000);

@@ -265,6 +265,23 @@ test('two callers for one chunk share one request, and one that leaves does not 
   expect(asked).toHaveLength(1);
 });
 
+test('a caller who joined a search that found nothing gets one that began after the call', async () => {
+  const answer = Promise.withResolvers<void>();
+  const { clock, node, asked } = await amongStrangers(1, async (stream, served) => {
+    if (served > 1) return deliver(stream, someChunk);
+    await answer.promise;
+    await stream.write(Delivery, { err: 'not yet' });
+  });
+  const early = node.retrieval.retrieve(someChunk.address, { signal: never });
+  const refused = expect(early).rejects.toMatchObject({ code: 'CHUNK_NOT_FOUND' });
+  await clock.settle();
+  const late = [1, 2].map(() => node.retrieval.retrieve(someChunk.address, { signal: never }));
+  answer.resolve();
+  await refused;
+  expect(await Promise.all(late)).toEqual([someChunk, someChunk]);
+  expect(asked).toHaveLength(2);
+});
+
 test('a chunk that arrives after its caller has left is paid', async () => {
   const { clock, node, strangers } = await amongStrangers(1, async (stream) => {
     await clock.sleep(500);

@@ -27,7 +27,7 @@ export async function introduce(
   signal: AbortSignal,
 ): Promise<Seen<true>> {
   const candidates = introducers(node, others);
-  if (FLAVOURS[node.flavour].bootstraps || candidates.length === 0) return { done: true };
+  if (findsPeers(node, others) || candidates.length === 0) return { done: true };
   const refusals: string[] = [];
   for (const candidate of candidates) {
     if (await hasFullPeer(node, signal)) return { done: true };
@@ -40,6 +40,13 @@ export async function introduce(
     }
   }
   return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
+}
+
+/** It knows bootnodes, or others that do will come; nobody comes to a light node. */
+function findsPeers(node: ClusterNode, others: readonly ClusterNode[]): boolean {
+  const bootstraps = ({ flavour }: ClusterNode) => FLAVOURS[flavour].bootstraps;
+  if (node.mode !== 'light') return bootstraps(node);
+  return bootstraps(node) && others.some((other) => other.mode !== 'light' && bootstraps(other));
 }
 
 async function hasFullPeer(node: ClusterNode, signal: AbortSignal): Promise<boolean> {

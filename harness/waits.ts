@@ -4,6 +4,7 @@ import { fromHex } from '../node/crypto/hex.ts';
 import { ClientError } from './client/errors.ts';
 import type { Tag } from './client/types.ts';
 import type { ClusterNode } from './cluster-node.ts';
+import { FLAVOURS } from './flavours/table.ts';
 import { introducers } from './introductions.ts';
 import type { BatchRecord } from './state.ts';
 import { type Seen, seenOr } from './wait.ts';
@@ -22,9 +23,9 @@ export interface Mesh {
 }
 
 /**
- * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation, and
- * none of them lacks anything before it serves. Clusters of up to nine full nodes are therefore meshed when everybody
- * is connected to everybody.
+ * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation (a
+ * light one to those that tell it of each other), and none of them lacks anything before it serves. Clusters of up to nine full
+ * nodes are therefore meshed when everybody is connected to everybody.
  */
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
@@ -62,13 +63,11 @@ async function linksOf(
   running: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<{ links: number; expected: number; missing?: string }> {
-  // Nobody needs to come to a boot node once it knows others.
-  const others = node.mode === 'boot' ? [] : introducers(node, running);
-  const bins = byBin(node, others);
-  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
   const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
+  const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
+  const bins = byBin(node, expectedPeers(node, running, peers));
+  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
   if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
-  const peers = new Set(seen.done.map((peer) => peer.address));
   const links = bins.reduce(
     (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, SATURATION_PEERS),
     0,
@@ -80,6 +79,24 @@ async function linksOf(
   return lacking.length === 0
     ? { links, expected }
     : { links, expected, missing: `${node.name} is not connected to ${someNames(lacking)}` };
+}
+
+/**
+ * Full nodes that it is bound to meet. Nobody has to come to a boot node once it knows others. Nobody dials a light node
+ * either, and a Bee tells it only of those that dialled the Bee: where there is no other, one peer is enough.
+ */
+function expectedPeers(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  peers: ReadonlySet<string>,
+): ClusterNode[] {
+  if (node.mode === 'boot') return [];
+  const full = introducers(node, running);
+  if (node.mode === 'full') return full;
+  const telling = full.filter(({ flavour }) => FLAVOURS[flavour].bootstraps);
+  if (telling.length > 0) return telling;
+  const met = full.filter(({ overlay }) => peers.has(overlay));
+  return met.length > 0 ? met : full.slice(0, 1);
 }
 
 function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[][] {

@@ -262,7 +262,8 @@ class KademliaTable implements Kademlia {
     }
     this.#arrange();
     this.#introductions.introduce(peer, audience);
-    if (peer.direction === 'inbound') {
+    // On the public network only of those that dialled in: a light node that came early knows few peers for ever.
+    if (!this.#bootnodes.has(peer.id)) {
       for (const light of this.#light.values()) this.#introductions.tell(light, [peer.id]);
     }
     this.#prober.connected(peer);

@@ -195,8 +195,10 @@ test('a light peer hears of others, is not announced, and is not in the table', 
   expect(announced).toEqual([{ to: id('40'), about: [id('80')] }]);
   expect(kademlia.snapshot()).toMatchObject({ connected: 1, lightNodes: { connected: 1 } });
   connect(id('20'));
+  connect(id('10'), 'outbound');
   await clock.settle();
   expect(announced).toContainEqual({ to: id('40'), about: [id('20')] });
+  expect(announced).toContainEqual({ to: id('40'), about: [id('10')] });
   await kademlia.stop();
 });
 

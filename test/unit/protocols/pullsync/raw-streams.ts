@@ -1,0 +1,80 @@
+/** Streams whose other end is bytes: for recordings, and for what no peer in its right mind would send. */
+import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
+import type { Clock } from '../../../../node/env/clock.ts';
+import { FramedStream, PeerStream } from '../../../../node/p2p/framed-stream.ts';
+import type { Host, Peer, ProtocolHandler, ProtocolSpec } from '../../../../node/p2p/host.ts';
+import { StreamError } from '../../../../node/p2p/host.ts';
+import { Inbox } from '../../../../node/p2p/inbox.ts';
+
+export interface RawEnd {
+  /** Bytes written so far, a hex text per write. */
+  readonly written: string[];
+  /** Why it was reset from our side. */
+  readonly resets: Error[];
+  push(bytes: Uint8Array): void;
+  end(): void;
+  readonly stream: PeerStream;
+}
+
+export function rawStream(peer: Peer, clock: Clock): RawEnd {
+  const inbox = new Inbox(() => undefined);
+  const written: string[] = [];
+  const resets: Error[] = [];
+  const raw = {
+    write: (bytes: Uint8Array) => void written.push(toHex(bytes)),
+    drained: () => undefined,
+    take: () => inbox.take(),
+    read: () => inbox.read(),
+    closeWrite: () => undefined,
+    reset(reason: Error) {
+      resets.push(reason);
+      inbox.fail(reason);
+    },
+  };
+  return {
+    written,
+    resets,
+    push: (bytes) => inbox.push(bytes),
+    end: () => inbox.end(),
+    stream: new PeerStream(peer, new Map(), new FramedStream(raw, { clock })),
+  };
+}
+
+/** Pushes a whole recording in pieces of `size` bytes. */
+export function pushHex(end: RawEnd, frames: readonly string[], size = 7): void {
+  const bytes = fromHex(frames.join(''));
+  for (let at = 0; at < bytes.length; at += size) end.push(bytes.subarray(at, at + size));
+}
+
+export function somePeer(overlay: Uint8Array): Peer {
+  return {
+    id: toHex(overlay),
+    overlay,
+    ethereum: new Uint8Array(20),
+    fullNode: true,
+    generation: '15.0.0',
+    direction: 'outbound',
+    underlays: [],
+    welcomeMessage: '',
+    connectedAt: 0,
+    closed: new AbortController().signal,
+  };
+}
+
+/** What the protocol needs of a host: streams come from `open`, handlers can be called. */
+export function rawHost(overlay: Uint8Array, open: () => RawEnd) {
+  const handlers = new Map<string, ProtocolHandler>();
+  const host: Pick<Host, 'overlay' | 'handle' | 'open'> = {
+    overlay,
+    handle: (spec: ProtocolSpec, handler: ProtocolHandler) => void handlers.set(spec.id, handler),
+    open: async () => open().stream,
+  };
+  return {
+    host,
+    serve: (id: string, end: RawEnd): Promise<void> => {
+      const handler = handlers.get(id);
+      if (handler === undefined) throw new StreamError('PROTOCOL_UNSUPPORTED', id);
+      return handler(end.stream, end.stream.peer.closed);
+    },
+  };
+}

@@ -309,9 +309,10 @@ export function credentials(
 export const OBSERVED = encodeUnderlays([`${TARGET_ADDRESS}/p2p/${TARGET_ID}`]);
 
 /** Introduces the peer as an honest one would. */
-export function introduce(link: HostileLink, n: number, clock: Clock): void {
-  const stream = link.accost(HANDSHAKE_DIALECTS[0].id);
+export function introduce(link: HostileLink, n: number, clock: Clock, generation: Generation): void {
+  const dialect = HANDSHAKE_DIALECTS.find((one) => one.generation === generation);
+  const stream = link.accost((dialect ?? HANDSHAKE_DIALECTS[0]).id);
   stream.send(encodeFrame(Syn, { observedUnderlay: OBSERVED }));
-  stream.send(encodeFrame(Ack, credentials(n, clock)));
+  stream.send(encodeFrame(Ack, credentials(n, clock, generation)));
   stream.end();
 }

@@ -1,6 +1,7 @@
 /** Every protocol served to a peer that follows no rules: it gets the answer of the specification or a reset, and nothing stays behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { proximityOrder } from '../../../node/chunk/address.ts';
 import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
@@ -15,16 +16,26 @@ import { HIVE, Peers } from '../../../node/protocols/hive/wire.ts';
 import { PINGPONG, Ping, Pong } from '../../../node/protocols/pingpong/wire.ts';
 import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../node/protocols/pseudosettle/wire.ts';
+import {
+  CURSORS,
+  Ack as CursorsAck,
+  Get,
+  Offer,
+  PULLSYNC,
+  Syn,
+  Want,
+} from '../../../node/protocols/pullsync/wire.ts';
 import { storerOf } from '../../../node/protocols/pushsync/rules.ts';
 import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
-import { Get, Snapshot, STATUS } from '../../../node/protocols/status/wire.ts';
+import { Snapshot, STATUS, Get as StatusGet } from '../../../node/protocols/status/wire.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 import {
   type Attack,
   afterHeaders,
   anyAttack,
   anyInt64,
+  anyUint64,
   bytesAbout,
   carryOut,
   encoded,
@@ -40,6 +51,7 @@ import {
   type Intruder,
   intrude,
   NO_HEADERS,
+  overlayOf,
   SNAPSHOT,
   type Target,
   targetNode,
@@ -50,6 +62,7 @@ const MAX_MESSAGE = 131_072;
 const BALANCES_WRITTEN_MS = 5_000;
 const MINIMUM_THRESHOLD = 9_000_000n;
 const heldChunk = chunkWhere(() => true);
+const heldBin = proximityOrder(overlayOf(1), heldChunk.address);
 const stamp = encodeStamp(someStamp());
 const now = 1_700_000_000n;
 
@@ -77,11 +90,13 @@ interface Row<T extends MessageTable> {
   readonly hostile: fc.Arbitrary<Uint8Array>;
   /** One message on every stream, or any number. */
   readonly rounds: 'one' | 'many';
+  /** A stream whose request is whole may stay silent without an end. */
+  readonly waits?: boolean;
   /** Attacks that one connection may see, when they use up what the peer is granted. */
   readonly attacksMax?: number;
   judge(outcome: Outcome<T>): void;
   /** Called before every attack. */
-  prepare?(target: Target, intruder: Intruder): void;
+  prepare?(target: Target, intruder: Intruder): Promise<void>;
 }
 
 function row<T extends MessageTable>(given: Row<T>): Row<MessageTable> {
@@ -213,7 +228,7 @@ const rows = [
   }),
   row({
     spec: STATUS,
-    table: Get,
+    table: StatusGet,
     rounds: 'one',
     good: fc.constant(new Uint8Array(0)),
     hostile: encoded(Snapshot, fc.constant(SNAPSHOT)),
@@ -229,7 +244,7 @@ const rows = [
     rounds: 'one',
     good: fc.constant(encodeMessage(Payment, { amount: encodeAmount(200_000n) })),
     hostile: encoded(Payment, fc.record({ amount: fc.oneof(bytesAbout(3), bytesAbout(32)) })),
-    prepare({ accounting }, { peer }) {
+    async prepare({ accounting }, { peer }) {
       accounting.prepareDebit(peer, 300_000n).apply();
     },
     judge({ messages: [first], answers, connected, debt, target, intruder }) {
@@ -251,7 +266,9 @@ const rows = [
     rounds: 'one',
     good: fc.constant(encodeMessage(Request, { addr: heldChunk.address })),
     hostile: encoded(Request, fc.record({ addr: bytesAbout(32) })),
-    prepare: ({ store }) => store.hold(heldChunk),
+    async prepare({ store }) {
+      await store.reserve.put(heldChunk, someStamp());
+    },
     judge({ messages: [first], answers, connected, debt, target, intruder, ending }) {
       expect(connected).toBe(true);
       const held = first !== undefined && toHex(first.addr) === toHex(heldChunk.address);
@@ -289,14 +306,67 @@ const rows = [
       const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
       const valid = first !== undefined && first.stamp.length === 113 && isChunk(first);
       if (ending !== 'reset') expect(answers).toHaveLength(first === undefined ? 0 : 1);
+      let stored = false;
       for (const answer of answers) {
         const [receipt] = messagesIn(framed(answer), Receipt).messages;
-        if (valid) expect(toHex(storerOf(receipt!, NETWORK_ID))).toBe(toHex(target.host.overlay));
+        stored = receipt?.err === '';
+        if (stored) expect(toHex(storerOf(receipt!, NETWORK_ID))).toBe(toHex(target.host.overlay));
+        // An earlier stamp of this chunk has used the index.
+        else if (valid)
+          expect(receipt?.err).toMatch(/^reserve put: reserve putter\.Put: overwrite same chunk/);
         else expect(receipt?.err).toMatch(/^(pushsync stamp unmarshall: invalid stamp|invalid chunk)$/);
+        expect(stored && !valid).toBe(false);
       }
-      if (!valid || answers.length === 0) expect(left).toBe(debt);
-      else expect(left).toBe(debt + target.accounting.price(target.host.overlay, first.address));
+      const price = stored ? target.accounting.price(target.host.overlay, first!.address) : 0n;
+      expect(left).toBe(debt + price);
     },
+  }),
+  row({
+    spec: CURSORS,
+    table: Syn,
+    rounds: 'one',
+    good: fc.constant(new Uint8Array(0)),
+    hostile: encoded(CursorsAck, fc.record({ cursors: fc.array(anyUint64), epoch: anyUint64 })),
+    judge({ messages: [first], answers, connected, target, ending }) {
+      expect(connected).toBe(true);
+      const { reserve } = target.store;
+      const ack = { cursors: reserve.lastBinIds(), epoch: reserve.epoch() };
+      const expected = first === undefined ? [] : [toHex(encodeMessage(CursorsAck, ack))];
+      if (ending !== 'reset') expect(answers.map((answer) => toHex(answer))).toEqual(expected);
+    },
+  }),
+  row({
+    spec: PULLSYNC,
+    table: Get,
+    rounds: 'one',
+    // Of the bin with the chunk: what follows is a Want, or is none.
+    good: fc.constant(encodeMessage(Get, { bin: heldBin, start: 1n })),
+    hostile: fc.oneof(
+      encoded(
+        Get,
+        fc.record({
+          bin: fc.oneof(fc.integer({ min: -3, max: 35 }), fc.constantFrom(2 ** 31 - 1, -(2 ** 31))),
+          start: fc.oneof(fc.constant(1n), anyUint64),
+        }),
+      ),
+      encoded(Want, fc.record({ bitVector: fc.uint8Array({ maxLength: 40 }) })),
+    ),
+    async prepare({ store }) {
+      await store.reserve.put(heldChunk, someStamp());
+    },
+    judge({ messages: [first], answers, connected, stream, ending }) {
+      expect(connected).toBe(true);
+      if (first === undefined || first.bin !== heldBin || first.start > 1n) {
+        // Nothing to offer: the peer waits as long as it likes, but must not say anything meanwhile.
+        expect(answers).toEqual([]);
+        if (ending === 'end') expect(stream.state).toBe('reset');
+      }
+      const [offer] = answers.flatMap((answer) => messagesIn(framed(answer), Offer).messages);
+      if (offer !== undefined)
+        expect(offer.chunks.map(({ address }) => toHex(address))).toEqual([toHex(heldChunk.address)]);
+      expect(answers.length).toBeLessThanOrEqual(2);
+    },
+    waits: true,
   }),
 ];
 
@@ -356,7 +426,7 @@ async function attackOnce(
   attack: Attack,
 ): Promise<void> {
   const { target, intruder } = pair;
-  given.prepare?.(target, intruder);
+  await given.prepare?.(target, intruder);
   const debt = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
   const stream = intruder.link.accost(given.spec.id);
   await carryOut(attack, stream, target.clock);
@@ -373,9 +443,11 @@ async function attackOnce(
     const { messages, rest } = messagesIn(body, given.table);
     // What follows the last message is no reason to take the answer back, but an error all the same.
     const whole = rest === 'nothing' && (given.rounds === 'many' || messages.length === 1);
-    const failed = (messages.length === 0 && given.rounds === 'one') || attack.ending === 'silence';
+    const asked = messages.length > 0 || given.rounds === 'many';
+    const waiting = given.waits === true && asked;
+    const failed = !asked || (attack.ending === 'silence' && !waiting);
     if (attack.ending !== 'reset' && connected && failed) expect(stream.state).toBe('reset');
-    if (attack.ending !== 'reset' && !whole) expect(target.noted.length).toBeGreaterThan(0);
+    if (attack.ending !== 'reset' && !whole && !waiting) expect(target.noted.length).toBeGreaterThan(0);
     given.judge({
       messages,
       whole,
@@ -387,6 +459,9 @@ async function attackOnce(
       connected,
       debt,
     });
+    // Whoever may wait for ever is told that nobody listens any more.
+    if (waiting) stream.reset();
+    await target.clock.advance(BALANCES_WRITTEN_MS);
   }
   await expectStillServing(target, intruder);
   expectNothingLeft(target, intruder);

@@ -1,8 +1,6 @@
 /** A node with all its protocols among hostile peers, and what to look at afterwards. */
 import { getEventListeners } from 'node:events';
 import { expect } from 'vitest';
-import { createAccounting } from '../../../node/accounting/accounting.ts';
-import { closerTo } from '../../../node/chunk/address.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { overlayAddress } from '../../../node/crypto/overlay.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
@@ -11,20 +9,14 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address-book.ts';
 import { encodeFrame } from '../../../node/p2p/codec.ts';
 import { HeadersMessage } from '../../../node/p2p/headers.ts';
-import type { Peer } from '../../../node/p2p/host.ts';
+import type { Generation, Peer } from '../../../node/p2p/host.ts';
 import { createPeerHost } from '../../../node/p2p/peer-host.ts';
-import { createHive } from '../../../node/protocols/hive/hive.ts';
-import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';
-import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
-import { createPseudosettle } from '../../../node/protocols/pseudosettle/pseudosettle.ts';
-import { createPushsync } from '../../../node/protocols/pushsync/pushsync.ts';
-import { createRetrieval } from '../../../node/protocols/retrieval/retrieval.ts';
-import { createStatus, type StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
-import { FakeStore, PRODUCTION } from './exchange-nodes.ts';
 import { type HostileLink, HostileTransport, introduce } from './hostile-peer.ts';
 import { ManualClock } from './manual-clock.ts';
+import { protocolSet } from './protocol-set.ts';
 
 /** After so long everything that a peer has set in motion must have ended, milliseconds. */
 export const ALL_OVER_MS = 130_000;
@@ -40,68 +32,29 @@ interface Noted {
 
 export type Target = Awaited<ReturnType<typeof targetNode>>;
 
-export async function targetNode(options: { radius?: number } = {}) {
-  const clock = new ManualClock();
+export async function targetNode(
+  options: { radius?: number; clock?: ManualClock; snapshot?: StatusSnapshot } = {},
+) {
+  const { clock = new ManualClock(), radius = 0, snapshot = SNAPSHOT } = options;
   const noted: Noted[] = [];
   const log = notingLogger(noted);
   const metrics = createMetrics({ prefix: 'svc' });
   const transport = new HostileTransport();
   const addressBook = createAddressBook(memoryRecords());
   const signer = createSigner(testKey(NODE_KEY));
-  const identity = {
-    networkId: NETWORK_ID,
-    nonce: ZERO_NONCE,
-    fullNode: true,
-    reachable: true,
-    capacityDoubling: 0,
-  };
+  const shared = { transport, signer, addressBook, clock, log, metrics };
   const host = createPeerHost(
-    { ...identity, allowPrivateCidrs: true, welcomeMessage: '' },
-    { transport, signer, addressBook, state: memoryRecords(), clock, log, metrics },
+    { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, allowPrivateCidrs: true, welcomeMessage: '' },
+    { ...shared, state: memoryRecords() },
   );
-  const shared = { host, clock, log, metrics };
-  const accounting = createAccounting(PRODUCTION, {
-    ...shared,
-    state: memoryRecords(),
-    refresh: (peer, amount) => pseudosettle.settle(peer, amount),
-    announce: () => undefined,
-  });
-  const pseudosettle = createPseudosettle(PRODUCTION, { ...shared, accounting, state: memoryRecords() });
-  const pricing = createPricing(
-    { refreshRate: PRODUCTION.refreshRate, fullNode: true },
-    { ...shared, accounting },
+  const protocols = await protocolSet(
+    { networkId: NETWORK_ID, radius, snapshot: () => snapshot },
+    { ...shared, host },
   );
-  const hive = createHive(
-    { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false },
-    { ...shared, addressBook },
-  );
-  const pingpong = createPingpong(shared);
-  const status = createStatus({ ...shared, snapshot: () => SNAPSHOT });
-  const store = new FakeStore();
-  const radius = options.radius ?? 0;
-  const topology = {
-    storageRadius: () => radius,
-    isCutOff: () => false,
-    closestPeer(
-      address: Uint8Array,
-      { skip, includeSelf }: { skip: ReadonlySet<string>; includeSelf: boolean },
-    ) {
-      const [best] = host
-        .peers()
-        .filter(({ id }) => !skip.has(id))
-        .sort((a, b) => closerTo(address, a.overlay, b.overlay));
-      if (!includeSelf) return best;
-      return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
-    },
-  };
-  const exchange = { ...shared, topology, accounting, store };
-  const retrieval = createRetrieval(exchange);
-  const pushsync = createPushsync(identity, { ...exchange, signer, postage: { validate: () => undefined } });
   await host.start();
   const losses: string[] = [];
   host.onDisconnected((_peer, reason) => void losses.push(reason));
-  const parts = { clock, noted, host, transport, accounting, addressBook, store, losses };
-  return { ...parts, pseudosettle, pricing, hive, pingpong, status, retrieval, pushsync };
+  return { ...protocols, clock, noted, host, transport, addressBook, losses };
 }
 
 export const SNAPSHOT: StatusSnapshot = {
@@ -131,13 +84,13 @@ export function overlayOf(n: number): Uint8Array {
 }
 
 /** Peer `n`, 2 or more, connected and introduced. */
-export async function intrude(target: Target, n = 2): Promise<Intruder> {
+export async function intrude(target: Target, n = 2, generation: Generation = '15.0.0'): Promise<Intruder> {
   const link = target.transport.connect(n);
   link.behaviours.set(PRICING.id, (stream) => {
     stream.send(NO_HEADERS);
     stream.end();
   });
-  introduce(link, n, target.clock);
+  introduce(link, n, target.clock, generation);
   await target.clock.settle();
   const overlay = toHex(overlayOf(n));
   const peer = target.host.peer(overlay);

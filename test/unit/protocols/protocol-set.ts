@@ -1,0 +1,89 @@
+/** All protocols of a full node on any host, with a store in memory: what a test needs of a node to talk to others. */
+import { createAccounting } from '../../../node/accounting/accounting.ts';
+import { closerTo } from '../../../node/chunk/address.ts';
+import type { Signer } from '../../../node/crypto/signer.ts';
+import type { Clock } from '../../../node/env/clock.ts';
+import type { Logger } from '../../../node/env/logger.ts';
+import type { Metrics } from '../../../node/env/metrics.ts';
+import type { AddressBook, Host, Peer } from '../../../node/p2p/host.ts';
+import { createHive } from '../../../node/protocols/hive/hive.ts';
+import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';
+import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
+import { createPseudosettle } from '../../../node/protocols/pseudosettle/pseudosettle.ts';
+import { createPullsync } from '../../../node/protocols/pullsync/pullsync.ts';
+import { createPushsync } from '../../../node/protocols/pushsync/pushsync.ts';
+import { createRetrieval } from '../../../node/protocols/retrieval/retrieval.ts';
+import { createStatus, type StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import { createMemoryStore } from '../../../node/store/memory-store.ts';
+import { memoryRecords, ZERO_NONCE } from '../p2p/memory-nodes.ts';
+import { PRODUCTION } from './exchange-nodes.ts';
+
+export interface ProtocolSetOptions {
+  readonly networkId: bigint;
+  /** Of the node's place in the network, bits; chunks outside are passed on. */
+  readonly radius: number;
+  /** What the node says of itself. */
+  readonly snapshot: () => StatusSnapshot;
+}
+
+interface ProtocolSetDeps {
+  readonly host: Host;
+  readonly addressBook: AddressBook;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Stamps are not checked. */
+export async function protocolSet(
+  { networkId, radius, snapshot }: ProtocolSetOptions,
+  deps: ProtocolSetDeps,
+) {
+  const { host, addressBook, signer, clock } = deps;
+  const postage = { validate: () => undefined };
+  const store = await createMemoryStore(
+    { cacheCapacity: 1_000, reserveCapacity: 10_000, radius: 0 },
+    { clock, log: deps.log, overlay: host.overlay },
+  );
+  const accounting = createAccounting(PRODUCTION, {
+    ...deps,
+    state: memoryRecords(),
+    refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+    announce: () => undefined,
+  });
+  // The order of the connect hooks: an account first, then what we grant.
+  const pseudosettle = createPseudosettle(PRODUCTION, { ...deps, accounting, state: memoryRecords() });
+  const { refreshRate } = PRODUCTION;
+  const pricing = createPricing({ refreshRate, fullNode: true }, { ...deps, accounting });
+  const hive = createHive(
+    { networkId, allowPrivateCidrs: true, bootnodeMode: false },
+    { ...deps, addressBook },
+  );
+  const pingpong = createPingpong(deps);
+  const status = createStatus({ ...deps, snapshot });
+  const topology = { ...closestOf(host), storageRadius: () => radius, isCutOff: () => false };
+  const exchange = { ...deps, topology, accounting, store };
+  const retrieval = createRetrieval(exchange);
+  const identity = { networkId, nonce: ZERO_NONCE, fullNode: true, reachable: true, capacityDoubling: 0 };
+  const pushsync = createPushsync(identity, { ...exchange, signer, postage });
+  const pullsync = createPullsync({ ...deps, reserve: store.reserve, postage });
+  const asking = { pricing, hive, pingpong, status, pseudosettle, retrieval, pushsync, pullsync };
+  return { store, accounting, clock, ...asking };
+}
+
+function closestOf(host: Host) {
+  return {
+    closestPeer(
+      address: Uint8Array,
+      { skip, includeSelf }: { skip: ReadonlySet<string>; includeSelf: boolean },
+    ): Peer | 'self' | undefined {
+      const [best] = host
+        .peers()
+        .filter(({ id }) => !skip.has(id))
+        .sort((a, b) => closerTo(address, a.overlay, b.overlay));
+      if (!includeSelf) return best;
+      return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
+    },
+  };
+}

@@ -165,13 +165,16 @@ function commandLine(): Command {
     .option('--name <cluster>', 'run on this running cluster instead of a fresh one')
     .option(
       '-n, --nodes <count>',
-      'size of the fresh cluster (default: what the scenarios ask for)',
-      whole(1, NODES_MAX),
+      'nodes of our own in the fresh cluster (default: what the scenarios ask for)',
+      whole(0, NODES_MAX),
     )
+    .option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)', flavourCount, [])
+    .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
     .option('--set <key=value>', 'parameter of the scenarios (repeatable)', collect, [])
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
     .option('--json', 'print one JSON document and nothing else')
+    .addHelpText('after', MIXED_NOTE)
     .action((names: string[], flags) =>
       run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
     );

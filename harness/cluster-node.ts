@@ -6,7 +6,8 @@ import { HarnessError } from './errors.ts';
 import type { Flavour, FlavourName, NodeMode } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { introduce, introducers } from './introductions.ts';
-import { tail } from './logs.ts';
+import { type LogEntry, logEntry } from './log-entry.ts';
+import { linesSince, logSize, tail } from './logs.ts';
 import type { ProcessId } from './processes.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from './state.ts';
 import { type Seen, until } from './wait.ts';
@@ -198,6 +199,19 @@ export class ClusterNode {
   /** Last lines of its log, oldest first. */
   logs(options: { lines?: number } = {}): string[] {
     return tail(this.log, options.lines ?? LOG_LINES_DEFAULT);
+  }
+
+  /** Where its log ends now, for `loggedErrors`. */
+  get logEnd(): number {
+    return logSize(this.log);
+  }
+
+  /** What it has complained about since its log ended at `since`; by default ever. */
+  loggedErrors(since = 0): LogEntry[] {
+    return linesSince(this.log, since).flatMap((line) => {
+      const entry = logEntry(line);
+      return entry?.level === 'error' ? [entry] : [];
+    });
   }
 
   async #readiness(signal: AbortSignal): Promise<Seen<true>> {

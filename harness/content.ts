@@ -8,6 +8,7 @@ import { pack } from 'tar-stream';
 import type { Chunk, ChunkPutter } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { storeCollection } from '../node/files/collection.ts';
+import { multipartEntries } from '../node/files/multipart.ts';
 import { split } from '../node/files/splitter.ts';
 import { tarEntries } from '../node/files/tar.ts';
 import { HarnessError } from './errors.ts';
@@ -37,6 +38,14 @@ export async function expectBytes(data: Uint8Array): Promise<ExpectedContent> {
 export async function expectTar(archive: Uint8Array): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter);
+  return { reference: toHex(reference), chunks: recorded.addresses() };
+}
+
+/** @param form.contentType with its boundary */
+export async function expectForm(form: { body: Uint8Array; contentType: string }): Promise<ExpectedContent> {
+  const recorded = recordingPutter();
+  const entries = multipartEntries(oneBuffer(form.body), form.contentType);
+  const reference = await storeCollection(entries, recorded.putter);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
@@ -86,6 +95,21 @@ export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   archive.finalize();
   await collected;
   return new Uint8Array(Buffer.concat(pieces));
+}
+
+const BOUNDARY = 'svcnet-part-boundary';
+
+/** The files as parts of a form. Directories stand in the parts' names: those of a file name would be cut off. */
+export function formOf(files: readonly TreeFile[]): { body: Uint8Array; contentType: string } {
+  const parts = files.flatMap(({ path, data }) => [
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${path}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    data,
+    Buffer.from('\r\n'),
+  ]);
+  const body = Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
+  return { body: new Uint8Array(body), contentType: `multipart/form-data; boundary=${BOUNDARY}` };
 }
 
 function recordingPutter(): { putter: ChunkPutter; addresses: () => string[] } {

@@ -9,7 +9,7 @@ const FOLLOW_PAUSE_MS = 100;
 
 /** @returns the last lines, oldest first; none when there is no such file */
 export function tail(path: string, lines: number): string[] {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const size = logSize(path);
   const from = Math.max(0, size - TAIL_BYTES);
   const all = readRange(path, from, size).toString('utf8').split('\n');
   // A tail that begins inside a line is not a line.
@@ -18,12 +18,24 @@ export function tail(path: string, lines: number): string[] {
   return all.slice(-lines);
 }
 
+/** Size of the file now, to read on from later. */
+export function logSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The lines added since the file had the size `from`, or all of a file that was moved aside since. */
+export function linesSince(path: string, from: number): string[] {
+  const size = logSize(path);
+  const text = readRange(path, size < from ? 0 : from, size).toString('utf8');
+  return text.split('\n').filter((line) => line !== '');
+}
+
 /** Every line added from now on, until the signal aborts. A file that was moved aside is read anew. */
 export async function* follow(path: string, signal: AbortSignal): AsyncGenerator<string> {
-  let at = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  let at = logSize(path);
   let unfinished = '';
   while (!signal.aborted) {
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    const size = logSize(path);
     if (size < at) at = 0;
     if (size === at) {
       await sleep(FOLLOW_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {

@@ -8,7 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from './client/errors.ts';
 import { Cluster } from './cluster.ts';
+import type { DefinitionInput } from './definition.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
+import type { FlavourName } from './flavours/flavour.ts';
+import { FLAVOURS } from './flavours/table.ts';
 import { Ledger } from './ledger.ts';
 import { createRecorder } from './metrics/recorder.ts';
 import { formatBytes, type StepDisplay } from './report/console.ts';
@@ -44,7 +47,7 @@ export interface RunOptions {
   readonly attachTo?: string;
   readonly seed: bigint;
   /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
-  readonly nodes?: number;
+  readonly nodes?: NodesInput;
   readonly stateDir: string;
   /** Folder of the report; created. */
   readonly report: string;
@@ -81,17 +84,17 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const startedAt = new Date();
   const startMs = performance.now();
   mkdirSync(options.report, { recursive: true });
-  const cluster = await openCluster(options);
+  const cluster = someCanRun(options) ? await openCluster(options) : undefined;
   const results: ScenarioResult[] = [];
   try {
     for (const planned of options.planned) {
       results.push(await runOne(planned, cluster, options));
       if (options.signal.aborted) throw interrupted(options.signal);
     }
-    keepEvidence(cluster, options.report);
+    if (cluster !== undefined) keepEvidence(cluster, options.report);
   } finally {
-    if (options.attachTo === undefined) await cluster.stop();
-    else await cluster.detach();
+    if (options.attachTo === undefined) await cluster?.stop();
+    else await cluster?.detach();
   }
   const run: RunResult = {
     run: options.name,
@@ -108,9 +111,39 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   return run;
 }
 
+type NodesInput = NonNullable<DefinitionInput['nodes']>;
+
+function nodesOf({ nodes, planned }: RunOptions): NodesInput {
+  return nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
+}
+
+/** A fresh cluster is not started for nothing. */
+function someCanRun(options: RunOptions): boolean {
+  if (options.attachTo !== undefined) return true;
+  return options.planned.some(({ scenario }) => unmetNeed(scenario, flavoursOf(options)) === undefined);
+}
+
+/** Of the nodes that a fresh cluster has or would have. */
+function flavoursOf(options: RunOptions): FlavourName[] {
+  const nodes = nodesOf(options);
+  return typeof nodes === 'number' ? ['svc'] : nodes.map(({ flavour = 'svc' }) => flavour);
+}
+
+/** @param flavours of the nodes there are, or would be */
+function unmetNeed({ needs }: Scenario, flavours: readonly FlavourName[]): string | undefined {
+  const lacking = needs.flavours?.find((flavour) => !flavours.includes(flavour));
+  if (lacking === undefined) return undefined;
+  const variable = FLAVOURS[lacking].binaryVariable;
+  const how =
+    variable === undefined
+      ? `--with ${lacking}=1`
+      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
+  return `needs a node of flavour ${lacking}: ${how}`;
+}
+
 async function openCluster(options: RunOptions): Promise<Cluster> {
   if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
-  const nodes = options.nodes ?? Math.max(...options.planned.map(({ scenario }) => scenario.cluster.nodes));
+  const nodes = nodesOf(options);
   let running: StartProgress['step'] | undefined;
   try {
     return await Cluster.start({
@@ -135,7 +168,7 @@ async function openCluster(options: RunOptions): Promise<Cluster> {
 
 async function runOne(
   { scenario, parameters }: PlannedScenario,
-  cluster: Cluster,
+  cluster: Cluster | undefined,
   options: RunOptions,
 ): Promise<ScenarioResult> {
   const startMs = performance.now();
@@ -155,10 +188,15 @@ async function runOne(
     ledger: ledger.result(),
     ...more,
   });
-  const running = cluster.nodes.filter((node) => node.running).length;
-  if (running < scenario.needs.nodes) {
+  const running = cluster?.nodes.filter((node) => node.running) ?? [];
+  const flavours = cluster === undefined ? flavoursOf(options) : running.map(({ flavour }) => flavour);
+  const unmet = unmetNeed(scenario, flavours);
+  if (cluster === undefined || unmet !== undefined) {
+    return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
+  }
+  if (running.length < scenario.needs.nodes) {
     return finish('skipped', {
-      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running}`,
+      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running.length}`,
     });
   }
   const deadline = AbortSignal.timeout(scenario.timeoutMs);

@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import type { Cluster } from './cluster.ts';
+import type { FlavourName } from './flavours/flavour.ts';
 import type { Ledger } from './ledger.ts';
 import type { OperationKey } from './metrics/recorder.ts';
 import type { Assertion } from './report/result.ts';
@@ -52,9 +53,13 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** One sentence. */
   readonly about: string;
   readonly parameters: T;
-  readonly needs: { readonly nodes: number };
-  /** Nodes of the cluster that is started when none is running. */
-  readonly cluster: { readonly nodes: number };
+  /** Running nodes, and flavours that must be among them: without these it is skipped. */
+  readonly needs: { readonly nodes: number; readonly flavours?: readonly FlavourName[] };
+  /** Nodes of the cluster that is started when none is running: our own, and others when there is a program for them. */
+  readonly cluster: {
+    readonly nodes: number;
+    readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
+  };
   readonly timeoutMs: number;
   run(context: ScenarioContext<T>): Promise<void>;
 }

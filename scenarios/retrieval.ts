@@ -56,7 +56,7 @@ function upload(context: Context, size: number): Promise<Piece[]> {
         batch,
         size,
         mode: 'deferred',
-        upload: () => node.bytes.upload(data, { batch, signal: context.signal }),
+        upload: () => node.bytes.upload(data, { batch, redundancyLevel: 0, signal: context.signal }),
         expected: () => expectBytes(data),
       });
       pieces.push({ data, reference });

@@ -1,11 +1,27 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectBytes, expectTar, readTree, type TreeFile, tarOf } from '../harness/content.ts';
+import {
+  expectBytes,
+  expectForm,
+  expectTar,
+  formOf,
+  readTree,
+  type TreeFile,
+  tarOf,
+} from '../harness/content.ts';
 import { buyBatch } from '../harness/purchase.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { atMost, chosenNode, difference, otherNodes, uploadLedgered, verifyLedger } from './steps.ts';
+import {
+  atMost,
+  chosenNode,
+  difference,
+  type LedgeredUpload,
+  otherNodes,
+  uploadLedgered,
+  verifyLedger,
+} from './steps.ts';
 
 /** A real tree that every installation of this repository has. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('fastify/package.json')));
@@ -78,7 +94,7 @@ function uploadTree(
   return context.step('upload', async (progress) => {
     const size = tree.reduce((sum, { data }) => sum + data.length, 0);
     progress.detail(`${formatCount(tree.length)} files, ${formatBytes(size)} on ${node.name}`);
-    const archive = await tarOf(tree);
+    const { upload, expected } = await asCollection(context, node, batch, tree);
     return uploadLedgered(context, {
       operation: 'upload dir',
       kind: 'collection',
@@ -86,10 +102,29 @@ function uploadTree(
       batch,
       size,
       mode: 'deferred',
-      upload: () => node.files.uploadTar(archive, { batch, signal: context.signal }),
-      expected: () => expectTar(archive),
+      upload,
+      expected,
     });
   });
+}
+
+/**
+ * An archive; on a real node a form, whose parts say their content types: those of an archive's files a real node
+ * takes from what its host knows, and they go into the manifest.
+ */
+async function asCollection(
+  { signal }: Context,
+  node: ClusterNode,
+  batch: string,
+  tree: readonly TreeFile[],
+): Promise<Pick<LedgeredUpload, 'upload' | 'expected'>> {
+  const options = { batch, redundancyLevel: 0, signal };
+  if (node.flavour !== 'svc') {
+    const form = formOf(tree);
+    return { upload: () => node.files.uploadForm(form, options), expected: () => expectForm(form) };
+  }
+  const archive = await tarOf(tree);
+  return { upload: () => node.files.uploadTar(archive, options), expected: () => expectTar(archive) };
 }
 
 function uploadFile(context: Context, node: ClusterNode, batch: string, file: Uint8Array): Promise<string> {
@@ -102,7 +137,7 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
       batch,
       size: file.length,
       mode: 'deferred',
-      upload: () => node.bytes.upload(file, { batch, signal: context.signal }),
+      upload: () => node.bytes.upload(file, { batch, redundancyLevel: 0, signal: context.signal }),
       expected: () => expectBytes(file),
     });
   });

@@ -45,7 +45,12 @@ export default defineScenario({
             size,
             mode,
             upload: () =>
-              node.bytes.upload(data, { batch, deferred: mode === 'deferred', signal: context.signal }),
+              node.bytes.upload(data, {
+                batch,
+                deferred: mode === 'deferred',
+                redundancyLevel: 0,
+                signal: context.signal,
+              }),
             expected: () => expectBytes(data),
           });
           progress.progress(++done, count);

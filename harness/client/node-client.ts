@@ -11,10 +11,12 @@ import { BytesClient, ChunksClient, FilesClient, Uploads, type UploadsOptions } 
 import type {
   Addresses,
   Balance,
+  BlockedPeer,
   ChainState,
   Health,
   NodeMode,
   PeerEntry,
+  PeerStatus,
   ReserveState,
   Settlements,
   StatusRecord,
@@ -83,6 +85,11 @@ export class NodeClient implements AsyncDisposable {
     return ((await this.#get('/peers', signal)) as { peers: PeerEntry[] | null }).peers ?? [];
   }
 
+  /** Peers that the node refuses for a while. */
+  async blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> {
+    return ((await this.#get('/blocklist', signal)) as { peers: BlockedPeer[] | null }).peers ?? [];
+  }
+
   async topology(signal?: AbortSignal): Promise<Topology> {
     return (await this.#get('/topology', signal)) as Topology;
   }
@@ -106,6 +113,11 @@ export class NodeClient implements AsyncDisposable {
   async status(signal?: AbortSignal): Promise<StatusRecord> {
     const body = (await this.#get('/status', signal)) as Record<string, unknown>;
     return { ...body, mode: body[this.dialect.modeField] } as unknown as StatusRecord;
+  }
+
+  /** What the node's peers say of themselves. */
+  async peerStatuses(signal?: AbortSignal): Promise<readonly PeerStatus[]> {
+    return ((await this.#get('/status/peers', signal)) as { snapshots: PeerStatus[] }).snapshots;
   }
 
   async reserveState(signal?: AbortSignal): Promise<ReserveState> {

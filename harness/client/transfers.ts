@@ -185,6 +185,15 @@ export class FilesClient {
     return this.#uploads.send(this.#dialect.files, tar, { ...options, headers });
   }
 
+  /** A directory as the parts of a form. @param form.contentType with its boundary */
+  uploadForm(form: { body: Body; contentType: string }, options: UploadOptions = {}): Promise<Uploaded> {
+    const headers = {
+      'content-type': form.contentType,
+      [`${this.#dialect.headerPrefix}collection`]: 'true',
+    };
+    return this.#uploads.send(this.#dialect.files, form.body, { ...options, headers });
+  }
+
   async download(reference: string, path = '', options: DownloadOptions = {}): Promise<Uint8Array> {
     return (await this.#open(reference, path, options)).bytes();
   }

@@ -74,6 +74,13 @@ export interface StatusRecord {
   readonly lastSyncedBlock: number;
 }
 
+/** Own record of a peer. */
+export interface PeerStatus
+  extends Pick<StatusRecord, 'overlay' | 'proximity' | 'reserveSize' | 'storageRadius' | 'connectedPeers'> {
+  /** Only when it has not answered. */
+  readonly requestFailed?: boolean;
+}
+
 export interface ReserveState {
   readonly radius: number;
   readonly storageRadius: number;
@@ -97,6 +104,13 @@ export interface Wallet {
 export interface Balance {
   readonly peer: string;
   readonly balance: bigint;
+}
+
+export interface BlockedPeer {
+  readonly address: string;
+  readonly reason: string;
+  /** Seconds. */
+  readonly duration: number;
 }
 
 export interface Settlements {
@@ -151,7 +165,7 @@ export interface UploadOptions {
   readonly pin?: boolean;
   /** Encrypted content has a reference of 128 hex digits. */
   readonly encrypt?: boolean;
-  /** 0 to 4. Default: the node's own, which is 0. */
+  /** 0 to 4. Default: the node's own: 0 for ours, 1 for some Bees. */
   readonly redundancyLevel?: number;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

@@ -16,7 +16,7 @@ export interface NodesFlags {
   readonly beeBinary?: string;
 }
 
-type Nodes = NonNullable<DefinitionInput['nodes']>;
+export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
 
 /**

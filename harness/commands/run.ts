@@ -3,22 +3,24 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EXIT, HarnessError, messageOf } from '../errors.ts';
+import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import { type PlannedScenario, planScenarios, runScenarios } from '../runner.ts';
 import { ParameterError, type Scenario } from '../scenario.ts';
 import { drawSeed } from '../seed.ts';
 import { plural, suggestion } from '../words.ts';
 import { answer, type CommandContext } from './context.ts';
+import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 
 /** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
-export interface RunFlags {
+export interface RunFlags extends NodesFlags {
   readonly list?: boolean;
   /** Running cluster; absent: a fresh one. */
   readonly name?: string;
-  readonly nodes?: number;
   readonly seed?: bigint;
   /** `key=value` texts. */
   readonly set: readonly string[];
@@ -39,11 +41,12 @@ export async function run(
     throw new HarnessError('USAGE', `name at least one scenario (known: ${bundled().join(', ')})`);
   const scenarios = await Promise.all(names.map(load));
   const planned = plan(scenarios, flags.set);
+  const nodes = freshNodes(scenarios, flags);
   const seed = flags.seed ?? drawSeed();
   const title = names.map((name) => basename(name, EXTENSION)).join('-');
   const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  if (!context.json) context.out(`\n  svcnet ${title}   ${whereText(scenarios, flags)} · seed ${seed}\n\n`);
+  if (!context.json) context.out(`\n  svcnet ${title}   ${whereText(nodes, flags)} · seed ${seed}\n\n`);
   const result = await runScenarios({
     planned,
     seed,
@@ -53,7 +56,7 @@ export async function run(
     command: repeatCommand(names, flags, seed),
     signal: context.signal,
     ...(flags.name === undefined ? {} : { attachTo: flags.name }),
-    ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
+    ...(flags.name === undefined ? { nodes } : {}),
     ...(display === undefined ? {} : { display }),
   });
   answer(context, result, renderRun(result, context.style).split('\n'));
@@ -72,16 +75,46 @@ function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedS
   }
 }
 
-function whereText(scenarios: readonly Scenario[], flags: RunFlags): string {
+/** What the flags say, else what the scenarios ask for; nodes of other flavours only when their program is known. */
+function freshNodes(scenarios: readonly Scenario[], flags: RunFlags): Nodes {
+  if (flags.name !== undefined && (flags.with.length > 0 || flags.beeBinary !== undefined)) {
+    throw new HarnessError(
+      'USAGE',
+      `--with and --bee-binary are for a fresh cluster, ${flags.name} runs already`,
+    );
+  }
+  const known = (flavour: FlavourName) => {
+    const variable = FLAVOURS[flavour].binaryVariable;
+    return variable === undefined || flags.beeBinary !== undefined || (process.env[variable] ?? '') !== '';
+  };
+  const asked = FLAVOUR_NAMES.map((flavour) => ({
+    flavour,
+    count: Math.max(...scenarios.map(({ cluster }) => cluster.with?.[flavour] ?? 0)),
+  })).filter(({ flavour, count }) => count > 0 && known(flavour));
+  const others = flags.with.length > 0 ? flags.with : asked;
+  return nodesWith(
+    { ...flags, with: others },
+    undefined,
+    Math.max(...scenarios.map(({ cluster }) => cluster.nodes)),
+  );
+}
+
+function whereText(nodes: Nodes, flags: RunFlags): string {
   if (flags.name !== undefined) return `on cluster ${flags.name}`;
-  const nodes = flags.nodes ?? Math.max(...scenarios.map(({ cluster }) => cluster.nodes));
-  return `${plural(nodes, 'node')} · process driver`;
+  const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
+  const total = groups.reduce((sum, { count = 1 }) => sum + count, 0);
+  const others = groups
+    .filter((group) => 'flavour' in group && group.flavour !== 'svc')
+    .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
+  return `${plural(total, 'node')}${others.join('')} · process driver`;
 }
 
 function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
   const parts = ['npm run svcnet --', 'run', ...names, '--seed', seed.toString()];
   if (flags.name !== undefined) parts.push('--name', flags.name);
   if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
+  for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
+  if (flags.beeBinary !== undefined) parts.push('--bee-binary', flags.beeBinary);
   for (const set of flags.set) parts.push('--set', /\s/.test(set) ? `'${set}'` : set);
   return parts.join(' ');
 }

@@ -2,13 +2,14 @@
  * What tests against real Bees share: the programs to test against, mixed clusters, who holds a chunk, and what the
  * logs complain about.
  */
-import { basename, resolve } from 'node:path';
+import { readdirSync, rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { Cluster, type ClusterOptions } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { logEntry } from '../../harness/log-entry.ts';
+import { until } from '../../harness/wait.ts';
 
-/** Every line of a log of these tests: they are some thousand. */
-const ALL_LINES = Number.POSITIVE_INFINITY;
+/** Pull syncing a reserve takes seconds; a loaded machine gets time. */
+const EVENTUALLY_MS = 120_000;
 
 export interface Bee {
   /** Name of its file, for the titles of tests. */
@@ -56,13 +57,30 @@ export function of(flavour: ClusterNode['flavour'], { nodes }: Cluster): Cluster
   return nodes.filter((node) => node.flavour === flavour);
 }
 
-/** `node-4: message error=…` for every complaint in a log; there should be none. */
+/** Takes from a stopped node all that it knows of the network; its keys and its configuration stay. */
+export function forget({ dataDir }: ClusterNode): void {
+  for (const name of readdirSync(dataDir).filter((entry) => !['keys', 'config.yaml'].includes(entry))) {
+    rmSync(join(dataDir, name), { recursive: true });
+  }
+}
+
+/** The part of a node's answers that a wait looks at, until it is as expected; the error says what was seen last. */
+export function eventually<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
+  return until<T>(
+    what,
+    async () => {
+      const seen = await look();
+      return isSo(seen) ? { done: seen } : { missing: JSON.stringify(seen) };
+    },
+    { timeoutMs: EVENTUALLY_MS },
+  );
+}
+
+/** `node-4: module message {…}` for every complaint in a log; there should be none. */
 export function errorsInLogs({ nodes }: Cluster): string[] {
   return nodes.flatMap((node) =>
-    node.logs({ lines: ALL_LINES }).flatMap((line) => {
-      const entry = logEntry(line);
-      if (entry?.level !== 'error') return [];
-      return [`${node.name}: ${entry.module} ${entry.message} ${JSON.stringify(entry.fields)}`];
-    }),
+    node
+      .loggedErrors()
+      .map(({ module, message, fields }) => `${node.name}: ${module} ${message} ${JSON.stringify(fields)}`),
   );
 }

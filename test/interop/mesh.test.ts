@@ -59,6 +59,12 @@ describe.each(BEES)('$name', ({ binary }) => {
       await net.meshed();
       await node.start();
       expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
+      // And it serves: what it uploads now is read by a node of the other kind.
+      const data = crypto.getRandomValues(new Uint8Array(20_000));
+      const { reference } = await node.bytes.upload(data);
+      await net.synced(reference);
+      const reader = of(kind === 'svc' ? 'bee' : 'svc', net)[0];
+      expect(await reader?.bytes.download(reference)).toEqual(data);
     }
   });
 

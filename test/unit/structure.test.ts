@@ -42,6 +42,7 @@ const HARNESS_MAY_IMPORT = [
   'node/nearest.ts',
   'node/files/splitter.ts',
   'node/files/collection.ts',
+  'node/files/multipart.ts',
   'node/files/tar.ts',
   'node/feeds/feed.ts',
 ];

@@ -253,3 +253,39 @@ test('a lost store fails the ledger, and each chunk is named with who had it', a
     /^chunk [0-9a-f]{64} not found, closest node-[0-2], uploaded on node-0 below [0-9a-f]{64}\n/,
   );
 });
+
+test('a scenario that needs another flavour is skipped with what to do, and no cluster is started for it', async () => {
+  const mixed = defineScenario({
+    name: 'needs-bee',
+    group: 'functional',
+    about: 'A test.',
+    parameters: {},
+    needs: { nodes: 2, flavours: ['svc', 'bee'] },
+    cluster: { nodes: 2, with: { bee: 2 } },
+    timeoutMs: 60_000,
+    run: () => Promise.reject(new Error('it must not run')),
+  });
+  const report = join(folder, 'skipped');
+  const before = clusters();
+  const result = await runScenarios({
+    planned: planScenarios([mixed], new Map()),
+    seed: 1n,
+    stateDir,
+    report,
+    name: 'skipped',
+    command: 'again',
+    signal: new AbortController().signal,
+  });
+  expect(result).toMatchObject({
+    passed: true,
+    scenarios: [
+      {
+        result: 'skipped',
+        skipReason:
+          'needs a node of flavour bee: --with bee=2 --bee-binary PATH, or name the program in SVCNET_BEE_BINARY',
+      },
+    ],
+  });
+  expect(existsSync(join(report, 'logs'))).toBe(false);
+  expect(clusters()).toEqual(before);
+});

@@ -1,0 +1,310 @@
+import { lookAtBalances } from '../harness/balances.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { expectBytes, expectForm, expectTar, formOf, type TreeFile, tarOf } from '../harness/content.ts';
+import { PlacementWatch } from '../harness/placement.ts';
+import { formatBytes } from '../harness/report/console.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { until } from '../harness/wait.ts';
+import { plural } from '../harness/words.ts';
+import { makeCac } from '../node/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
+import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps.ts';
+
+/** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
+const TIMEOUT_MS = 1_800_000;
+/** Balances agree as soon as nothing is under way; a settlement takes two seconds at most. */
+const SETTLED_TIMEOUT_MS = 30_000;
+/** Pull sync brings a chunk to all others of its neighbourhood within seconds; a loaded machine gets time. */
+const PLACEMENT_TIMEOUT_MS = 120_000;
+const FOLDERS = ['', 'a/', 'a/b/', 'c d/'];
+/** Their content types do not depend on what a Bee's host knows of others; those go into the manifest. */
+const EXTENSIONS = ['html', 'json', 'png', 'pdf', 'css'];
+/** Requests to one node at once. */
+const DOWNLOADS_AT_ONCE = 4;
+
+const parameters = {
+  sizes: parameter('sizes', [1, 4096, 4097, 2 ** 20, 2 ** 22], 'sizes of the data, from 1 to 64MiB'),
+  chunks: parameter('integer', 50, 'single chunks that each implementation uploads', { min: 1 }),
+  files: parameter('integer', 12, 'files of the directory', { min: 1 }),
+  sample: parameter('integer', 500, 'chunks that are looked for on every full node', { min: 1 }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** One implementation: the node that uploads, and all of its nodes, which read what the other uploaded. */
+interface Side {
+  readonly name: string;
+  readonly uploader: ClusterNode;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** Something uploaded, and how a node of the other implementation is asked for it. */
+interface Piece {
+  readonly what: string;
+  readonly by: Side;
+  readonly data: Uint8Array;
+  readonly download: (reader: ClusterNode) => Promise<Uint8Array>;
+}
+
+export default defineScenario({
+  name: 'mixed',
+  group: 'functional',
+  about: 'Uploads on our own node and on a Bee, and reads everything back from every node of the other kind.',
+  parameters,
+  needs: { nodes: 2, flavours: ['svc', 'bee'] },
+  cluster: { nodes: 4, with: { bee: 2 } },
+  timeoutMs: TIMEOUT_MS,
+  async run(context) {
+    const sides = [sideOf(context, 'svc'), sideOf(context, 'bee')] as const;
+    const logEnds = new Map(context.cluster.nodes.map((node) => [node, node.logEnd]));
+    const pieces: Piece[] = [];
+    for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
+    pieces.push(...(await uploadChunks(context, sides)));
+    pieces.push(...(await uploadTree(context, sides)));
+    // First the reads: once pull sync has brought everything everywhere, nobody asks the network any more.
+    for (const side of sides) await readBack(context, side, pieces);
+    await findCopies(context);
+    await compareBalances(context);
+    await lookForRefusals(context, logEnds);
+    await verifyLedger(context);
+  },
+});
+
+function sideOf(context: Context, flavour: ClusterNode['flavour']): Side {
+  const nodes = context.cluster.nodes.filter((node) => node.running && node.flavour === flavour);
+  const uploader = nodes.find(({ mode }) => mode === 'full') ?? nodes[0];
+  if (uploader === undefined)
+    throw new RangeError('the runner starts no scenario whose flavours are missing');
+  return { name: flavour, uploader, nodes };
+}
+
+function uploadData(context: Context, sides: readonly Side[], size: number): Promise<Piece[]> {
+  const { signal } = context;
+  return context.step('upload', (progress) => {
+    progress.detail(`${formatBytes(size)} on ${names(sides)}`);
+    return Promise.all(
+      sides.map(async (by): Promise<Piece> => {
+        const { uploader: node } = by;
+        const batch = batchOf(node);
+        const data = context.random(`${by.name} ${size}`).bytes(size);
+        const reference = await uploadLedgered(context, {
+          operation: `upload ${formatBytes(size)}`,
+          kind: 'bytes',
+          node,
+          batch,
+          size,
+          mode: 'deferred',
+          upload: () => node.bytes.upload(data, { batch, redundancyLevel: 0, signal }),
+          expected: () => expectBytes(data),
+        });
+        const what = `${formatBytes(size)} of ${node.name}`;
+        return { what, by, data, download: (reader) => reader.bytes.download(reference, { signal }) };
+      }),
+    );
+  });
+}
+
+/** Direct uploads: the answer itself says that the network has taken the chunk. */
+function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]> {
+  const { signal } = context;
+  const { chunks: count } = context.parameters;
+  return context.step('upload', async (progress) => {
+    progress.detail(`${plural(count, 'chunk')} on ${names(sides)}`);
+    const pieces: Piece[] = [];
+    let done = 0;
+    const perSide = sides.map((by) => {
+      const { uploader: node } = by;
+      const batch = batchOf(node);
+      const random = context.random(`${by.name} chunks`);
+      const works = Array.from({ length: count }, (_, i) => async () => {
+        const payload = random.bytes(1 + random.below(CHUNK_PAYLOAD_SIZE));
+        const { data } = makeCac(BigInt(payload.length), payload);
+        const reference = await uploadLedgered(context, {
+          operation: 'upload chunk',
+          kind: 'chunk',
+          node,
+          batch,
+          size: data.length,
+          mode: 'direct',
+          upload: () => node.chunks.upload(data, { batch, signal }),
+          expected: () => expectBytes(payload),
+        });
+        const what = `chunk ${i} of ${node.name}`;
+        pieces.push({ what, by, data, download: (reader) => reader.chunks.download(reference, { signal }) });
+        progress.progress(++done, sides.length * count);
+      });
+      return atMost(DOWNLOADS_AT_ONCE, works);
+    });
+    await Promise.all(perSide);
+    return pieces;
+  });
+}
+
+/** The same directory as an archive and as a form: both kinds of upload, and every file of each, by its path. */
+function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> {
+  const { signal } = context;
+  return context.step('upload', async (progress) => {
+    const tree = treeOf(context);
+    const size = tree.reduce((sum, { data }) => sum + data.length, 0);
+    progress.detail(
+      `${plural(tree.length, 'file')}, ${formatBytes(size)}, archive and form on ${names(sides)}`,
+    );
+    const archive = await tarOf(tree);
+    const form = formOf(tree);
+    const perSide = sides.map(async (by) => {
+      const { uploader: node } = by;
+      const batch = batchOf(node);
+      const options = { batch, redundancyLevel: 0, signal };
+      const common = { kind: 'collection', node, batch, size, mode: 'deferred' } as const;
+      const tar = await uploadLedgered(context, {
+        ...common,
+        operation: 'upload archive',
+        upload: () => node.files.uploadTar(archive, options),
+        expected: () => expectTar(archive),
+      });
+      const parts = await uploadLedgered(context, {
+        ...common,
+        operation: 'upload form',
+        upload: () => node.files.uploadForm(form, options),
+        expected: () => expectForm(form),
+      });
+      return [...filesOf('archive', by, tar, tree, signal), ...filesOf('form', by, parts, tree, signal)];
+    });
+    return (await Promise.all(perSide)).flat();
+  });
+}
+
+function filesOf(
+  kind: string,
+  by: Side,
+  reference: string,
+  tree: readonly TreeFile[],
+  signal: AbortSignal,
+): Piece[] {
+  return tree.map(({ path, data }) => ({
+    what: `${path} of the ${kind} of ${by.uploader.name}`,
+    by,
+    data,
+    download: (reader) => reader.files.download(reference, path, { signal }),
+  }));
+}
+
+/** Folders within folders, and files of some chunks or none. */
+function treeOf(context: Context): TreeFile[] {
+  const random = context.random('directory');
+  return Array.from({ length: context.parameters.files }, (_, i) => ({
+    path: `${FOLDERS[i % FOLDERS.length]}file-${i}.${EXTENSIONS[i % EXTENSIONS.length]}`,
+    data: random.bytes(random.below(4 * CHUNK_PAYLOAD_SIZE)),
+  }));
+}
+
+/** Every chunk as long as there are few; else some that the seed chooses. All of them are in the ledger's check. */
+function sampleOf(context: Context): string[] {
+  const { sample } = context.parameters;
+  const all = [...new Set(context.ledger.entries.flatMap(({ chunks }) => chunks))];
+  const draw = context.random('sample');
+  while (all.length > sample) {
+    all[draw.below(all.length)] = all.at(-1) ?? '';
+    all.pop();
+  }
+  return all;
+}
+
+async function findCopies(context: Context): Promise<void> {
+  const { cluster, signal } = context;
+  const full = cluster.nodes.filter((node) => node.running && node.mode === 'full');
+  await context.step('placement', async (progress) => {
+    const watch = new PlacementWatch(sampleOf(context), full);
+    const seen = await until('chunks are not where they belong', (aborted) => watch.look(aborted), {
+      timeoutMs: PLACEMENT_TIMEOUT_MS,
+      signal,
+    }).catch((error: unknown) => error as Error);
+    const { placed } = watch;
+    context.expect(`every full node of a chunk's neighbourhood holds it`, !(seen instanceof Error), {
+      observed: seen instanceof Error ? seen.message : plural(placed.length, 'chunk'),
+      expected: 'every chunk',
+    });
+    const counts = placed.map(({ holders }) => holders.length);
+    const average = counts.reduce((sum, count) => sum + count, 0) / Math.max(1, counts.length);
+    progress.detail(
+      `${plural(placed.length, 'chunk')} where they belong, ${average.toFixed(1)} copies each, at least ${Math.min(...counts)}`,
+    );
+  });
+}
+
+/** Everything that the other side has uploaded, from every node of this one. */
+function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promise<void> {
+  const foreign = pieces.filter(({ by }) => by !== side);
+  return context.step('download', async (progress) => {
+    progress.detail(
+      `${plural(foreign.length, 'piece')} from ${side.nodes.map(({ name }) => name).join(', ')}`,
+    );
+    let done = 0;
+    const perNode = side.nodes.map(async (reader) => {
+      const wrong: string[] = [];
+      const works = foreign.map(({ what, by, data, download }) => async () => {
+        const key = { operation: `download from ${by.name}`, node: reader.name };
+        const seen = await context.measure(
+          key,
+          () => download(reader),
+          ({ length }) => length,
+        );
+        const part = difference(seen, data);
+        if (part !== undefined) wrong.push(`${what}: ${part}, expected ${data.length} bytes`);
+        progress.progress(++done, side.nodes.length * foreign.length);
+      });
+      await atMost(DOWNLOADS_AT_ONCE, works);
+      const other = foreign[0]?.by.uploader.name ?? 'nobody';
+      context.expect(`${reader.name} (${side.name}) serves everything of ${other}`, wrong.length === 0, {
+        observed: `${foreign.length - wrong.length} pieces equal`,
+        expected: `${foreign.length} pieces equal`,
+        ...(wrong.length === 0 ? {} : { evidence: wrong.slice(0, 20).join('\n') }),
+      });
+    });
+    await Promise.all(perNode);
+  });
+}
+
+async function compareBalances(context: Context): Promise<void> {
+  const { cluster, signal } = context;
+  await context.step('balances', async (progress) => {
+    const seen = await until('balances disagree', (aborted) => lookAtBalances(cluster.nodes, aborted), {
+      timeoutMs: SETTLED_TIMEOUT_MS,
+      signal,
+    }).catch((error: unknown) => error as Error);
+    context.expect('both ends of each link agree on its balance', !(seen instanceof Error), {
+      observed: seen instanceof Error ? seen.message : `${plural(seen, 'link')} compared`,
+      expected: 'sums of zero',
+    });
+    if (!(seen instanceof Error)) progress.detail(`${plural(seen, 'link')} compared`);
+  });
+}
+
+async function lookForRefusals(context: Context, logEnds: ReadonlyMap<ClusterNode, number>): Promise<void> {
+  const nodes = context.cluster.nodes.filter((node) => node.running);
+  await context.step('refusals', async () => {
+    const refused = await Promise.all(
+      nodes.map(async ({ name, client }) =>
+        (await client.blocklist(context.signal)).map(
+          ({ address, reason }) => `${name} refuses ${address.slice(0, 8)}: ${reason}`,
+        ),
+      ),
+    );
+    expectNone(context, 'no node refuses another', refused.flat());
+    const complaints = nodes.flatMap((node) =>
+      node
+        .loggedErrors(logEnds.get(node))
+        .map(({ module, message, fields }) => `${node.name} ${module}: ${message} ${JSON.stringify(fields)}`),
+    );
+    expectNone(context, 'no node has logged an error', complaints);
+  });
+}
+
+function expectNone(context: Context, name: string, found: readonly string[]): void {
+  const seen = { observed: String(found.length), expected: '0' };
+  const evidence = found.length === 0 ? seen : { ...seen, evidence: found.slice(0, 20).join('\n') };
+  context.expect(name, found.length === 0, evidence);
+}
+
+function names(sides: readonly Side[]): string {
+  return sides.map(({ name, uploader }) => `${uploader.name} (${name})`).join(' and ');
+}

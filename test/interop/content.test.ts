@@ -1,0 +1,187 @@
+/** Chunks and files that travel between our nodes and real Bees. */
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { expectBytes } from '../../harness/content.ts';
+import { PlacementWatch } from '../../harness/placement.ts';
+import { planScenarios, runScenarios } from '../../harness/runner.ts';
+import { seededRandom } from '../../harness/scenario.ts';
+import { until } from '../../harness/wait.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import mixed from '../../scenarios/mixed.ts';
+import { atMost } from '../../scenarios/steps.ts';
+import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
+
+const CHUNKS = 500;
+const LARGE = 64 * 2 ** 20;
+/** Credit between the implementations is the public network's: some seventy chunks a second with five peers. */
+const LARGE_TIMEOUT_MS = 1_200_000;
+const AT_ONCE = 8;
+
+function chunksOf(stream: string, count: number): { address: string; data: Uint8Array }[] {
+  const random = seededRandom('interop', stream);
+  return Array.from({ length: count }, () => {
+    const payload = random.bytes(1 + random.below(4096));
+    const { address, data } = makeCac(BigInt(payload.length), payload);
+    return { address: toHex(address), data };
+  });
+}
+
+/** Until every full node of their neighbourhood holds them. */
+async function placed(chunks: readonly string[], nodes: readonly ClusterNode[]): Promise<void> {
+  const full = nodes.filter(({ mode, running }) => running && mode === 'full');
+  const watch = new PlacementWatch(chunks, full);
+  await until('chunks are not where they belong', (signal) => watch.look(signal), { timeoutMs: 240_000 });
+}
+
+const digest = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let ours: ClusterNode;
+  let bee: ClusterNode;
+  /** Everything that was uploaded so far. */
+  const known: string[] = [];
+  beforeAll(async () => {
+    net = await startMixed({ binary, seed: 21 });
+    [ours, bee] = [of('svc', net)[0] as ClusterNode, of('bee', net)[0] as ClusterNode];
+  });
+  afterAll(() => net.stop());
+
+  test('peers tell each other their status, in both directions', async () => {
+    for (const node of net.nodes) {
+      const records = await eventually(
+        `${node.name} has no status of some peer`,
+        () => node.client.peerStatuses(),
+        (seen) => seen.length === net.nodes.length - 1 && seen.every((peer) => peer.requestFailed !== true),
+      );
+      const others = net.nodes.filter((other) => other !== node).map(({ overlay }) => overlay);
+      expect(records.map(({ overlay }) => overlay).toSorted()).toEqual(others.toSorted());
+      for (const { connectedPeers, storageRadius } of records) {
+        expect({ connectedPeers, storageRadius }).toEqual({ connectedPeers: 5, storageRadius: 0 });
+      }
+    }
+  });
+
+  test('chunks uploaded on either side are read from every node, and stored by every node they belong to', async () => {
+    for (const uploader of [ours, bee]) {
+      const chunks = chunksOf(uploader.flavour, CHUNKS);
+      await atMost(
+        AT_ONCE,
+        chunks.map(({ address, data }) => async () => {
+          expect((await uploader.chunks.upload(data)).reference).toBe(address);
+        }),
+      );
+      const readers = net.nodes.filter((node) => node !== uploader);
+      for (const reader of readers) {
+        await atMost(
+          AT_ONCE,
+          chunks.map(({ address, data }) => async () => {
+            const seen = await reader.chunks.download(address);
+            expect(`${reader.name} ${address} ${digest(seen)}`).toBe(
+              `${reader.name} ${address} ${digest(data)}`,
+            );
+          }),
+        );
+      }
+      const addresses = chunks.map(({ address }) => address);
+      await placed(addresses, net.nodes);
+      known.push(...addresses);
+    }
+  }, 600_000);
+
+  test(
+    '64 MiB go each way, byte for byte',
+    async () => {
+      const uploads = [ours, bee].map(async (uploader) => {
+        const data = seededRandom('interop', `large ${uploader.flavour}`).bytes(LARGE);
+        const expected = await expectBytes(data);
+        const { reference } = await uploader.bytes.upload(data, { redundancyLevel: 0 });
+        expect(reference).toBe(expected.reference);
+        await net.synced(reference, { timeoutMs: LARGE_TIMEOUT_MS });
+        known.push(...expected.chunks);
+        return { uploader, reference, data };
+      });
+      for (const { uploader, reference, data } of await Promise.all(uploads)) {
+        for (const reader of net.nodes.filter(({ flavour }) => flavour !== uploader.flavour)) {
+          const seen = await reader.bytes.download(reference, { timeoutMs: LARGE_TIMEOUT_MS });
+          expect(`${reader.name} ${digest(seen)}`).toBe(`${reader.name} ${digest(data)}`);
+        }
+      }
+    },
+    2 * LARGE_TIMEOUT_MS,
+  );
+
+  test('a node that comes late has the same reserve as all others, of either kind', async () => {
+    await placed(known, net.nodes);
+    for (const late of [of('bee', net).at(-1), of('svc', net).at(-1)]) {
+      if (late === undefined) throw new Error('a mixed cluster has both');
+      await late.stop();
+      forget(late);
+      await late.start();
+      expect((await late.client.addresses()).overlay).toBe(late.overlay);
+      await net.meshed();
+      await placed(known, [late]);
+      // All of theirs, and nothing else: what is held of the known chunks is the whole reserve.
+      const reserves = () =>
+        Promise.all(net.nodes.map(async ({ client }) => (await client.status()).reserveSize));
+      await eventually('reserves differ', reserves, (sizes) =>
+        sizes.every((size) => size === new Set(known).size),
+      );
+    }
+  }, 600_000);
+
+  test('nothing in any log is an error, and nobody refuses anybody', async () => {
+    expect(errorsInLogs(net)).toEqual([]);
+    for (const node of net.nodes) expect(await node.client.blocklist()).toEqual([]);
+  });
+});
+
+describe.each(BEES)('a light $name', ({ binary }) => {
+  test('uploads through our nodes and reads what they store', async () => {
+    await using net = await startMixed({ binary, own: 3, bees: 0, lightBees: 1, seed: 22 });
+    const light = net.nodes.find(({ mode }) => mode === 'light') as ClusterNode;
+    const ours = net.node(0);
+    expect((await light.client.node()).mode).toBe('light');
+    for (const [from, to] of [
+      [light, ours],
+      [ours, light],
+    ] as const) {
+      const data = seededRandom('interop', `light ${from.name}`).bytes(50_000);
+      const { reference } = await from.bytes.upload(data, { redundancyLevel: 0 });
+      await net.synced(reference);
+      expect(digest(await to.bytes.download(reference))).toBe(digest(data));
+    }
+    const { chunks } = await expectBytes(seededRandom('interop', `light ${light.name}`).bytes(50_000));
+    await placed(chunks, net.nodes);
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+});
+
+describe.each(BEES)('the scenario mixed with $name', ({ binary }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-interop-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('passes', async () => {
+    const result = await runScenarios({
+      planned: planScenarios([mixed], new Map([['sizes', '1,4096,4097,1MiB']])),
+      nodes: [{ count: 4 }, { flavour: 'bee', count: 2, binary }],
+      seed: 23n,
+      stateDir: join(folder, 'state'),
+      report: join(folder, 'report'),
+      name: 'interop',
+      command: 'npm run test:interop',
+      signal: new AbortController().signal,
+    });
+    const [scenario] = result.scenarios;
+    expect(scenario?.error).toBeUndefined();
+    expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
+    expect(result.passed).toBe(true);
+    expect(scenario?.ledger.missing).toBe(0);
+  }, 300_000);
+});

@@ -1,0 +1,77 @@
+/** Light nodes, reachability and health between our nodes and real Bees. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { bytesOf, eventually, http, sameBytes } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs } from './kit.ts';
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let [own, other, ownLight, bee, beeLight] = [] as unknown as ClusterNode[];
+  beforeAll(async () => {
+    net = await Cluster.start({
+      nodes: [
+        { count: 2 },
+        { mode: 'light' },
+        { flavour: 'bee', binary },
+        { flavour: 'bee', mode: 'light', binary },
+      ],
+      seed: 34,
+    });
+    [own, other, ownLight, bee, beeLight] = net.nodes as ClusterNode[];
+  });
+  afterAll(() => net.stop());
+
+  const ways = [
+    ['a light Bee', 'one of ours', () => beeLight, () => own],
+    ['our light node', 'a Bee', () => ownLight, () => bee],
+  ] as const;
+
+  test.each(ways)(
+    'what %s uploads is read on %s, and the other way round',
+    async (name, _where, light, full) => {
+      const [from, to] = [light(), full()] as [ClusterNode, ClusterNode];
+      for (const [writer, reader] of [
+        [from, to],
+        [to, from],
+      ] as const) {
+        const data = bytesOf(`${name} ${writer.name}`, 8 * 4096);
+        const { reference } = await writer.bytes.upload(data, { deferred: false });
+        expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data)).toBe(true);
+      }
+    },
+  );
+
+  test('a Bee reaches our nodes, reads their status, and finds them healthy', async () => {
+    const [a, b] = [own, other] as [ClusterNode, ClusterNode];
+    const mine = await (bee as ClusterNode).client.status();
+    const { snapshots } = (await http(bee as ClusterNode, '/status/peers')).json as {
+      snapshots: Record<string, unknown>[];
+    };
+    for (const { overlay } of [a, b]) {
+      expect(snapshots.find((snapshot) => snapshot['overlay'] === overlay)).toMatchObject({
+        beeMode: 'full',
+        storageRadius: 0,
+        committedDepth: 0,
+        connectedPeers: 2,
+        neighborhoodSize: 3,
+        isReachable: true,
+        batchCommitment: mine.batchCommitment,
+      });
+    }
+    await eventually('the Bee does not think well of our nodes', async () => {
+      const { bins } = await (bee as ClusterNode).client.topology();
+      const peers = Object.values(bins).flatMap((bin) => bin.connectedPeers ?? []);
+      const walled = peers.filter(({ metrics }) => metrics?.reachability !== 'Public');
+      if (walled.length > 0) return `${walled.length} cannot be reached`;
+      // By its rules the slower half of its peers is unhealthy, whatever they do.
+      return peers.some(({ metrics }) => metrics?.healthy) ? undefined : 'none is healthy';
+    });
+  });
+
+  test('nobody refuses anybody, and nobody complains', async () => {
+    for (const node of net.nodes)
+      expect((await http(node, '/blocklist')).json, node.name).toEqual({ peers: [] });
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+});

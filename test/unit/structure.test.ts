@@ -41,6 +41,8 @@ const HARNESS_MAY_IMPORT = [
   'node/env',
   'node/nearest.ts',
   'node/files/splitter.ts',
+  'node/files/encryption.ts',
+  'node/files/redundancy.ts',
   'node/files/collection.ts',
   'node/files/multipart.ts',
   'node/files/tar.ts',

@@ -135,6 +135,7 @@ test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) =
 test.each([
   ['soc', ['size=4096', 'count=2']],
   ['feed', ['updates=2']],
+  ['redundancy', ['levels=1,3']],
 ])('%s passes', async (scenario, sets) => {
   const given = sets.flatMap((set) => ['--set', set]);
   const ended = await svcnet(['run', scenario, '--nodes', '3', '--json', ...given]);

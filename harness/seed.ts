@@ -4,6 +4,7 @@
  * development account, so contract addresses are equal for every seed.
  */
 import { createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
+import { toBase58 } from '../node/crypto/base58.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { overlayAddress } from '../node/crypto/overlay.ts';
 import { createSigner } from '../node/crypto/signer.ts';
@@ -83,17 +84,5 @@ function ed25519PeerId(seed: Uint8Array): string {
   const der = Buffer.concat([PKCS8_ED25519, seed]);
   const publicKey = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
   const spki = publicKey.export({ format: 'der', type: 'spki' });
-  return base58(Buffer.concat([PEER_ID_PREFIX, spki.subarray(-32)]));
-}
-
-const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
-
-/** Text form of a peer id. @param bytes its multihash */
-export function base58(bytes: Uint8Array): string {
-  let digits = '';
-  for (let rest = BigInt(`0x${toHex(bytes)}`); rest > 0n; rest /= 58n) {
-    digits = BASE58.charAt(Number(rest % 58n)) + digits;
-  }
-  const zeros = bytes.findIndex((byte) => byte !== 0);
-  return '1'.repeat(zeros === -1 ? bytes.length : zeros) + digits;
+  return toBase58(Buffer.concat([PEER_ID_PREFIX, spki.subarray(-32)]));
 }

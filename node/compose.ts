@@ -157,7 +157,7 @@ async function build(
 
   const { reserve } = store;
   const addressBook = createAddressBook(store.state('addressbook'));
-  const host = await createLibp2pHost(
+  const host = createLibp2pHost(
     {
       listen: options['p2p-addr'],
       networkId,

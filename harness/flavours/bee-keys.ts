@@ -1,7 +1,7 @@
 /** The libp2p identity of a Bee: a P-256 key, as its key file and its peer id hold it (p2p-protocols.md 1.2). */
 import { createECDH, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import { toBase58 } from '../../node/crypto/base58.ts';
 import { toHex } from '../../node/crypto/hex.ts';
-import { base58 } from '../seed.ts';
 
 /** Order of the curve's group. */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
@@ -42,7 +42,7 @@ export function p256Identity(seed: Uint8Array): P256Identity {
   return {
     secret: new Uint8Array(key.export({ format: 'der', type: 'sec1' })),
     address: toHex(point),
-    peerId: base58(Buffer.concat([SHA256_PREFIX, digest])),
+    peerId: toBase58(Buffer.concat([SHA256_PREFIX, digest])),
   };
 }
 

@@ -2,8 +2,8 @@
  * How the text of one path, query or header parameter becomes a value, with the exact error texts of
  * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
  */
-import { multiaddr } from '@multiformats/multiaddr';
 import secp256k1 from 'secp256k1';
+import { decodeMultiaddress, encodeMultiaddress } from '../p2p/multiaddress.ts';
 import { referenceFromCid } from './cid.ts';
 import type { Dialect } from './dialect.ts';
 import { checkMediaType } from './media-type.ts';
@@ -144,7 +144,7 @@ export const multiAddress: Kind<string> = {
   parse(value) {
     const address = `/${value}`;
     try {
-      return multiaddr(address).toString();
+      return decodeMultiaddress(encodeMultiaddress(address));
     } catch (error) {
       throw new ParseFailure(`failed to parse multiaddr "${address}": ${(error as Error).message}`);
     }

@@ -2,11 +2,11 @@
  * identify 1.0.0 and ping 1.0.0, the two services every node of the public network expects of another one
  * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
  */
-import { multiaddr } from '@multiformats/multiaddr';
 import { equalBytes } from '../crypto/hex.ts';
 import { encodeFrame } from './codec.ts';
 import type { FramedStream } from './framed-stream.ts';
 import { StreamError } from './host.ts';
+import { decodeMultiaddress, encodeMultiaddress } from './multiaddress.ts';
 import type { RawStream } from './transport.ts';
 
 export const IDENTIFY_ID = '/ipfs/id/1.0.0';
@@ -43,8 +43,8 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
     publicKey,
     agentVersion,
     protocolVersion: PROTOCOL_VERSION,
-    listenAddrs: addresses.map((address) => multiaddr(address).bytes),
-    observedAddr: multiaddr(remoteAddress).bytes,
+    listenAddrs: addresses.map(encodeMultiaddress),
+    observedAddr: encodeMultiaddress(remoteAddress),
     protocols: [...protocolIds],
   };
   raw.write(encodeFrame(Identify, message));
@@ -56,7 +56,7 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
   const { listenAddrs } = await stream.read(Identify, signal);
   return listenAddrs.flatMap((bytes) => {
     try {
-      return multiaddr(bytes).toString();
+      return decodeMultiaddress(bytes);
     } catch (error) {
       if (error instanceof Error) return [];
       throw error;

@@ -68,10 +68,9 @@ export class Libp2pLink implements Link {
   /** Begins to read. Called once, after the host knows the link. */
   start(): void {
     const { connection } = this.#channel;
-    connection.addEventListener('drain', () => this.#session.drained());
-    connection.addEventListener('close', ({ error }) => this.#end(error ?? closedByOther()));
+    connection.onDrain(() => this.#session.drained());
     void this.#receive();
-    if (connection.status !== 'open') this.#end(closedByOther());
+    connection.onClosed((error) => this.#end(error ?? closedByOther()));
   }
 
   open(protocolId: string): RawStream {
@@ -133,14 +132,13 @@ export class Libp2pLink implements Link {
     if (this.#ended) return;
     this.#session.goAway();
     this.#end(reason);
-    const { connection, socket } = this.#channel;
+    const { connection } = this.#channel;
     using deadline = this.#deps.clock.deadline(CLOSE_TIMEOUT_MS);
     try {
-      await connection.close({ signal: deadline.signal });
+      await connection.close(deadline.signal);
     } catch (error) {
       connection.abort(error as Error);
     }
-    socket.destroy();
   }
 
   async #receive(): Promise<void> {
@@ -158,18 +156,15 @@ export class Libp2pLink implements Link {
   }
 
   #send(bytes: Uint8Array): boolean {
-    const { connection, socket, stream } = this.#channel;
-    // Bytes of more than one noise message: one system call for all.
-    socket.cork();
+    const { connection, stream } = this.#channel;
     try {
-      stream.write(bytes);
-      return !connection.writableNeedsDrain;
+      // Bytes of more than one noise message: one system call for all.
+      connection.corked(() => stream.write(bytes));
+      return !connection.isFull();
     } catch (error) {
       this.#deps.log.debug({ err: error, remote: this.remoteId }, 'connection lost while writing');
       this.#end(error as Error);
       return false;
-    } finally {
-      socket.uncork();
     }
   }
 

@@ -1,6 +1,3 @@
-import type { ComponentLogger, MultiaddrConnection, Upgrader } from '@libp2p/interface';
-import { tcp } from '@libp2p/tcp';
-import { type Multiaddr, multiaddr } from '@multiformats/multiaddr';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { ConnectionGate } from './connection-gate.ts';
@@ -8,8 +5,9 @@ import { HostError, StreamError } from './host.ts';
 import { PING_SIZE } from './identify.ts';
 import type { Secure, SecureChannel } from './libp2p-channel.ts';
 import { Libp2pLink } from './libp2p-link.ts';
+import type { Tcp, TcpConnection, TcpListener } from './tcp-host.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
-import { peerIdOf, plainAddress, withoutPeerId } from './underlay.ts';
+import { peerIdOf } from './underlay.ts';
 
 /** Securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
@@ -21,8 +19,6 @@ const LINKS_MAX = 1_500;
 const KEEP_ALIVE_MS = 30_000;
 /** A link without any byte for this long, in spite of two pings, is dead. */
 const SILENCE_MAX_MS = 90_000;
-/** Long-polling streams are silent for hours: the keep-alive decides what is dead, not the socket. */
-const NO_SOCKET_TIMEOUT = 0;
 
 export interface TransportOptions {
   readonly localId: string;
@@ -43,9 +39,9 @@ export interface Stranger {
 }
 
 export interface TransportDeps {
+  readonly tcp: Tcp;
   readonly secure: Secure;
-  readonly stranger: () => Promise<Stranger>;
-  readonly logger: ComponentLogger;
+  readonly stranger: () => Stranger;
   readonly clock: Clock;
   readonly log: Logger;
   readonly defer: (flush: () => void) => void;
@@ -68,8 +64,7 @@ export class Libp2pTransport implements Transport {
   readonly #gate = new ConnectionGate();
   readonly #links = new Set<Libp2pLink>();
   readonly #stopped = new AbortController();
-  readonly #tcp: ReturnType<ReturnType<typeof tcp>>;
-  #listener: { getAddrs(): Multiaddr[]; close(): Promise<void> } | undefined;
+  #listener: TcpListener | undefined;
   #events: LinkEvents | undefined;
   #upgrading = 0;
 
@@ -77,41 +72,37 @@ export class Libp2pTransport implements Transport {
     this.localId = options.localId;
     this.#options = options;
     this.#deps = deps;
-    const idle = {
-      inboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
-      outboundSocketInactivityTimeout: NO_SOCKET_TIMEOUT,
-    };
-    this.#tcp = tcp(idle)({ logger: deps.logger });
   }
 
   addresses(): string[] {
     if (this.#listener === undefined) return [];
     if (this.#options.advertised !== undefined) return [this.#options.advertised];
-    return this.#listener.getAddrs().map(String);
+    return this.#listener.addresses();
   }
 
   /** @throws HostError `LISTEN_FAILED` */
   async start(events: LinkEvents): Promise<void> {
     this.#events = events;
-    const upgradeInbound = (connection: MultiaddrConnection) => this.#upgradeInbound(connection, events);
-    const listener = this.#tcp.createListener({ upgrader: { upgradeInbound } as unknown as Upgrader });
+    const { tcp, log } = this.#deps;
     try {
-      await listener.listen(multiaddr(this.#options.listen));
+      this.#listener = await tcp.listen(this.#options.listen, {
+        accepted: (connection) => void this.#upgradeInbound(connection, events),
+        failed: (error) => log.warn({ err: error }, 'connection not accepted'),
+      });
     } catch (cause) {
       throw listenFailed(this.#options.listen, cause as NodeJS.ErrnoException);
     }
-    this.#listener = listener;
     void this.#keepAlive();
   }
 
   async dial(underlay: string, signal: AbortSignal): Promise<Link> {
     const events = this.#events;
     if (events === undefined) throw new HostError('HOST_CLOSED', 'the host is not listening');
-    const connection = await this.#connect(underlay, signal);
+    const connection = await this.#deps.tcp.dial(underlay, signal);
     try {
       const expected = peerIdOf(underlay);
       const channel = await this.#deps.secure(connection, 'dialler', { signal, expected });
-      return this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'outbound' }, events);
+      return this.#adopt(channel, { remoteAddress: connection.remoteAddress, direction: 'outbound' }, events);
     } catch (error) {
       connection.abort(error as Error);
       throw error;
@@ -120,11 +111,11 @@ export class Libp2pTransport implements Transport {
 
   async probe(underlay: string, signal: AbortSignal): Promise<number> {
     const { clock, log, defer } = this.#deps;
-    const { publicKey, secure } = await this.#deps.stranger();
-    const connection = await this.#connect(underlay, signal);
+    const { publicKey, secure } = this.#deps.stranger();
+    const connection = await this.#deps.tcp.dial(underlay, signal);
     try {
       const channel = await secure(connection, 'dialler', { signal, expected: peerIdOf(underlay) });
-      const end = { remoteAddress: addressOf(connection), direction: 'outbound' } as const;
+      const end = { remoteAddress: connection.remoteAddress, direction: 'outbound' } as const;
       const { agentVersion } = this.#options;
       const identity = () => ({ publicKey, agentVersion, addresses: [], protocolIds: [] });
       const link = new Libp2pLink(channel, end, {
@@ -148,19 +139,6 @@ export class Libp2pTransport implements Transport {
     }
   }
 
-  /** The bare connection. @throws HostError `UNDERLAY_INVALID`, what the socket says */
-  async #connect(underlay: string, signal: AbortSignal): Promise<MultiaddrConnection> {
-    const address = parse(underlay);
-    if (this.#tcp.dialFilter([address]).length === 0) {
-      throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
-    }
-    // The transport hands it to its upgrader; securing it is our own business.
-    const upgrader = {
-      upgradeOutbound: (connection: MultiaddrConnection) => connection,
-    } as unknown as Upgrader;
-    return (await this.#tcp.dial(address, { signal, upgrader })) as unknown as MultiaddrConnection;
-  }
-
   async stop(): Promise<void> {
     this.#stopped.abort();
     const reason = new StreamError('STREAM_RESET', 'the host is closed');
@@ -170,24 +148,23 @@ export class Libp2pTransport implements Transport {
     this.#events = undefined;
   }
 
-  /** A rejection makes the listener drop the connection. */
-  async #upgradeInbound(connection: MultiaddrConnection, events: LinkEvents): Promise<void> {
-    if (this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX) {
-      throw new HostError('DIAL_FAILED', 'too many connections');
+  async #upgradeInbound(connection: TcpConnection, events: LinkEvents): Promise<void> {
+    const { clock, log, secure } = this.#deps;
+    const remote = connection.remoteAddress;
+    const isFull = this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX;
+    if (isFull || !this.#gate.enter(remote, clock.monotonic())) {
+      connection.abort(new HostError('DIAL_FAILED', 'too many connections'));
+      return;
     }
-    const remote = addressOf(connection);
-    if (!this.#gate.enter(remote, this.#deps.clock.monotonic())) {
-      throw new HostError('DIAL_FAILED', 'too many connections from this address');
-    }
-    connection.addEventListener('close', () => this.#gate.left(remote), { once: true });
+    connection.onClosed(() => this.#gate.left(remote));
     this.#upgrading++;
-    using deadline = this.#deps.clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
+    using deadline = clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
     try {
-      const channel = await this.#deps.secure(connection, 'listener', { signal: deadline.signal });
-      this.#adopt(channel, { remoteAddress: addressOf(connection), direction: 'inbound' }, events);
+      const channel = await secure(connection, 'listener', { signal: deadline.signal });
+      this.#adopt(channel, { remoteAddress: remote, direction: 'inbound' }, events);
     } catch (error) {
-      this.#deps.log.debug({ err: error, remote: addressOf(connection) }, 'inbound connection not secured');
-      throw error;
+      log.debug({ err: error, remote }, 'inbound connection not secured');
+      connection.abort(error as Error);
     } finally {
       this.#upgrading--;
     }
@@ -243,17 +220,4 @@ export class Libp2pTransport implements Transport {
 function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {
   const why = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message;
   return new HostError('LISTEN_FAILED', `cannot listen on ${address}: ${why}`, { cause });
-}
-
-function parse(underlay: string): Multiaddr {
-  try {
-    return multiaddr(underlay);
-  } catch (cause) {
-    throw new HostError('UNDERLAY_INVALID', `not a multiaddress: ${underlay}`, { cause });
-  }
-}
-
-/** The other end as seen from here, without its identity. */
-function addressOf(connection: MultiaddrConnection): string {
-  return plainAddress(withoutPeerId(connection.remoteAddr.toString()));
 }

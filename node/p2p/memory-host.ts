@@ -3,9 +3,9 @@
  * runs above it, with the real handshake, records, headers and message bytes; only the transport is replaced. Bytes
  * arrive in the order in which they were written, in the same turn, so a run repeats exactly.
  */
-import { multiaddr } from '@multiformats/multiaddr';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
+import { ed25519Protobuf, peerIdOfKey } from './identity-key.ts';
 import { Inbox } from './inbox.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from './transport.ts';
@@ -17,9 +17,6 @@ const UNREAD_MAX = 262_144;
 /** Ports that diallers come from. */
 const FIRST_DIALLER_PORT = 49_152;
 const DIALLER_PORTS = 16_384;
-
-/** `/p2p/` with an identity hash of an Ed25519 key, up to the 32 bytes of the key. */
-const PEER_ID_PREFIX = [0xa5, 0x03, 0x26, 0x00, 0x24, 0x08, 0x01, 0x12, 0x20];
 
 /** The wire between memory hosts: who listens at which address. */
 export class MemoryNetwork {
@@ -59,7 +56,7 @@ export function createMemoryHost(
   const [ip, port] = options.listen.split(':');
   const transport = new MemoryTransport(deps.network, {
     address: `/ip4/${ip}/tcp/${port}`,
-    localId: peerIdOf(multiaddr(Uint8Array.from([...PEER_ID_PREFIX, ...overlay])).toString()) as string,
+    localId: peerIdOfKey(ed25519Protobuf(overlay)),
   });
   return createPeerHost(options, { ...deps, transport });
 }

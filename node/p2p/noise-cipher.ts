@@ -1,20 +1,16 @@
 /**
- * Encryption of noise frames. The noise library's own takes the key as bytes, from which Node.js makes a key object
- * for every frame and an exception with a stack on the way: 20 µs, whatever the size. With a key object made once it
- * is 5 µs. Frames below a packet's size stay the library's.
+ * Encryption of noise frames: small ones in WebAssembly, which is faster up to a packet's size than a call into
+ * OpenSSL, larger ones there, with a key object made once per connection and direction.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
-import { defaultCrypto } from '@chainsafe/libp2p-noise/crypto';
+import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';
 
 const ALGORITHM = 'chacha20-poly1305';
 const TAG_SIZE = 16;
 const OPTIONS = { authTagLength: TAG_SIZE } as const;
-/** Bytes; up to here the library's WebAssembly is faster than a call into OpenSSL. */
+/** Bytes; up to here WebAssembly is faster. */
 const SMALL_MAX = 640;
-
-type Crypto = typeof defaultCrypto;
-type Encrypt = Crypto['chaCha20Poly1305Encrypt'];
-type Decrypt = Crypto['chaCha20Poly1305Decrypt'];
+const small = new ChaCha20Poly1305(newInstance());
 
 /** One entry per direction of a connection, gone with it. */
 const keys = new WeakMap<Uint8Array, KeyObject>();
@@ -27,32 +23,39 @@ function keyObject(bytes: Uint8Array): KeyObject {
   return key;
 }
 
-const encrypt: Encrypt = (plaintext, nonce, associated, key) => {
-  if (plaintext.byteLength <= SMALL_MAX)
-    return defaultCrypto.chaCha20Poly1305Encrypt(plaintext, nonce, associated, key);
+/** @returns ciphertext ‖ tag */
+export function encrypt(
+  plaintext: Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  key: Uint8Array,
+): Uint8Array {
+  if (plaintext.length <= SMALL_MAX) return small.seal(key, nonce, plaintext, associated);
   const cipher = createCipheriv(ALGORITHM, keyObject(key), nonce, OPTIONS);
-  cipher.setAAD(associated, { plaintextLength: plaintext.byteLength });
-  const text = cipher.update(plaintext.subarray());
+  cipher.setAAD(associated, { plaintextLength: plaintext.length });
+  const text = cipher.update(plaintext);
   // A stream cipher holds nothing back: this only makes the tag.
   cipher.final();
   return Buffer.concat([text, cipher.getAuthTag()], text.length + TAG_SIZE);
-};
+}
 
-const decrypt: Decrypt = (ciphertext, nonce, associated, key, target) => {
-  const length = ciphertext.byteLength - TAG_SIZE;
-  if (length <= SMALL_MAX)
-    return defaultCrypto.chaCha20Poly1305Decrypt(ciphertext, nonce, associated, key, target);
-  const bytes = ciphertext.subarray();
+/** @param ciphertext with its tag @throws Error when it was changed on its way */
+export function decrypt(
+  ciphertext: Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  key: Uint8Array,
+): Uint8Array {
+  const length = ciphertext.length - TAG_SIZE;
+  if (length <= SMALL_MAX) {
+    const plaintext = small.open(key, nonce, ciphertext, associated);
+    if (plaintext === null) throw new TypeError('the tag differs');
+    return plaintext;
+  }
   const decipher = createDecipheriv(ALGORITHM, keyObject(key), nonce, OPTIONS);
   decipher.setAAD(associated, { plaintextLength: length });
-  decipher.setAuthTag(bytes.subarray(length));
-  const text = decipher.update(bytes.subarray(0, length));
-  // Throws when the frame was changed on its way.
+  decipher.setAuthTag(ciphertext.subarray(length));
+  const text = decipher.update(ciphertext.subarray(0, length));
   decipher.final();
   return text;
-};
-
-export const noiseCrypto = {
-  chaCha20Poly1305Encrypt: encrypt,
-  chaCha20Poly1305Decrypt: decrypt,
-};
+}

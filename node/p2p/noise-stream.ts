@@ -2,12 +2,9 @@
  * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
  * multiplexers they speak. Every noise message has its length in front, two bytes big endian.
  */
-
-import { publicKeyToProtobuf } from '@libp2p/crypto/keys';
-import type { PrivateKey } from '@libp2p/interface';
 import { decodeMessage, encodeMessage } from './codec.ts';
 import { StreamError } from './host.ts';
-import { IdentityError, identityKeyOf } from './identity-key.ts';
+import { IdentityError, identityKeyOf, type OwnIdentity } from './identity-key.ts';
 import {
   type CipherState,
   type DhKey,
@@ -49,13 +46,9 @@ export function noisePayload(proof: {
 }
 
 /** What this node says, signed once: the static key lives as long as the process. */
-export async function noiseIdentity(
-  privateKey: PrivateKey,
-  staticKey: DhKey,
-  muxers: string[],
-): Promise<NoiseIdentity> {
-  const identityKey = publicKeyToProtobuf(privateKey.publicKey);
-  const identitySig = await privateKey.sign(Buffer.concat([SIGNED_PREFIX, staticKey.publicKey]));
+export function noiseIdentity(own: OwnIdentity, staticKey: DhKey, muxers: string[]): NoiseIdentity {
+  const identityKey = own.publicKey;
+  const identitySig = own.sign(Buffer.concat([SIGNED_PREFIX, staticKey.publicKey]));
   return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }) };
 }
 
@@ -78,7 +71,7 @@ export async function noiseOutbound(
   const frames = new NoiseFrames(raw);
   const noise = new NoiseInitiator(own.staticKey);
   raw.write(frame(noise.start()));
-  const other = await identified(noise.receive(await frames.read()));
+  const other = identified(noise.receive(await frames.read()));
   if (expected !== undefined && other.remoteId !== expected) {
     throw new IdentityError(`another node answers: ${other.remoteId}`);
   }
@@ -91,15 +84,15 @@ export async function noiseInbound(raw: RawStream, own: NoiseIdentity): Promise<
   const frames = new NoiseFrames(raw);
   const noise = new NoiseResponder(own.staticKey);
   raw.write(frame(noise.answer(await frames.read(), own.payload)));
-  const other = await identified(noise.finish(await frames.read()));
+  const other = identified(noise.finish(await frames.read()));
   return { ...other, stream: new EncryptedStream(raw, frames, noise.ciphers()) };
 }
 
 /** Who holds the static key. @throws IdentityError */
-async function identified({ staticKey, payload }: Received): Promise<Omit<NoiseChannel, 'stream'>> {
+function identified({ staticKey, payload }: Received): Omit<NoiseChannel, 'stream'> {
   const { identityKey, identitySig, extensions } = decodeMessage(Payload, payload);
   const key = identityKeyOf(identityKey);
-  if (!(await key.verifies(Buffer.concat([SIGNED_PREFIX, staticKey]), identitySig))) {
+  if (!key.verifies(Buffer.concat([SIGNED_PREFIX, staticKey]), identitySig)) {
     throw new IdentityError('the static key is not signed by the identity');
   }
   return { remoteId: key.peerId, muxers: extensions?.streamMuxers ?? [] };

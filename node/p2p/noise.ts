@@ -14,7 +14,7 @@ import {
   generateKeyPairSync,
   type KeyObject,
 } from 'node:crypto';
-import { noiseCrypto } from './noise-cipher.ts';
+import { decrypt, encrypt } from './noise-cipher.ts';
 
 const PROTOCOL_NAME = 'Noise_XX_25519_ChaChaPoly_SHA256';
 export const TAG_SIZE = 16;
@@ -57,18 +57,18 @@ export class CipherState {
 
   /** @returns ciphertext ‖ tag */
   encrypt(plaintext: Uint8Array, associated: Uint8Array = NOTHING): Uint8Array {
-    const bytes = noiseCrypto.chaCha20Poly1305Encrypt(plaintext, this.#nonce, associated, this.#key);
+    const bytes = encrypt(plaintext, this.#nonce, associated, this.#key);
     this.#next();
-    return bytes.subarray();
+    return bytes;
   }
 
   /** @param ciphertext with its tag @throws NoiseError when it was not encrypted under this key at this count */
   decrypt(ciphertext: Uint8Array, associated: Uint8Array = NOTHING): Uint8Array {
     if (ciphertext.length < TAG_SIZE) throw new NoiseError('message shorter than its tag');
     try {
-      const bytes = noiseCrypto.chaCha20Poly1305Decrypt(ciphertext, this.#nonce, associated, this.#key);
+      const bytes = decrypt(ciphertext, this.#nonce, associated, this.#key);
       this.#next();
-      return bytes.subarray();
+      return bytes;
     } catch (cause) {
       throw new NoiseError('message is not authentic', { cause });
     }

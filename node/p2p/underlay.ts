@@ -1,7 +1,6 @@
 /** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
-import { multiaddr } from '@multiformats/multiaddr';
-import { equalBytes } from '../crypto/hex.ts';
 import { uvarintSize } from './codec-table.ts';
+import { decodeMultiaddress, encodeMultiaddress } from './multiaddress.ts';
 
 /** First byte of a list; no multiaddress starts with it. */
 const LIST = 0x99;
@@ -19,7 +18,7 @@ export class UnderlayError extends Error {
 
 /** One address is written plainly, none or several as a list, in the given order. */
 export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
-  const encoded = underlays.map((underlay) => multiaddr(underlay).bytes);
+  const encoded = underlays.map(encodeMultiaddress);
   if (encoded.length === 1) return encoded[0] as Uint8Array;
   const parts = encoded.flatMap((bytes) => [Uint8Array.from(prefix(bytes)), bytes]);
   return new Uint8Array(Buffer.concat([Uint8Array.of(LIST), ...parts]));
@@ -31,7 +30,7 @@ export function fittingUnderlays(underlays: readonly string[]): string[] {
   const kept: string[] = [];
   let size = 1;
   for (const underlay of best) {
-    const { length } = multiaddr(underlay).bytes;
+    const { length } = encodeMultiaddress(underlay);
     size += uvarintSize(length) + length;
     if (kept.length === UNDERLAYS_MAX || size > UNDERLAY_BYTES_MAX) break;
     kept.push(underlay);
@@ -146,11 +145,8 @@ function splitList(bytes: Uint8Array): Uint8Array[] {
 
 function parse(bytes: Uint8Array): string {
   try {
-    const text = multiaddr(bytes).toString();
-    // The library reads some addresses that are cut, and cannot write them again.
-    if (equalBytes(multiaddr(text).bytes, bytes)) return text;
+    return decodeMultiaddress(bytes);
   } catch (cause) {
     throw new UnderlayError('underlay is no multiaddress', { cause });
   }
-  throw new UnderlayError('underlay is no multiaddress');
 }

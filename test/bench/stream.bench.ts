@@ -5,9 +5,7 @@
  */
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';
-import { generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
-import type { Stream } from '@libp2p/interface';
-import { peerIdFromPrivateKey } from '@libp2p/peer-id';
+import type { ComponentLogger, Logger, Stream } from '@libp2p/interface';
 import { tcp } from '@libp2p/tcp';
 import { createLibp2p } from 'libp2p';
 import { createSigner } from '../../node/crypto/signer.ts';
@@ -18,10 +16,12 @@ import { createAddressBook } from '../../node/p2p/address-book.ts';
 import { FramedStream } from '../../node/p2p/framed-stream.ts';
 import { HeadersMessage } from '../../node/p2p/headers.ts';
 import type { Host } from '../../node/p2p/host.ts';
+import { ownIdentity } from '../../node/p2p/identity-key.ts';
 import { Inbox } from '../../node/p2p/inbox.ts';
-import { createSecure, silentLibp2pLogger } from '../../node/p2p/libp2p-channel.ts';
+import { createSecure } from '../../node/p2p/libp2p-channel.ts';
 import { Libp2pTransport } from '../../node/p2p/libp2p-transport.ts';
 import { createPeerHost } from '../../node/p2p/peer-host.ts';
+import { tcp as ownTcp } from '../../node/p2p/tcp-host.ts';
 import type { Link, RawStream, Transport } from '../../node/p2p/transport.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../unit/p2p/memory-nodes.ts';
 import type { BenchResult } from './result.ts';
@@ -120,22 +120,19 @@ async function ownPair(levers: Levers): Promise<Pair> {
 }
 
 async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
-  const privateKey = await generateKeyPairFromSeed('Ed25519', testKey(n));
-  const peerId = peerIdFromPrivateKey(privateKey);
-  const logger = silentLibp2pLogger();
+  const identity = ownIdentity(testKey(n));
+  const { peerId, publicKey } = identity;
   const log = silentLogger();
-  const secure = await createSecure(privateKey);
-  const publicKey = publicKeyToProtobuf(privateKey.publicKey);
-  const stranger = async () => ({ publicKey, secure });
+  const secure = createSecure(identity);
   const transport = new Libp2pTransport(
     {
-      localId: peerId.toString(),
+      localId: peerId,
       publicKey,
       agentVersion: 'bench/1.0.0 node/24',
       listen: '/ip4/127.0.0.1/tcp/0',
       advertised: undefined,
     },
-    { secure, stranger, logger, clock, log, defer },
+    { tcp: ownTcp, secure, stranger: () => ({ publicKey, secure }), clock, log, defer },
   );
   const host = createPeerHost(
     { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, allowPrivateCidrs: true, welcomeMessage: '' },
@@ -198,6 +195,17 @@ function patientStream(raw: RawStream): RawStream {
     closeWrite: () => void agreed.then(() => raw.closeWrite()),
     reset: (reason) => raw.reset(reason),
   };
+}
+
+/** It formats a line for every frame; nothing of it is wanted. */
+function silentLibp2pLogger(): ComponentLogger {
+  const log: Logger = Object.assign(() => undefined, {
+    enabled: false,
+    trace: () => undefined,
+    error: () => undefined,
+    newScope: () => log,
+  });
+  return { forComponent: () => log };
 }
 
 async function stockPair(): Promise<Pair> {

@@ -10,8 +10,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
-import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import type { Cluster } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
 import { deriveNode } from '../../harness/seed.ts';
@@ -27,9 +25,11 @@ import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';
 import { createAddressBook } from '../../node/p2p/address-book.ts';
 import type { Peer } from '../../node/p2p/host.ts';
-import { createSecure, silentLibp2pLogger } from '../../node/p2p/libp2p-channel.ts';
+import { ownIdentity } from '../../node/p2p/identity-key.ts';
+import { createSecure } from '../../node/p2p/libp2p-channel.ts';
 import { Libp2pTransport } from '../../node/p2p/libp2p-transport.ts';
 import { createPeerHost } from '../../node/p2p/peer-host.ts';
+import { tcp } from '../../node/p2p/tcp-host.ts';
 import type { StatusSnapshot } from '../../node/protocols/status/status.ts';
 import { memoryRecords, testKey, ZERO_NONCE } from '../unit/p2p/memory-nodes.ts';
 import { protocolSet } from '../unit/protocols/protocol-set.ts';
@@ -60,11 +60,9 @@ const SNAPSHOT: StatusSnapshot = {
 
 /** Our side of all conversations. */
 async function ownNode(networkId: bigint) {
-  const privateKey = await generateKeyPairFromSeed('Ed25519', testKey(1));
-  const identity = {
-    publicKey: publicKeyToProtobuf(privateKey.publicKey),
-    secure: await createSecure(privateKey),
-  };
+  const identity = ownIdentity(testKey(1));
+  const { peerId, publicKey } = identity;
+  const secure = createSecure(identity);
   const clock = systemClock();
   const log = silentLogger();
   const metrics = createMetrics({ prefix: 'svc' });
@@ -73,16 +71,16 @@ async function ownNode(networkId: bigint) {
   const transport = new RecordingTransport(
     new Libp2pTransport(
       {
-        localId: peerIdFromPrivateKey(privateKey).toString(),
-        publicKey: identity.publicKey,
+        localId: peerId,
+        publicKey,
         agentVersion: 'recorder/0.1.0 node/24',
         listen: '/ip4/127.0.0.1/tcp/0',
         advertised: undefined,
       },
       {
-        secure: identity.secure,
-        stranger: () => Promise.resolve(identity),
-        logger: silentLibp2pLogger(),
+        tcp,
+        secure,
+        stranger: () => ({ publicKey, secure }),
         clock,
         log,
         defer: (flush) => setImmediate(flush),

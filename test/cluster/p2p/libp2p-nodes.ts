@@ -21,7 +21,7 @@ export async function libp2pNode(
   options: { fullNode?: boolean; generations?: readonly Generation[] } = {},
 ): Promise<Libp2pNode> {
   const addressBook = createAddressBook(memoryRecords());
-  const host = await createLibp2pHost(
+  const host = createLibp2pHost(
     {
       listen: '127.0.0.1:0',
       networkId: NETWORK_ID,

@@ -1,10 +1,10 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { fc, test as property } from '@fast-check/vitest';
-import { generateKeyPairFromSeed } from '@libp2p/crypto/keys';
+import { generateKeyPair, generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
 import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../node/crypto/hex.ts';
-import { IdentityError, identityKeyOf } from '../../../node/p2p/identity-key.ts';
+import { IdentityError, identityKeyOf, ownIdentity } from '../../../node/p2p/identity-key.ts';
 import { Inbox } from '../../../node/p2p/inbox.ts';
 import { generateDhKey, NoiseError } from '../../../node/p2p/noise.ts';
 import {
@@ -24,6 +24,12 @@ const keyProtobuf = (spki: Uint8Array) => Uint8Array.of(8, 3, 18, spki.length, .
 const spkiOf = (key: KeyObject) =>
   new Uint8Array(createPublicKey(key).export({ format: 'der', type: 'spki' }));
 
+function rsaProtobuf(modulusLength: number): Uint8Array {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength });
+  const spki = publicKey.export({ format: 'der', type: 'spki' });
+  return Uint8Array.of(8, 0, 18, (spki.length & 0x7f) | 0x80, spki.length >> 7, ...spki);
+}
+
 /** Two ends of a connection; `tamper` sees everything that the first end writes. */
 function pair(tamper: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes): [RawStream, RawStream] {
   const [toFirst, toSecond] = [new Inbox(() => undefined), new Inbox(() => undefined)];
@@ -38,10 +44,9 @@ function pair(tamper: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes): [Ra
   return [end(toFirst, toSecond, tamper), end(toSecond, toFirst, (bytes) => bytes)];
 }
 
-async function ed25519(n: number): Promise<{ own: NoiseIdentity; peerId: string }> {
-  const privateKey = await generateKeyPairFromSeed('Ed25519', testKey(n));
-  const own = await noiseIdentity(privateKey, generateDhKey(), [MUXER]);
-  return { own, peerId: peerIdFromPrivateKey(privateKey).toString() };
+function ed25519(n: number): { own: NoiseIdentity; peerId: string } {
+  const identity = ownIdentity(testKey(n));
+  return { own: noiseIdentity(identity, generateDhKey(), [MUXER]), peerId: identity.peerId };
 }
 
 /** A node of the public network: key in SubjectPublicKeyInfo, signature in DER. */
@@ -56,18 +61,41 @@ function p256(): { own: NoiseIdentity; peerId: string } {
 
 test.each(vectors.identities)(
   'peer id of a P-256 identity: $peerId',
-  async ({ protobuf, peerId, message, signature }) => {
+  ({ protobuf, peerId, message, signature }) => {
     const key = identityKeyOf(fromHex(protobuf));
     expect(key.peerId).toBe(peerId);
-    expect(await key.verifies(fromHex(message), fromHex(signature))).toBe(true);
-    expect(await key.verifies(fromHex(`${message}00`), fromHex(signature))).toBe(false);
+    expect(key.verifies(fromHex(message), fromHex(signature))).toBe(true);
+    expect(key.verifies(fromHex(`${message}00`), fromHex(signature))).toBe(false);
   },
 );
 
-test('an Ed25519 identity keeps its peer id', async () => {
-  const { publicKey } = await generateKeyPairFromSeed('Ed25519', testKey(3));
-  const key = identityKeyOf(Uint8Array.of(8, 1, 18, 32, ...publicKey.raw));
-  expect(key.peerId).toBe(publicKey.toString());
+test('our identity is that of libp2p for the same seed, and so is its signature', async () => {
+  const theirs = await generateKeyPairFromSeed('Ed25519', testKey(3));
+  const ours = ownIdentity(testKey(3));
+  expect(ours.peerId).toBe(peerIdFromPrivateKey(theirs).toString());
+  expect(ours.publicKey).toEqual(publicKeyToProtobuf(theirs.publicKey));
+  expect(ours.sign(STATIC_KEY_PREFIX)).toEqual(new Uint8Array(await theirs.sign(STATIC_KEY_PREFIX)));
+});
+
+test.each(['Ed25519', 'secp256k1', 'RSA'] as const)(
+  'a libp2p identity of kind %s keeps its peer id and is believed what it signs',
+  async (kind) => {
+    const theirs = kind === 'RSA' ? await generateKeyPair(kind, 2048) : await generateKeyPair(kind);
+    const key = identityKeyOf(publicKeyToProtobuf(theirs.publicKey));
+    expect(key.peerId).toBe(peerIdFromPrivateKey(theirs).toString());
+    const signature = await theirs.sign(STATIC_KEY_PREFIX);
+    expect(key.verifies(STATIC_KEY_PREFIX, signature)).toBe(true);
+    expect(key.verifies(STATIC_KEY_PREFIX.subarray(1), signature)).toBe(false);
+  },
+);
+
+test.each([
+  ['an RSA key of 1024 bits', () => rsaProtobuf(1024)],
+  ['a kind that libp2p has not', () => Uint8Array.of(8, 4, 18, 1, 0)],
+  ['an Ed25519 key of 31 bytes', () => Uint8Array.of(8, 1, 18, 31, ...new Uint8Array(31))],
+  ['a secp256k1 key that is no point', () => Uint8Array.of(8, 2, 18, 33, ...new Uint8Array(33).fill(5))],
+])('%s is no identity', (_name, protobuf) => {
+  expect(() => identityKeyOf(protobuf())).toThrow(IdentityError);
 });
 
 test('a key on another curve is no identity', () => {
@@ -87,7 +115,7 @@ property.prop([fc.uint8Array({ maxLength: 120 }), fc.boolean()])(
 );
 
 test('a P-256 peer is accepted in both directions, under the hash of its key', async () => {
-  const [ours, theirs] = [await ed25519(1), p256()];
+  const [ours, theirs] = [ed25519(1), p256()];
   for (const dials of [true, false]) {
     const [a, b] = pair();
     const [dialler, listener] = dials ? [ours, theirs] : [theirs, ours];
@@ -103,7 +131,7 @@ test('a P-256 peer is accepted in both directions, under the hash of its key', a
 });
 
 test('a dialled node with another identity does not learn who we are', async () => {
-  const [ours, theirs, expected] = [await ed25519(1), p256(), p256()];
+  const [ours, theirs, expected] = [ed25519(1), p256(), p256()];
   let written = 0;
   const [a, b] = pair((bytes) => {
     written++;
@@ -117,7 +145,7 @@ test('a dialled node with another identity does not learn who we are', async () 
 });
 
 test('a static key that the identity did not sign is refused', async () => {
-  const [ours, honest] = [await ed25519(1), p256()];
+  const [ours, honest] = [ed25519(1), p256()];
   const forged = { staticKey: generateDhKey(), payload: honest.own.payload };
   const [a, b] = pair();
   const answered = noiseInbound(b, forged);
@@ -129,7 +157,7 @@ test('a static key that the identity did not sign is refused', async () => {
 test.each([0, 1, 640, 641, 65_519, 65_520, 200_000])(
   '%i bytes arrive as they were sent, then the end',
   async (size) => {
-    const [ours, theirs] = [await ed25519(1), p256()];
+    const [ours, theirs] = [ed25519(1), p256()];
     const [a, b] = pair();
     const [out, answered] = await Promise.all([
       noiseOutbound(a, ours.own, theirs.peerId),
@@ -147,7 +175,7 @@ test.each([0, 1, 640, 641, 65_519, 65_520, 200_000])(
 );
 
 test.each([5, 5_000])('a changed message of %i bytes ends the channel', async (size) => {
-  const [ours, theirs] = [await ed25519(1), p256()];
+  const [ours, theirs] = [ed25519(1), p256()];
   let secured = false;
   const [a, b] = pair((bytes) => {
     const copy = bytes.slice();
@@ -166,7 +194,7 @@ test.each([5, 5_000])('a changed message of %i bytes ends the channel', async (s
 property.prop([fc.uint8Array({ maxLength: 200 })])(
   'a stranger that speaks no noise is refused',
   async (bytes) => {
-    const { own } = await ed25519(1);
+    const { own } = ed25519(1);
     const [a, b] = pair();
     const answered = noiseInbound(b, own);
     a.write(Buffer.concat([Uint8Array.of(0, bytes.length), bytes]));

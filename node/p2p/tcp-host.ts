@@ -1,0 +1,203 @@
+/** TCP sockets: dialling, listening, and the bytes of one connection. The only file of the real network that has them. */
+import { once } from 'node:events';
+import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { HostError, StreamError } from './host.ts';
+import { Inbox } from './inbox.ts';
+import type { RawStream } from './transport.ts';
+import { isDialable, plainAddress, withoutPeerId } from './underlay.ts';
+
+/** Small frames must not wait for each other; a peer that vanished is found by the system as well. */
+const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;
+
+/** One open connection, before anything is said on it. */
+export interface TcpConnection {
+  /** Multiaddress of the other end as seen from here, without its identity. */
+  readonly remoteAddress: string;
+  /** Its bytes. The reader has to be waiting always, so that nothing piles up. */
+  readonly raw: RawStream;
+  /** Must the writer wait until it is told to go on? */
+  isFull(): boolean;
+  /** What is written in between leaves in one system call. */
+  corked(work: () => void): void;
+  onDrain(listener: () => void): void;
+  /** Called once, also when it is closed already. */
+  onClosed(listener: (error?: Error) => void): void;
+  /** Sends what is queued, then closes. @throws the signal's reason, or why it could not be sent */
+  close(signal: AbortSignal): Promise<void>;
+  /** Drops what is queued and lets the other end know. */
+  abort(error: Error): void;
+}
+
+export interface TcpListener {
+  /** Multiaddresses; a wildcard stands for those of all interfaces. */
+  addresses(): string[];
+  /** Closes what was accepted, too. */
+  close(): Promise<void>;
+}
+
+export interface TcpEvents {
+  accepted(connection: TcpConnection): void;
+  /** A connection could not be accepted; the listener goes on. */
+  failed(error: Error): void;
+}
+
+export interface Tcp {
+  /** @throws HostError `UNDERLAY_INVALID`; Error of the system; the signal's reason */
+  dial(underlay: string, signal: AbortSignal): Promise<TcpConnection>;
+  /** @param address multiaddress; port 0 takes a free one @throws Error of the system */
+  listen(address: string, events: TcpEvents): Promise<TcpListener>;
+}
+
+export const tcp: Tcp = { dial, listen };
+
+async function dial(underlay: string, signal: AbortSignal): Promise<TcpConnection> {
+  if (!isDialable(underlay)) throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
+  signal.throwIfAborted();
+  const { host, port, family } = target(underlay);
+  const socket = connect({ host, port, ...(family === undefined ? {} : { family }), ...SOCKET_OPTIONS });
+  try {
+    await once(socket, 'connect', { signal });
+  } catch (cause) {
+    socket.destroy();
+    signal.throwIfAborted();
+    const { message, code } = cause as NodeJS.ErrnoException;
+    // Where a name has several addresses the system's message is empty.
+    const why = message === '' ? code : message;
+    throw Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
+  }
+  return new Connection(socket, plainAddress(withoutPeerId(underlay)));
+}
+
+async function listen(address: string, events: TcpEvents): Promise<TcpListener> {
+  const { host, port, family } = target(address);
+  const sockets = new Set<Socket>();
+  const server = createServer(SOCKET_OPTIONS, (socket) => {
+    const remote = remoteAddressOf(socket);
+    if (remote === undefined) return void socket.destroy();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    events.accepted(new Connection(socket, remote));
+  });
+  server.listen({ host, port, ipv6Only: family === 6 });
+  await once(server, 'listening');
+  server.on('error', (error) => events.failed(error));
+  return {
+    addresses: () => addressesOf(server, address),
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function target(address: string): { host: string; port: number; family: 4 | 6 | undefined } {
+  const [, kind = '', host = '', , port = ''] = address.split('/');
+  return { host, port: Number(port), family: kind.endsWith('4') ? 4 : kind.endsWith('6') ? 6 : undefined };
+}
+
+/** undefined: the other end is gone already */
+function remoteAddressOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  if (remoteAddress === undefined || remotePort === undefined) return undefined;
+  // A socket for both families shows IPv4 addresses in IPv6 clothes; the zone is a name of this machine alone.
+  const [host = ''] = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '').split('%');
+  return `/${isIPv4(host) ? 'ip4' : 'ip6'}/${host}/tcp/${remotePort}`;
+}
+
+/** Addresses that are valid on one link alone: nobody else can dial them. */
+const LINK_LOCAL = /^(169\.254\.|fe[89ab][0-9a-f]:)/i;
+
+function addressesOf(server: Server, address: string): string[] {
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') return [];
+  const [, kind, host = ''] = address.split('/');
+  if (host !== '0.0.0.0' && host !== '::') return [`/${kind}/${host}/tcp/${bound.port}`];
+  const family = kind === 'ip4' ? 'IPv4' : 'IPv6';
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter((own) => own.family === family && !LINK_LOCAL.test(own.address))
+    .map((own) => `/${kind}/${own.address}/tcp/${bound.port}`);
+}
+
+class Connection implements TcpConnection {
+  readonly remoteAddress: string;
+  readonly raw: RawStream;
+  readonly #socket: Socket;
+  readonly #inbox = new Inbox(() => undefined);
+  readonly #closeListeners: ((error?: Error) => void)[] = [];
+  #closed: { readonly error?: Error } | undefined;
+
+  constructor(socket: Socket, remoteAddress: string) {
+    this.remoteAddress = remoteAddress;
+    this.#socket = socket;
+    socket.on('data', (bytes: Buffer) => this.#inbox.push(bytes));
+    socket.on('error', (error) => this.#end(error));
+    socket.once('end', () => this.#end());
+    socket.once('close', () => this.#end());
+    this.raw = {
+      write: (bytes) => this.#write(bytes),
+      drained: () => (this.isFull() ? this.#drained() : undefined),
+      take: () => this.#inbox.take(),
+      read: () => this.#inbox.read(),
+      closeWrite: () => socket.destroySoon(),
+      reset: (reason) => this.abort(reason),
+    };
+  }
+
+  isFull(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  corked(work: () => void): void {
+    this.#socket.cork();
+    try {
+      work();
+    } finally {
+      this.#socket.uncork();
+    }
+  }
+
+  onDrain(listener: () => void): void {
+    this.#socket.on('drain', listener);
+  }
+
+  onClosed(listener: (error?: Error) => void): void {
+    if (this.#closed === undefined) this.#closeListeners.push(listener);
+    else listener(this.#closed.error);
+  }
+
+  async close(signal: AbortSignal): Promise<void> {
+    if (this.#socket.closed) return;
+    const closed = once(this.#socket, 'close', { signal });
+    this.#socket.destroySoon();
+    await closed;
+  }
+
+  abort(error: Error): void {
+    if (this.#socket.writableEnded) this.#socket.destroy();
+    else if (!this.#socket.destroyed) this.#socket.resetAndDestroy();
+    this.#end(error);
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#socket.once('drain', resolve);
+      this.onClosed(() => resolve());
+    });
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (!this.#socket.writable) throw new StreamError('STREAM_RESET', 'the connection is closed');
+    this.#socket.write(bytes);
+  }
+
+  #end(error?: Error): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = error === undefined ? {} : { error };
+    if (error === undefined) this.#inbox.end();
+    else this.#inbox.breakOff(error);
+    for (const listener of this.#closeListeners.splice(0)) listener(error);
+  }
+}

@@ -1,5 +1,6 @@
 /** Command line → options → start. Exit codes: 0 stopped, 1 could not start or broke down, 2 bad usage. */
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { describeOptions, type NodeOptions, OptionError, resolveOptions } from './options.ts';
 import { VERSION } from './version.ts';
 
@@ -18,19 +19,36 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   if (command !== 'start')
     throw new OptionError(`unknown command '${command}', expected start, version or help`);
-  await run(await options(rest));
+  await run(options(rest));
 }
 
-async function options(argv: readonly string[]): Promise<NodeOptions> {
-  const { parse } = await import('yaml');
+function options(argv: readonly string[]): NodeOptions {
   const resolved = resolveOptions(argv, process.env, (path) => {
     try {
-      return parse(readFileSync(path, 'utf8')) as unknown;
+      return parseConfiguration(readFileSync(path, 'utf8'));
     } catch (error) {
       throw new OptionError(`configuration file ${path}: ${(error as Error).message.trim()}`);
     }
   });
   return { ...resolved, password: password(resolved) };
+}
+
+/** YAML, of which JSON is a part: the parser that is at hand reads the testbed's files without loading another one. */
+function parseConfiguration(text: string): unknown {
+  if (isJson(text)) return JSON.parse(text) as unknown;
+  const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
+  return parse(text) as unknown;
+}
+
+function isJson(text: string): boolean {
+  if (!text.startsWith('{')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 function password(given: NodeOptions): string {

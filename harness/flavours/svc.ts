@@ -144,7 +144,6 @@ function configFile(plan: NodePlan): string {
     ...plan.options,
     ...ownOptions(plan),
   };
-  // JSON values are YAML values; an option per line keeps the file readable.
-  const lines = Object.entries(options).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
-  return `${lines.join('\n')}\n`;
+  // JSON is YAML; a node reads it without loading a parser.
+  return `${JSON.stringify(options, undefined, 2)}\n`;
 }

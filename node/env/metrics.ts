@@ -1,4 +1,12 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  type Counter,
+  CounterSeries,
+  type Gauge,
+  GaugeSeries,
+  type Histogram,
+  HistogramSeries,
+} from './metric-series.ts';
+import { createProcessMetrics } from './process-metrics.ts';
 
 /**
  * Metrics are declared as data beside the code that moves them (`metrics.ts` of each module) and registered
@@ -33,34 +41,39 @@ export interface Metrics {
   readonly contentType: string;
 }
 
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
 /** @param options.prefix `svc` or `bee` (the dialect's); @param options.process adds CPU, memory and event-loop metrics. */
 export function createMetrics(options: { prefix: string; process?: boolean }): Metrics {
-  const registry = new Registry();
-  if (options.process === true) collectDefaultMetrics({ register: registry });
+  const registered = new Map<string, CounterSeries | GaugeSeries | HistogramSeries>();
+  const ofProcess = options.process === true ? createProcessMetrics() : () => Promise.resolve([]);
   return {
-    contentType: registry.contentType,
-    expose: () => registry.metrics(),
+    contentType: CONTENT_TYPE,
+    async expose() {
+      const texts = [...(await ofProcess()), ...Array.from(registered.values(), (series) => series.text())];
+      return `${texts.join('\n\n')}\n`;
+    },
     register(table) {
       const live: Record<string, Counter | Gauge | Histogram> = {};
-      for (const [key, spec] of Object.entries(table)) live[key] = create(registry, options.prefix, spec);
+      for (const [key, spec] of Object.entries(table)) {
+        const name = `${options.prefix}_${spec.name}`;
+        if (registered.has(name)) throw new TypeError(`metric '${name}' is registered already`);
+        const series = create({ ...spec, name });
+        registered.set(name, series);
+        live[key] = series;
+      }
       return live as MetricsOf<typeof table>;
     },
   };
 }
 
-function create(registry: Registry, prefix: string, spec: MetricSpec): Counter | Gauge | Histogram {
-  const config = {
-    name: `${prefix}_${spec.name}`,
-    help: spec.help,
-    labelNames: [...(spec.labels ?? [])],
-    registers: [registry],
-  };
+function create(spec: MetricSpec): CounterSeries | GaugeSeries | HistogramSeries {
   switch (spec.kind) {
     case 'counter':
-      return new Counter(config);
+      return new CounterSeries(spec);
     case 'gauge':
-      return new Gauge(config);
+      return new GaugeSeries(spec);
     case 'histogram':
-      return new Histogram(spec.buckets === undefined ? config : { ...config, buckets: [...spec.buckets] });
+      return new HistogramSeries(spec, spec.buckets);
   }
 }

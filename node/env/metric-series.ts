@@ -1,0 +1,187 @@
+/** Live metrics and their text, version 0.0.4 of the exposition format. Held against prom-client in the tests. */
+
+export type Labels = Readonly<Record<string, string | number>>;
+
+export interface Counter {
+  inc(value?: number): void;
+  inc(labels: Labels, value?: number): void;
+}
+
+export interface Gauge {
+  set(value: number): void;
+  set(labels: Labels, value: number): void;
+  /** Up and down by one: how many there are of something. */
+  inc(): void;
+  dec(): void;
+}
+
+export interface Histogram {
+  observe(value: number): void;
+  observe(labels: Labels, value: number): void;
+}
+
+export interface SeriesSpec {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+const NO_LABELS: Labels = {};
+
+/** What all kinds share: one record of type `T` for each combination of labels that was used. */
+abstract class Series<T> {
+  readonly #spec: SeriesSpec;
+  readonly #names: readonly string[];
+  readonly #records = new Map<string, T>();
+  /** Of a series without labels: most are, and are moved for every chunk. */
+  #only: T | undefined;
+  protected abstract readonly type: string;
+
+  constructor(spec: SeriesSpec) {
+    this.#spec = spec;
+    this.#names = spec.labels ?? [];
+  }
+
+  protected abstract create(): T;
+  /** Suffix of the name, labels and value of each line of a record. */
+  protected abstract lines(record: T): Iterable<readonly [suffix: string, labels: string, value: number]>;
+
+  /** @throws TypeError when the labels are not those of the specification */
+  protected record(labels: Labels): T {
+    if (labels === NO_LABELS && this.#only !== undefined) return this.#only;
+    const key = this.#keyOf(labels);
+    let record = this.#records.get(key);
+    if (record === undefined) {
+      record = this.create();
+      this.#records.set(key, record);
+      if (labels === NO_LABELS) this.#only = record;
+    }
+    return record;
+  }
+
+  /** Written as they are exposed. */
+  #keyOf(labels: Labels): string {
+    const foreign = Object.keys(labels).find((name) => !this.#names.includes(name));
+    if (foreign !== undefined) throw new TypeError(`${this.#spec.name} has no label '${foreign}'`);
+    return this.#names
+      .flatMap((name) => (labels[name] === undefined ? [] : [labelText(name, labels[name])]))
+      .join(',');
+  }
+
+  text(): string {
+    const { name, help } = this.#spec;
+    const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${this.type}`];
+    // What was never moved is zero, unless its labels are unknown.
+    if (this.#names.length === 0) this.record(NO_LABELS);
+    for (const [key, record] of this.#records)
+      for (const [suffix, more, value] of this.lines(record)) {
+        const labels = [more, key].filter((part) => part !== '').join(',');
+        lines.push(`${name}${suffix}${labels === '' ? '' : `{${labels}}`} ${numberText(value)}`);
+      }
+    return lines.join('\n');
+  }
+}
+
+interface Value {
+  value: number;
+}
+
+abstract class ValueSeries extends Series<Value> {
+  protected create(): Value {
+    return { value: 0 };
+  }
+
+  protected *lines({ value }: Value) {
+    yield ['', '', value] as const;
+  }
+}
+
+export class CounterSeries extends ValueSeries implements Counter {
+  protected readonly type = 'counter';
+
+  /** @throws RangeError for a step that is negative or no number */
+  inc(labelsOrValue: Labels | number = 1, value = 1): void {
+    const isBare = typeof labelsOrValue === 'number';
+    const step = isBare ? labelsOrValue : value;
+    if (!(step >= 0)) throw new RangeError(`a counter does not count ${step}`);
+    this.record(isBare ? NO_LABELS : labelsOrValue).value += step;
+  }
+}
+
+export class GaugeSeries extends ValueSeries implements Gauge {
+  protected readonly type = 'gauge';
+
+  set(labelsOrValue: Labels | number, value?: number): void {
+    const isBare = typeof labelsOrValue === 'number';
+    this.record(isBare ? NO_LABELS : labelsOrValue).value = isBare ? labelsOrValue : (value as number);
+  }
+
+  inc(): void {
+    this.record(NO_LABELS).value++;
+  }
+
+  dec(): void {
+    this.record(NO_LABELS).value--;
+  }
+}
+
+/** Upper bounds, seconds: of a histogram that names none. */
+const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+interface Distribution {
+  /** Values up to each bound and above the one before; the last holds what is above all. */
+  readonly counts: number[];
+  sum: number;
+  count: number;
+}
+
+export class HistogramSeries extends Series<Distribution> implements Histogram {
+  protected readonly type = 'histogram';
+  readonly #bounds: readonly number[];
+
+  constructor(spec: SeriesSpec, bounds: readonly number[] = DEFAULT_BUCKETS) {
+    super(spec);
+    this.#bounds = bounds;
+  }
+
+  /** @throws RangeError for what is no finite number */
+  observe(labelsOrValue: Labels | number, value?: number): void {
+    const isBare = typeof labelsOrValue === 'number';
+    const seen = isBare ? labelsOrValue : (value as number);
+    if (!Number.isFinite(seen)) throw new RangeError(`a histogram does not hold ${seen}`);
+    const record = this.record(isBare ? NO_LABELS : labelsOrValue);
+    let at = 0;
+    while (at < this.#bounds.length && seen > (this.#bounds[at] as number)) at++;
+    (record.counts[at] as number)++;
+    record.sum += seen;
+    record.count++;
+  }
+
+  protected create(): Distribution {
+    return { counts: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0, count: 0 };
+  }
+
+  protected *lines({ counts, sum, count }: Distribution) {
+    let below = 0;
+    for (const [i, bound] of this.#bounds.entries()) {
+      below += counts[i] as number;
+      yield ['_bucket', labelText('le', numberText(bound)), below] as const;
+    }
+    yield ['_bucket', labelText('le', '+Inf'), count] as const;
+    yield ['_sum', '', sum] as const;
+    yield ['_count', '', count] as const;
+  }
+}
+
+function labelText(name: string, value: string | number): string {
+  return `${name}="${escaped(String(value)).replaceAll('"', '\\"')}"`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+function numberText(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+}

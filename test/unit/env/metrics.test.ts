@@ -1,0 +1,152 @@
+import * as fc from 'fast-check';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { createMetrics, type MetricTable } from '../../../node/env/metrics.ts';
+
+const TABLE = {
+  plain: { kind: 'counter', name: 'plain_total', help: 'Counts, \\ and\nmore.' },
+  labelled: { kind: 'counter', name: 'labelled_total', help: 'Counts.', labels: ['code', 'method'] },
+  level: { kind: 'gauge', name: 'level', help: 'A level.' },
+  levels: { kind: 'gauge', name: 'levels', help: 'Levels.', labels: ['of'] },
+  time: { kind: 'histogram', name: 'time_seconds', help: 'Time.' },
+  size: { kind: 'histogram', name: 'size', help: 'Sizes.', labels: ['of'], buckets: [0.5, 2, 30] },
+} as const satisfies MetricTable;
+
+/** The same metrics in prom-client, an independent implementation. */
+function theirs() {
+  const registers = [new Registry()] as const;
+  const config = (key: keyof typeof TABLE) => {
+    const spec: MetricTable[string] = TABLE[key];
+    const buckets = spec.buckets === undefined ? {} : { buckets: [...spec.buckets] };
+    return {
+      name: `svc_${spec.name}`,
+      help: spec.help,
+      labelNames: [...(spec.labels ?? [])],
+      registers: [...registers],
+      ...buckets,
+    };
+  };
+  return {
+    expose: () => registers[0].metrics(),
+    live: {
+      plain: new Counter(config('plain')),
+      labelled: new Counter(config('labelled')),
+      level: new Gauge(config('level')),
+      levels: new Gauge(config('levels')),
+      time: new Histogram(config('time')),
+      size: new Histogram(config('size')),
+    },
+  };
+}
+
+const label = fc.constantFrom('a', 'b', 'with "quotes"', 'back\\slash', 'line\nbreak', '');
+const amount = fc.oneof(fc.nat(100), fc.double({ min: 0, max: 100, noNaN: true }));
+type Live = ReturnType<typeof theirs>['live'];
+const step: fc.Arbitrary<(live: Pick<Live, keyof Live>) => void> = fc.oneof(
+  fc.constant((live: Live) => live.plain.inc()),
+  amount.map((n) => (live: Live) => live.plain.inc(n)),
+  fc.tuple(label, label).map(
+    ([code, method]) =>
+      (live: Live) =>
+        live.labelled.inc({ code, method }),
+  ),
+  fc.tuple(label, amount).map(
+    ([code, n]) =>
+      (live: Live) =>
+        live.labelled.inc({ code }, n),
+  ),
+  amount.map((n) => (live: Live) => live.level.set(-n)),
+  fc.tuple(label, amount).map(
+    ([of, n]) =>
+      (live: Live) =>
+        live.levels.set({ of }, n),
+  ),
+  amount.map((n) => (live: Live) => live.time.observe(n)),
+  fc.tuple(label, amount).map(
+    ([of, n]) =>
+      (live: Live) =>
+        live.size.observe({ of }, n),
+  ),
+);
+
+/** Lines in any order: the one writes the series in the order of use, the other one may not. */
+const sorted = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .sort();
+
+test('whatever is counted, the text is that of another implementation', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const [ours, other] = [createMetrics({ prefix: 'svc' }), theirs()];
+      const live = ours.register(TABLE);
+      for (const work of steps) {
+        work(live as unknown as Live);
+        work(other.live);
+      }
+      expect(sorted(await ours.expose())).toEqual(sorted(await other.expose()));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a family is one block: help, type, then its lines', async () => {
+  const metrics = createMetrics({ prefix: 'svc' });
+  const { size } = metrics.register({ size: TABLE.size });
+  size.observe({ of: 'x' }, 1);
+  expect(await metrics.expose()).toBe(
+    [
+      '# HELP svc_size Sizes.',
+      '# TYPE svc_size histogram',
+      'svc_size_bucket{le="0.5",of="x"} 0',
+      'svc_size_bucket{le="2",of="x"} 1',
+      'svc_size_bucket{le="30",of="x"} 1',
+      'svc_size_bucket{le="+Inf",of="x"} 1',
+      'svc_size_sum{of="x"} 1',
+      'svc_size_count{of="x"} 1',
+      '',
+    ].join('\n'),
+  );
+  expect(metrics.contentType).toBe(new Registry().contentType);
+});
+
+test('what cannot be counted is refused', () => {
+  const metrics = createMetrics({ prefix: 'svc' });
+  const live = metrics.register(TABLE);
+  expect(() => live.plain.inc(-1)).toThrow(RangeError);
+  expect(() => live.plain.inc(Number.NaN)).toThrow(RangeError);
+  expect(() => live.time.observe(Number.NaN)).toThrow(RangeError);
+  expect(() => live.labelled.inc({ colour: 'red' })).toThrow("no label 'colour'");
+  expect(() => metrics.register({ again: TABLE.plain })).toThrow("'svc_plain_total' is registered already");
+});
+
+test('a process says what it costs, under the names that dashboards for Node.js read', async () => {
+  const metrics = createMetrics({ prefix: 'svc', process: true });
+  await metrics.expose();
+  // The event loop is watched from the first exposition on.
+  await new Promise((resolve) => {
+    setTimeout(resolve, 50);
+  });
+  const text = await metrics.expose();
+  for (const name of [
+    'process_cpu_seconds_total',
+    'process_cpu_user_seconds_total',
+    'process_cpu_system_seconds_total',
+    'process_start_time_seconds',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_seconds',
+    'nodejs_eventloop_lag_p99_seconds',
+    'nodejs_active_resources_total',
+    'nodejs_heap_size_used_bytes',
+    'nodejs_heap_size_total_bytes',
+    'nodejs_external_memory_bytes',
+  ]) {
+    const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
+    expect(Number(value), name).toBeGreaterThanOrEqual(0);
+  }
+  expect(text).toMatch(/^nodejs_heap_space_size_used_bytes\{space="old"\} \d+$/m);
+  expect(text).toMatch(/^nodejs_version_info\{version="v\d+/m);
+  expect(text).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
+  expect(text).not.toContain('NaN');
+});

@@ -8,6 +8,7 @@ import { forClass, PRICE_PER_PROXIMITY } from './accounting/rules.ts';
 import { dialectOf } from './api/dialect.ts';
 import { type Api, createApi } from './api/server.ts';
 import type { NodeServices } from './api/services.ts';
+import type { Chunk } from './chunk/chunk.ts';
 import { toHex } from './crypto/hex.ts';
 import { overlayAddress } from './crypto/overlay.ts';
 import { createSigner } from './crypto/signer.ts';
@@ -17,6 +18,7 @@ import { createMetrics } from './env/metrics.ts';
 import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
+import { createGsoc } from './gsoc/gsoc.ts';
 import { createPuller, type Puller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
 import { createSalud } from './neighbourhood/salud.ts';
@@ -39,6 +41,7 @@ import { createPushsync } from './protocols/pushsync/pushsync.ts';
 import { refusingHost } from './protocols/refusal.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
 import { createStatus, type StatusSnapshot } from './protocols/status/status.ts';
+import { createPss } from './pss/pss.ts';
 import { loadOrCreateKey } from './store/key-store.ts';
 import { openLmdbStore } from './store/lmdb-store.ts';
 import type { LocalStore } from './store/ports.ts';
@@ -254,12 +257,23 @@ async function build(
   const serverHost = serving ? host : refusingHost(host);
   const shared = { host: serverHost, topology, accounting, store, clock, metrics };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  // Messages come in chunks, and messaging sends chunks in turn.
+  const onDelivered = (chunk: Chunk) => {
+    pss.offer(chunk);
+    gsoc.offer(chunk);
+  };
   const pushsync = createPushsync(
     { networkId, nonce: OVERLAY_NONCE, fullNode: serving, reachable, capacityDoubling },
-    { ...shared, postage, signer, log: module('pushsync') },
+    { ...shared, postage, signer, onDelivered, log: module('pushsync') },
   );
   const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
-  const pullsync = createPullsync({ ...shared, reserve, postage, log: module('pullsync') });
+  const pullsync = createPullsync({ ...shared, reserve, postage, onDelivered, log: module('pullsync') });
+  const pss = createPss(
+    { privateKey: keys.pss },
+    { pushsync, reserve, postage, clock, random, log: module('pss'), metrics },
+  );
+  parts.defer(() => pss.stop());
+  const gsoc = createGsoc({ clock });
   const puller = createPuller(
     { rateWindowMs: options['pull-rate-window'] },
     {
@@ -325,6 +339,8 @@ async function build(
     host,
     topology,
     accounting,
+    pss,
+    gsoc,
     timeSettlements: pseudosettle,
     pingpong: {
       async ping(peer, ending) {

@@ -23,6 +23,8 @@ const COMMON_REQUEST_HEADERS = [
 ];
 
 export interface Cors {
+  /** Whether pages of `origin` may use this API at `host`. */
+  accepts(origin: string, host: string | undefined): boolean;
   /** Headers for a request of `origin` to `host`; undefined when the origin is not accepted or absent. */
   headersFor(
     origin: string | undefined,
@@ -34,9 +36,12 @@ export interface Cors {
 export function createCors(allowedOrigins: readonly string[], dialect: Dialect): Cors {
   const allowed = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   const allowedHeaders = [...COMMON_REQUEST_HEADERS, ...ownHeaderNames(dialect)].join(', ');
+  const accepts = (origin: string, host: string | undefined) =>
+    isAllowed(origin.toLowerCase(), host?.toLowerCase());
   return {
+    accepts,
     headersFor(origin, host) {
-      if (origin === undefined || !isAllowed(origin.toLowerCase(), host?.toLowerCase())) return undefined;
+      if (origin === undefined || !accepts(origin, host)) return undefined;
       return {
         'access-control-allow-credentials': 'true',
         'access-control-allow-origin': origin,

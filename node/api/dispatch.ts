@@ -14,6 +14,7 @@ import { drain, refuseOversized, requestBody } from './request-body.ts';
 import type { Answer, GasHeaders, Port, RequestView, Route } from './route.ts';
 import { hasEmptyVariable, type PathRoutes, pathVariable } from './routing.ts';
 import type { NodeServices } from './services.ts';
+import { HANDSHAKE_HEADERS, type Upgrades } from './websocket.ts';
 
 export interface DispatchDeps {
   readonly services: NodeServices;
@@ -32,7 +33,7 @@ export async function dispatch(
   routes: PathRoutes,
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: DispatchDeps,
+  deps: DispatchDeps & { readonly upgrades: Upgrades },
 ): Promise<FastifyReply> {
   const { signal, release } = requestSignal(reply, deps.stopping);
   let answer: Answer;
@@ -41,7 +42,14 @@ export async function dispatch(
   } catch (error) {
     answer = errorAnswer(error, deps, reply);
   }
-  return send(answer, reply, release);
+  if (answer.socket === undefined) return send(answer, reply, release);
+  release();
+  try {
+    deps.upgrades.upgrade(request, reply, answer.socket);
+    return reply;
+  } catch (error) {
+    return send({ ...errorAnswer(error, deps, reply), headers: HANDSHAKE_HEADERS }, reply);
+  }
 }
 
 async function operate(

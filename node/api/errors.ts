@@ -26,6 +26,8 @@ const ERRORS = {
   BODY_TOO_LARGE: [413, STANDARD],
   INTERNAL: [500, STANDARD],
   NOT_IMPLEMENTED: [501, CAUSE],
+  UPGRADE_FAILED: [400, 'upgrade failed'],
+  ORIGIN_REFUSED: [403, 'upgrade failed'],
   SERVICE_UNAVAILABLE: [503, 'service unavailable'],
   INVALID_PATH_PARAMS: [400, 'invalid path params'],
   INVALID_QUERY_PARAMS: [400, 'invalid query params'],
@@ -82,6 +84,11 @@ const ERRORS = {
   ADDRESS_NOT_FOUND: [404, 'address not found or incorrect'],
   PATH_NOT_FOUND: [404, 'path address not found'],
   PATH_FAILED: [404, STANDARD],
+  // Messaging: 5.5.
+  PSS_BATCH_NOT_FOUND: [400, 'batch not found'],
+  PSS_BATCH_NOT_USABLE: [400, 'batch not usable yet'],
+  PSS_ISSUER_FAILED: [400, 'postage stamp issuer'],
+  PSS_SEND_FAILED: [500, 'pss send failed'],
   // Tags: 5.4.
   TAG_NOT_PRESENT: [404, 'tag not present'],
   TAG_LIST_FAILED: [500, CAUSE],

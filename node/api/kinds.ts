@@ -90,6 +90,25 @@ export const hex: Kind<Uint8Array> = {
   parse: (value) => (value === '' ? undefined : hexBytes(value)),
 };
 
+/** Comma-separated bytes in hex. Reading ends behind the first one that is empty or too long, as its check does. */
+export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
+  return {
+    schema: {
+      type: 'string',
+      pattern: `^([A-Fa-f0-9]{2}){1,${lengthMax}}(,([A-Fa-f0-9]{2}){1,${lengthMax}})*$`,
+    },
+    parse(value) {
+      const list: Uint8Array[] = [];
+      for (const part of value.split(',')) {
+        const bytes = hexBytes(part);
+        list.push(bytes);
+        if (bytes.length === 0 || bytes.length > lengthMax) break;
+      }
+      return list;
+    },
+  };
+}
+
 /** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },

@@ -9,6 +9,7 @@ import type { ApiMetrics } from './metrics.ts';
 import type { HeaderTable, ParamTable, ValuesOf } from './params.ts';
 import type { SchemaName } from './schemas.ts';
 import type { NodeServices } from './services.ts';
+import type { SocketHandler } from './websocket.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
@@ -23,6 +24,8 @@ export interface Answer {
   readonly bytes?: Uint8Array;
   /** Pulled no faster than the client reads; its `return` is called when the client goes away. */
   readonly stream?: AsyncIterable<Uint8Array>;
+  /** With status 101: what is done on the WebSocket that the connection becomes. */
+  readonly socket?: SocketHandler;
 }
 
 /** Gas headers of routes behind the gate `gas`. */

@@ -16,6 +16,7 @@ import { type Target, targetOf } from './paths.ts';
 import { ROUTES } from './routes/table.ts';
 import { pathsOf, patternOf, routerPath } from './routing.ts';
 import type { NodeServices } from './services.ts';
+import { acceptUpgrades, wantsWebSocket } from './websocket.ts';
 
 /** Time in which the headers of a request must have arrived. */
 const HEADERS_TIMEOUT_MS = 3000;
@@ -94,7 +95,11 @@ type ListenerDeps = DispatchDeps & { readonly cors: Cors };
 function createListener(deps: ListenerDeps): FastifyInstance {
   const targets = new WeakMap<FastifyRequest['raw'], Target>();
   const server = fastify({
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CONNECTIONS_CHECK_MS },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      shouldUpgradeCallback: wantsWebSocket,
+    },
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: 0,
     forceCloseConnections: 'idle',
@@ -117,6 +122,8 @@ function createListener(deps: ListenerDeps): FastifyInstance {
   for (const method of server.supportedMethods)
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   const paths = pathsOf(deps.routes, deps.port);
+  const { cors, stopping } = deps;
+  const upgrades = acceptUpgrades(server, { cors, stopping, clock: deps.services.clock });
   server.addHook('onRequest', (request, reply, done) => {
     observeRequest(request, reply, deps);
     prepare(request, reply, targets.get(request.raw), deps);
@@ -133,7 +140,7 @@ function createListener(deps: ListenerDeps): FastifyInstance {
     server.route({
       method: ROUTED_METHODS,
       url: routerPath(routes),
-      handler: (request, reply) => dispatch(routes, request, reply, deps),
+      handler: (request, reply) => dispatch(routes, request, reply, { ...deps, upgrades }),
     });
   }
   return server;

@@ -9,12 +9,14 @@ import type { Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
+import type { Gsoc } from '../gsoc/gsoc.ts';
 import type { Chain } from '../onchain/ports.ts';
 import type { Host } from '../p2p/host.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { Pingpong } from '../protocols/pingpong/pingpong.ts';
 import type { Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
 import type { Status, StatusSnapshot } from '../protocols/status/status.ts';
+import type { Pss } from '../pss/pss.ts';
 import type { LocalStore } from '../store/ports.ts';
 import type { Topology } from '../topology/topology.ts';
 
@@ -39,6 +41,8 @@ export interface NodeServices {
   >;
   readonly topology: Pick<Topology, 'storageRadius' | 'snapshot'>;
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
+  readonly pss: Pick<Pss, 'send' | 'subscribe'>;
+  readonly gsoc: Pick<Gsoc, 'subscribe'>;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;

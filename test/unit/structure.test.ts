@@ -26,6 +26,8 @@ const NODE_LAYERS = [
   'manifest',
   'files',
   'feeds',
+  'pss',
+  'gsoc',
   'api',
   'compose.ts',
   'main.ts',

@@ -6,6 +6,7 @@ import { CHUNK_ROUTES } from './chunks.ts';
 import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FEED_ROUTES } from './feeds.ts';
 import { FILE_ROUTES } from './files.ts';
+import { MESSAGING_ROUTES } from './messaging.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
 import { POSTAGE_ROUTES } from './postage.ts';
@@ -20,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...FILE_ROUTES,
   ...SOC_ROUTES,
   ...FEED_ROUTES,
+  ...MESSAGING_ROUTES,
   ...ENVELOPE_ROUTES,
   ...TAG_ROUTES,
   ...POSTAGE_ROUTES,

@@ -53,6 +53,8 @@ export interface PullsyncDeps {
     'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius'
   >;
   readonly postage: Pick<Postage, 'validate'>;
+  /** Sees every valid chunk that is delivered, also one that the reserve then refuses as older. Must not throw. */
+  readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -275,13 +277,13 @@ class Intake {
   failure: unknown;
   /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
-  readonly #deps: Pick<PullsyncDeps, 'reserve' | 'postage'>;
+  readonly #deps: Pick<PullsyncDeps, 'reserve' | 'postage' | 'onDelivered'>;
   readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
   readonly #puts: Promise<void>[] = [];
 
   constructor(
     claims: ReadonlyMap<string, Claim>,
-    deps: Pick<PullsyncDeps, 'reserve' | 'postage'>,
+    deps: Pick<PullsyncDeps, 'reserve' | 'postage' | 'onDelivered'>,
     metrics: MetricsOf<typeof PULLSYNC_METRICS>,
   ) {
     this.#claims = new Map(claims);
@@ -297,6 +299,7 @@ class Intake {
     try {
       const { chunk, stamp, claim } = this.#verified(delivery);
       this.valid++;
+      this.#deps.onDelivered(chunk);
       this.#puts.push(this.#put(chunk, stamp, claim));
     } catch (error) {
       const ofThePeer =

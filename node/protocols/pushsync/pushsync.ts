@@ -71,6 +71,8 @@ export interface PushsyncDeps {
   readonly store: { readonly reserve: Pick<Reserve, 'put'> };
   /** Key of this node's overlay. */
   readonly signer: Signer;
+  /** Sees every valid chunk that is delivered, whether it is then stored, passed on or refused for its stamp. Must not throw. */
+  readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -142,7 +144,7 @@ class PushsyncProtocol implements Pushsync {
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
-        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(outcome);
+        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(chunk, outcome);
       this.#metrics.outgoing.inc();
       return result;
     } catch (error) {
@@ -174,12 +176,14 @@ class PushsyncProtocol implements Pushsync {
     return { outcome: 'synced', receipt };
   }
 
-  #notSynced(outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
+  #notSynced(chunk: Chunk, outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
     // Cut off, a chunk kept here would count as synced where nobody looks for it.
     if (!this.#options.fullNode || this.#deps.topology.isCutOff()) {
       throw new PushsyncError('NO_PEER', 'no peer found');
     }
+    // It has arrived. Single-owner chunks are seen when others bring them: own uploads are no news to their node.
+    if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
     return { outcome: 'want-self' };
   }
 
@@ -233,6 +237,7 @@ class PushsyncProtocol implements Pushsync {
     const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
+    this.#deps.onDelivered(chunk);
     const radius = topology.storageRadius();
     if (this.#options.reachable && isResponsible(host.overlay, chunk.address, radius)) {
       return await this.#store(chunk, stamp, radius);

@@ -13,6 +13,7 @@ import { createUploader } from '../../../node/files/upload.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
 import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
 import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import type { Message } from '../../../node/pss/pss.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore, UploadSession } from '../../../node/store/ports.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
@@ -61,6 +62,11 @@ export interface Knobs {
   /** Fails writes of chunks, the close of a session. */
   putError: Error | undefined;
   doneError: Error | undefined;
+  /** Sent by pss. */
+  messages: Message[];
+  messageError: Error | undefined;
+  /** Open now: of a topic or an address in hex. */
+  subscriptions: Set<{ key: string; deliver: (message: Uint8Array) => void }>;
 }
 
 export function knobs(): Knobs {
@@ -93,6 +99,9 @@ export function knobs(): Knobs {
     sessions: [],
     putError: undefined,
     doneError: undefined,
+    messages: [],
+    messageError: undefined,
+    subscriptions: new Set(),
   };
 }
 
@@ -204,6 +213,15 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
         return turn.accounts.find(({ peer }) => peer === overlayHex);
       },
     },
+    pss: {
+      async send(message) {
+        if (turn.messageError !== undefined) throw turn.messageError;
+        message.stamper.stamp({ address: OVERLAY, identity: OVERLAY });
+        turn.messages.push(message);
+      },
+      subscribe: (topic, deliver) => subscribed(turn, toHex(topic), deliver),
+    },
+    gsoc: { subscribe: (address, deliver) => subscribed(turn, toHex(address), deliver) },
     timeSettlements: {
       settlements() {
         failIf(turn, 'timesettlements');
@@ -250,6 +268,13 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     random: systemRandom(),
     log,
   };
+}
+
+function subscribed(turn: Knobs, key: string, deliver: (message: Uint8Array) => void): () => void {
+  failIf(turn, 'subscribe');
+  const subscription = { key, deliver };
+  turn.subscriptions.add(subscription);
+  return () => turn.subscriptions.delete(subscription);
 }
 
 /** The store in memory, with its sessions in view and its failures in hand. */

@@ -47,6 +47,13 @@ const REQUESTS: readonly {
   },
   { method: 'POST', path: '/soc/{owner}/{id}', url: SOC.url, headers: PAID, payload: SOC.wrapped },
   { method: 'POST', path: '/feeds/{owner}/{topic}', url: `/feeds/${'ab'.repeat(20)}/aa`, headers: PAID },
+  {
+    method: 'POST',
+    path: '/pss/send/{topic}/{targets}',
+    url: '/pss/send/topic/aa',
+    headers: PAID,
+    payload: 'x',
+  },
   { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
   { method: 'GET', path: '/tags' },
   { method: 'POST', path: '/tags' },

@@ -56,6 +56,8 @@ export interface ExchangeNode {
   radius: number;
   /** Called for every stored chunk; throws to refuse. */
   validate: (chunk: Stampable, stamp: Stamp) => void;
+  /** Chunks that pushsync has seen delivered. */
+  readonly seen: Chunk[];
 }
 
 export interface ExchangeOptions {
@@ -127,6 +129,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     underlay,
     radius: options.radius ?? 0,
     validate: () => undefined,
+    seen: [],
     retrieval: createRetrieval(parts),
     pushsync: createPushsync(
       { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode, reachable, capacityDoubling: 0 },
@@ -135,6 +138,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
         topology: { ...topology, isCutOff: () => wire.peers().length === 0 && known.size > 0 },
         signer,
         postage: { validate: (chunk, stamp) => node.validate(chunk, stamp) },
+        onDelivered: (chunk) => void node.seen.push(chunk),
       },
     ),
   };

@@ -66,8 +66,9 @@ export async function protocolSet(
   const exchange = { ...deps, topology, accounting, store };
   const retrieval = createRetrieval(exchange);
   const identity = { networkId, nonce: ZERO_NONCE, fullNode: true, reachable: true, capacityDoubling: 0 };
-  const pushsync = createPushsync(identity, { ...exchange, signer, postage });
-  const pullsync = createPullsync({ ...deps, reserve: store.reserve, postage });
+  const onDelivered = () => undefined;
+  const pushsync = createPushsync(identity, { ...exchange, signer, postage, onDelivered });
+  const pullsync = createPullsync({ ...deps, reserve: store.reserve, postage, onDelivered });
   const asking = { pricing, hive, pingpong, status, pseudosettle, retrieval, pushsync, pullsync };
   return { store, accounting, clock, ...asking };
 }

@@ -39,7 +39,15 @@ async function node() {
   const { reserve } = await createMemoryStore(options, { clock, log, overlay: OWN });
   const metrics = createMetrics({ prefix: 'svc' });
   const postage = { validate: () => undefined };
-  const pullsync = createPullsync({ host, reserve, postage, clock, log, metrics });
+  const pullsync = createPullsync({
+    host,
+    reserve,
+    postage,
+    onDelivered: () => undefined,
+    clock,
+    log,
+    metrics,
+  });
   return { clock, end, serve, reserve, pullsync, peer: end.stream.peer };
 }
 

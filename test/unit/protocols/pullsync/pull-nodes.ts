@@ -30,6 +30,8 @@ export interface PullNode {
   readonly metrics: Metrics;
   /** Called for every delivery; throws to refuse. */
   validate: (chunk: Chunk, stamp: Stamp) => void;
+  /** What `onDelivered` was given. */
+  readonly seen: Chunk[];
 }
 
 export async function pullNode(
@@ -64,7 +66,16 @@ export async function pullNode(
     reserve,
     metrics,
     validate: () => undefined,
-    pullsync: createPullsync({ host, reserve, postage, clock, log, metrics }),
+    seen: [],
+    pullsync: createPullsync({
+      host,
+      reserve,
+      postage,
+      onDelivered: (chunk) => void node.seen.push(chunk),
+      clock,
+      log,
+      metrics,
+    }),
   };
   await host.start();
   return node;

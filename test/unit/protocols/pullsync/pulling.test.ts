@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeCac } from '../../../../node/chunk/cac.ts';
 import { parseSoc, socAddress } from '../../../../node/chunk/soc.ts';
+import { toHex } from '../../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../../node/crypto/keccak.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
@@ -576,4 +577,21 @@ test('a peer with an empty reserve has 32 cursors of zero', async () => {
   const [from, to] = [await pullNode(1, { clock, network }), await pullNode(2, { clock, network })];
   const peer = await connect(to, from, clock);
   expect((await to.pullsync.cursors(peer, never)).cursors).toEqual(NO_CURSORS);
+});
+
+test('a delivered chunk is seen when it and its stamp are valid, also when the reserve has a newer one', async () => {
+  const { node, server, sync } = await pulling();
+  const [good, forged, late] = inBin(node, 0, 3) as [Stamped, Stamped, Stamped];
+  node.validate = (chunk) => {
+    if (Buffer.compare(chunk.address, forged.chunk.address) === 0)
+      throw new PostageError('STAMP_INVALID', 'signature of another owner');
+  };
+  const taken = { ...late, stamp: stampNo(500, 1) };
+  await fill(node, [{ ...inBin(node, 1, 1)[0]!, stamp: stampNo(500, 2) }]);
+  const one = await server({ offer: [good, forged, taken] });
+  expect((await sync(one)).errors).toHaveLength(2);
+  expect(node.seen.map(({ address }) => toHex(address))).toEqual([
+    toHex(good.chunk.address),
+    toHex(late.chunk.address),
+  ]);
 });

@@ -44,6 +44,7 @@ async function node({ overlay: ours, peer: theirs, batch }: Recorded) {
     immutable: true,
   };
   const pullsync = createPullsync({
+    onDelivered: () => undefined,
     host,
     reserve,
     postage: { validate: ({ address }, stamp) => validateStamp(address, stamp, known) },

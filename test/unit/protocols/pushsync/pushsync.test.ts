@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { proximityOrder } from '../../../../node/chunk/address.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
+import { signSoc } from '../../../../node/chunk/soc.ts';
 import { encodeStamp } from '../../../../node/chunk/stamp.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import { overlayAddress } from '../../../../node/crypto/overlay.ts';
@@ -413,4 +414,42 @@ test('a node that others can not reach passes on what is within its radius, but 
   expect((await receiptFrom(from, peer, delivery)).err).toBe('');
   expect(hidden.store.held.size).toBe(1);
   expect([...other.store.held.keys()]).toEqual([toHex(next.address)]);
+});
+
+test('a delivered chunk is seen by the node that stores it and by one that passes it on', async () => {
+  const clock = new ManualClock();
+  const nodes = await exchangeNodes(3, { clock });
+  const [a, b, c] = byDistance(nodes, someChunk);
+  for (const node of nodes) node.radius = proximityOrder(c!.overlay, someChunk.address);
+  await connect(a!, b!, clock);
+  await connect(b!, c!, clock);
+  await a!.pushsync.push(someChunk, stamp, { signal: never });
+  const address = toHex(someChunk.address);
+  const seen = [a!, b!, c!].map((node) => node.seen.map((chunk) => toHex(chunk.address)));
+  expect(seen).toEqual([[], [address], [address]]);
+});
+
+test('a delivered chunk is seen also when its stamp is refused', async () => {
+  const { node, from, peer } = await client();
+  node.validate = () => {
+    throw new PostageError('STAMP_INVALID', 'signature of another owner');
+  };
+  await receiptFrom(from, peer, parcel);
+  expect(node.seen).toHaveLength(1);
+});
+
+test('a delivery that is no chunk is seen by nobody', async () => {
+  const { node, from, peer } = await client();
+  await receiptFrom(from, peer, { ...parcel, data: new Uint8Array(10) });
+  expect(node.seen).toEqual([]);
+});
+
+test('an own chunk is seen by its node when there is nobody else, unless it has an owner', async () => {
+  const clock = new ManualClock();
+  const [alone] = await exchangeNodes(1, { clock });
+  await alone!.pushsync.push(someChunk, stamp, { signal: never });
+  expect(alone!.seen).toEqual([someChunk]);
+  const soc = signSoc(new Uint8Array(32), someChunk.data, createSigner(testKey(5)));
+  await alone!.pushsync.push(soc, stamp, { signal: never });
+  expect(alone!.seen).toEqual([someChunk]);
 });

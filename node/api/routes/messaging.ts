@@ -1,0 +1,100 @@
+/** Messages to a neighbourhood, and subscriptions to them: `http-api-completion.md` 5.5 and 6.2. */
+import { TARGET_SIZE_MAX } from '../../pss/mining.ts';
+import type { Deliver } from '../../pss/subscriptions.ts';
+import { topicOf } from '../../pss/trojan.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { hex, hexList, publicKey, reference, text } from '../kinds.ts';
+import { type Check, optional, required } from '../params.ts';
+import { type Answer, route } from '../route.ts';
+import type { NodeServices } from '../services.ts';
+
+/** Longer than any message: what is between the two is refused by the messaging itself. */
+const BODY_SIZE_MAX = 4096;
+/** Pause between two pings to a subscriber, milliseconds: what keeps a silent connection open on its way. */
+const PING_MS = 60_000;
+
+const eachTarget: Check<readonly Uint8Array[]> = (targets) => {
+  const last = targets.at(-1);
+  if (last === undefined || last.length === 0) return 'want required:';
+  return last.length > TARGET_SIZE_MAX ? `want max:${TARGET_SIZE_MAX}` : undefined;
+};
+
+export const MESSAGING_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/pss/send/{topic}/{targets}',
+    port: 'main',
+    summary: 'send a message to a neighbourhood',
+    gates: ['started'],
+    params: {
+      topic: required(text),
+      targets: required(hexList(TARGET_SIZE_MAX), { checks: [eachTarget], field: 'target' }),
+    },
+    query: { recipient: optional(publicKey, undefined) },
+    headers: { postageBatchId: required(hex) },
+    body: { content: 'octets' },
+    bodyLimit: BODY_SIZE_MAX,
+    success: [201],
+    response: 'Acknowledgement',
+    failure: 'PSS_SEND_FAILED',
+    async handle({ params: { topic, targets }, query: { recipient }, headers, body, services, signal }) {
+      const payload = await body.read().catch((cause: unknown) => {
+        throw new ApiError('PSS_SEND_FAILED', { cause });
+      });
+      const stamper = await orElse(
+        'PSS_ISSUER_FAILED',
+        () => services.postage.stamper(headers.postageBatchId),
+        { BATCH_NOT_FOUND: 'PSS_BATCH_NOT_FOUND', BATCH_NOT_USABLE: 'PSS_BATCH_NOT_USABLE' },
+      );
+      await services.pss.send({ topic: topicOf(topic), payload, recipient, targets, stamper }, signal);
+      return { status: 201, json: { code: 201, message: 'Created' } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/pss/subscribe/{topic}',
+    port: 'main',
+    summary: 'messages of a topic, over a WebSocket',
+    gates: ['started'],
+    params: { topic: required(text) },
+    success: [101],
+    handle({ params: { topic }, services }) {
+      return subscribed(services, (deliver) => services.pss.subscribe(topicOf(topic), deliver));
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/gsoc/subscribe/{address}',
+    port: 'main',
+    summary: 'payloads of a single-owner chunk address, over a WebSocket',
+    gates: ['started'],
+    params: { address: required(reference) },
+    success: [101],
+    handle({ params: { address }, services }) {
+      return subscribed(services, (deliver) => services.gsoc.subscribe(address, deliver));
+    },
+  }),
+];
+
+/** One binary message per delivery; what the client sends is ignored. */
+function subscribed(
+  { clock }: Pick<NodeServices, 'clock'>,
+  subscribe: (deliver: Deliver) => () => void,
+): Answer {
+  return {
+    status: 101,
+    async socket(socket) {
+      const end = subscribe((message) => socket.send(message));
+      try {
+        for (;;) {
+          await clock.sleep(PING_MS, socket.signal);
+          socket.ping();
+        }
+      } catch (error) {
+        if (!socket.signal.aborted) throw error;
+      } finally {
+        end();
+      }
+    },
+  };
+}

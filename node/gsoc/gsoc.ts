@@ -1,0 +1,31 @@
+/**
+ * Messages in single-owner chunks whose owner's key many know: `node-behaviour.md` 8.2, `data-formats.md` 8.2. Every
+ * one that comes along under an address somebody listens to is delivered, also when the reserve keeps an older one.
+ */
+import { type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
+import { socParts } from '../chunk/soc.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Clock } from '../env/clock.ts';
+import { type Deliver, Subscriptions } from '../pss/subscriptions.ts';
+
+export interface Gsoc {
+  /** @param address of the chunk, 32 bytes @param deliver gets wrapped payloads, without span @throws SubscriptionError */
+  subscribe(address: Uint8Array, deliver: Deliver): () => void;
+  /** A chunk that has come along. */
+  offer(chunk: Chunk): void;
+}
+
+export function createGsoc({ clock }: { readonly clock: Pick<Clock, 'monotonic'> }): Gsoc {
+  const subscriptions = new Subscriptions(clock);
+  return {
+    subscribe: (address, deliver) => subscriptions.add(toHex(address), deliver),
+    offer(chunk) {
+      if (chunk.kind !== 'soc') return;
+      const key = toHex(chunk.address);
+      if (!subscriptions.has(key)) return;
+      // The identity stands for address and content: many payloads share the address.
+      const payload = socParts(chunk.data).wrapped.slice(SPAN_SIZE);
+      subscriptions.publish(key, toHex(chunk.identity), payload);
+    },
+  };
+}

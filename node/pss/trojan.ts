@@ -1,0 +1,156 @@
+/**
+ * Trojan chunks: an encrypted message that looks like any content-addressed chunk of full size, and whose address lies
+ * where its recipient is. Pure; `data-formats.md` 8.1. Vectors: test/vectors/messaging.json.
+ *
+ *   span      hint: H(key ‖ topic), first 8 bytes
+ *   payload   nonce 32 ‖ x of an ephemeral public key 32 ‖ cipher 4032
+ *   plain     length BE2 ‖ H(message), bytes 2..31 ‖ message; the rest of the cipher is random
+ */
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
+import { transcrypt } from '../crypto/counter-mode.ts';
+import { ephemeralKey, publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
+import { equalBytes } from '../crypto/hex.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+import { SignatureError } from '../crypto/signer.ts';
+import type { Random } from '../env/random.ts';
+import { PssError } from './errors.ts';
+
+/** Longest message, bytes: a payload without nonce, ephemeral key and integrity. */
+export const MESSAGE_SIZE_MAX = 4000;
+/** Bytes of every trojan chunk. */
+export const TROJAN_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
+export const NONCE_OFFSET = SPAN_SIZE;
+export const NONCE_SIZE = 32;
+/** The byte of the nonce whose lowest bit is the parity of the ephemeral key's y. */
+const PARITY_OFFSET = NONCE_OFFSET + 28;
+const EPHEMERAL_OFFSET = NONCE_OFFSET + NONCE_SIZE;
+const COORDINATE_SIZE = 32;
+const CIPHER_OFFSET = EPHEMERAL_OFFSET + COORDINATE_SIZE;
+const CIPHER_SIZE = TROJAN_SIZE - CIPHER_OFFSET;
+const INTEGRITY_SIZE = 32;
+/** The first bytes of the integrity segment are the message's length. */
+const LENGTH_SIZE = 2;
+/** SEC1 form of a compressed point with odd y; the one with even y has the byte before. */
+const ODD_POINT = 3;
+
+/** @returns 32 bytes, also the private key of those who were told nothing but the topic */
+export function topicOf(text: string): Uint8Array {
+  return keccak256(Buffer.from(text, 'utf8'));
+}
+
+export interface Letter {
+  /** 32 bytes. */
+  readonly topic: Uint8Array;
+  readonly message: Uint8Array;
+  /** Public key, SEC1; absent: whoever knows the topic. */
+  readonly recipient: Uint8Array | undefined;
+}
+
+/** What is random about a letter. */
+export interface Secret {
+  /** Private key for this letter alone, 32 bytes. */
+  readonly ephemeral: Uint8Array;
+  /** 32 bytes; the parity bit is set by `seal`. */
+  readonly nonce: Uint8Array;
+  padding(size: number): Uint8Array;
+}
+
+export function randomSecret(random: Random): Secret {
+  return {
+    ephemeral: ephemeralKey(random),
+    nonce: random.bytes(NONCE_SIZE),
+    padding: (size) => random.bytes(size),
+  };
+}
+
+/**
+ * The whole chunk but for its nonce, which is to be mined.
+ * @returns 4104 bytes @throws PssError `MESSAGE_TOO_LONG`, SignatureError `PUBLIC_KEY_INVALID`
+ */
+export function seal({ topic, message, recipient }: Letter, secret: Secret): Uint8Array {
+  if (message.length > MESSAGE_SIZE_MAX) {
+    throw new PssError(
+      'MESSAGE_TOO_LONG',
+      `message payload size cannot be greater than ${MESSAGE_SIZE_MAX} bytes`,
+    );
+  }
+  const shared = sharedSecret(secret.ephemeral, recipient ?? publicKeyOf(topic));
+  const { hint, key } = keyFrom(shared, topic);
+  const plain = Buffer.concat([keccak256(message), message]);
+  plain.writeUInt16BE(message.length);
+  const cipher = transcrypt(key, plain);
+  const point = publicKeyOf(secret.ephemeral);
+  const data = new Uint8Array(TROJAN_SIZE);
+  data.set(hint);
+  data.set(secret.nonce, NONCE_OFFSET);
+  data[PARITY_OFFSET] = (data[PARITY_OFFSET]! & 0xfe) | (point[0] === ODD_POINT ? 1 : 0);
+  data.set(point.subarray(1), EPHEMERAL_OFFSET);
+  data.set(cipher, CIPHER_OFFSET);
+  data.set(secret.padding(CIPHER_SIZE - cipher.length), CIPHER_OFFSET + cipher.length);
+  return data;
+}
+
+/**
+ * The first of the topics under which the chunk is a message for the holder of this key, or for everybody.
+ * @param data of a chunk, any bytes @param topics 32 bytes each
+ * @returns undefined when there is none. Never throws for bad input.
+ */
+export function open(
+  data: Uint8Array,
+  privateKey: Uint8Array,
+  topics: Iterable<Uint8Array>,
+): { readonly topic: Uint8Array; readonly message: Uint8Array } | undefined {
+  if (data.length !== TROJAN_SIZE) return undefined;
+  // Neither y gives another x of the product, so the parity bit is not needed.
+  const point = new Uint8Array(1 + COORDINATE_SIZE);
+  point[0] = ODD_POINT;
+  point.set(data.subarray(EPHEMERAL_OFFSET, CIPHER_OFFSET), 1);
+  const own = secretOrNothing(privateKey, point);
+  if (own === undefined) return undefined;
+  for (const topic of topics) {
+    // A topic is a private key but for one in 2^127, which then nobody can have sealed for.
+    const message = openWith(data, own, topic) ?? openWith(data, secretOrNothing(topic, point), topic);
+    if (message !== undefined) return { topic, message };
+  }
+  return undefined;
+}
+
+function secretOrNothing(privateKey: Uint8Array, point: Uint8Array): Uint8Array | undefined {
+  try {
+    return sharedSecret(privateKey, point);
+  } catch (error) {
+    if (error instanceof SignatureError) return undefined;
+    throw error;
+  }
+}
+
+function openWith(
+  data: Uint8Array,
+  shared: Uint8Array | undefined,
+  topic: Uint8Array,
+): Uint8Array | undefined {
+  if (shared === undefined) return undefined;
+  const { key, hint } = keyFrom(shared, topic);
+  if (!equalBytes(hint, data.subarray(0, SPAN_SIZE))) return undefined;
+  const plain = transcrypt(key, data.subarray(CIPHER_OFFSET));
+  const length = new DataView(plain.buffer).getUint16(0);
+  if (length > MESSAGE_SIZE_MAX) return undefined;
+  const message = plain.slice(INTEGRITY_SIZE, INTEGRITY_SIZE + length);
+  const whole = equalBytes(
+    plain.subarray(LENGTH_SIZE, INTEGRITY_SIZE),
+    keccak256(message).subarray(LENGTH_SIZE),
+  );
+  return whole ? message : undefined;
+}
+
+interface LetterKey {
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  /** 8 bytes. */
+  readonly hint: Uint8Array;
+}
+
+function keyFrom(shared: Uint8Array, topic: Uint8Array): LetterKey {
+  const key = keccak256(shared, topic);
+  return { key, hint: keccak256(key, topic).subarray(0, SPAN_SIZE) };
+}

@@ -1,0 +1,271 @@
+/** WebSockets on real sockets: the handshake, and clients that are slow, rude or gone. */
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Api, createApi } from '../../../node/api/server.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import { topicOf } from '../../../node/pss/trojan.ts';
+import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+
+const ADDRESS = '12'.repeat(32);
+const OPENED = 'HTTP/1.1 101 Switching Protocols\r\n';
+
+interface Running {
+  readonly api: Api;
+  readonly port: number;
+  readonly turn: Knobs;
+  readonly url: string;
+}
+
+const running: Api[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((api) => api.stop()));
+});
+
+async function start(clock: Clock = systemClock()): Promise<Running> {
+  const turn = knobs();
+  const services = { ...(await simulatedNode(turn)), clock };
+  const options = {
+    address: '127.0.0.1:0',
+    dialect: 'svc',
+    corsAllowedOrigins: ['http://app.test'],
+  } as const;
+  const api = createApi(options, services);
+  await api.start();
+  running.push(api);
+  const port = Number(api.addresses.main?.split(':')[1]);
+  return { api, port, turn, url: `ws://127.0.0.1:${port}` };
+}
+
+/** A clock whose waits are a hundred times shorter. */
+function hurried(): Clock {
+  const clock = systemClock();
+  return {
+    ...clock,
+    sleep: (ms, signal) => clock.sleep(ms / 100, signal),
+    timer: (ms, wake) => clock.timer(ms / 100, wake),
+    deadline: (ms, parent) => clock.deadline(ms / 100, parent),
+  };
+}
+
+async function open(url: string, headers: Record<string, string> = {}): Promise<WebSocket> {
+  const socket = new WebSocket(url, { headers });
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  return socket;
+}
+
+function closed(socket: WebSocket): Promise<number> {
+  return new Promise((resolve) => {
+    socket.once('close', (code) => resolve(code));
+  });
+}
+
+const GOOD = {
+  Connection: 'Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+};
+
+/** The answer to a handshake whose connection the server ends; a header of undefined is not sent. */
+async function handshake(
+  port: number,
+  changes: Record<string, string | undefined>,
+  line = `GET /gsoc/subscribe/${ADDRESS} HTTP/1.1`,
+): Promise<string> {
+  const headers: Record<string, string | undefined> = { Host: 'node', ...GOOD, ...changes };
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${value}`],
+  );
+  const socket = await raw(port, `${line}\r\n${lines.join('\r\n')}\r\n\r\n`);
+  return await text(socket);
+}
+
+async function raw(port: number, bytes: string): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  return socket;
+}
+
+describe('the handshake', () => {
+  test.each([
+    ['no upgrade', { Connection: 'close', Upgrade: undefined }, 400],
+    ['an upgrade to another protocol', { Connection: 'close, Upgrade', Upgrade: 'h2c' }, 400],
+    ['another version', { 'Sec-WebSocket-Version': '12' }, 400],
+    ['no version', { 'Sec-WebSocket-Version': undefined }, 400],
+    ['no key', { 'Sec-WebSocket-Key': undefined }, 400],
+    ['a key that is too short', { 'Sec-WebSocket-Key': 'dGhl' }, 400],
+    ['a page of another origin', { Origin: 'http://evil.test' }, 403],
+    ['such a page, and no key', { Origin: 'http://evil.test', 'Sec-WebSocket-Key': undefined }, 403],
+  ])('%s is refused', async (_what, changes, status) => {
+    const { port, turn } = await start();
+    const answer = await handshake(port, changes);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer.toLowerCase()).toContain('sec-websocket-version: 13\r\n');
+    expect(answer).toContain(`{"code":${status},"message":"upgrade failed"}`);
+    expect(turn.subscriptions.size).toBe(0);
+  });
+
+  test('parameters come first, then the method', async () => {
+    const { port } = await start();
+    const bad = await handshake(port, { 'Sec-WebSocket-Key': undefined }, 'GET /gsoc/subscribe/xx HTTP/1.1');
+    expect(bad).toContain('invalid path params');
+    const post = await handshake(port, {}, `POST /gsoc/subscribe/${ADDRESS} HTTP/1.1`);
+    expect(post).toMatch(/^HTTP\/1.1 405 /);
+  });
+
+  test('a request for a WebSocket where there is none is answered as any other', async () => {
+    const { port } = await start();
+    const answer = await handshake(port, {}, 'GET /health HTTP/1.1');
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(answer.toLowerCase()).toContain('connection: close\r\n');
+    expect(await handshake(port, {}, 'GET /nowhere HTTP/1.1')).toMatch(/^HTTP\/1.1 404 /);
+  });
+
+  test('pages of an allowed origin, of the node itself and clients without one are let in', async () => {
+    const { url, port, turn } = await start();
+    const origins = [{ origin: 'http://APP.test' }, { origin: `http://127.0.0.1:${port}` }, {}];
+    for (const headers of origins) await open(`${url}/v1/gsoc/subscribe/${ADDRESS}`, headers);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(3));
+  });
+
+  test('neither a subprotocol nor compression is agreed on', async () => {
+    const { port } = await start();
+    const offers = 'Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate';
+    const head = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`);
+    const lines = [`GET /pss/subscribe/t HTTP/1.1`, 'Host: node', ...head, offers];
+    const socket = await raw(port, `${lines.join('\r\n')}\r\n\r\n`);
+    const answer = String(await new Promise((resolve) => socket.once('data', resolve)));
+    socket.destroy();
+    expect(answer).toContain(OPENED);
+    expect(answer).not.toMatch(/sec-websocket-(protocol|extensions)/i);
+  });
+});
+
+describe('a subscription', () => {
+  test.each([
+    ['/pss/subscribe/a%20topic', toHex(topicOf('a topic'))],
+    [`/gsoc/subscribe/${ADDRESS}`, ADDRESS],
+  ])('of %s gets one binary message per delivery', async (path, key) => {
+    const { url, turn } = await start();
+    const socket = await open(url + path);
+    const seen: [string, boolean][] = [];
+    socket.on('message', (data: Buffer, binary) => seen.push([data.toString(), binary]));
+    await vi.waitFor(() => expect([...turn.subscriptions].map((one) => one.key)).toEqual([key]));
+    for (const { deliver } of turn.subscriptions) {
+      deliver(Buffer.from('one'));
+      deliver(Buffer.alloc(0));
+      deliver(Buffer.from('two'));
+    }
+    await vi.waitFor(() =>
+      expect(seen).toEqual([
+        ['one', true],
+        ['', true],
+        ['two', true],
+      ]),
+    );
+  });
+
+  test.each([
+    ['closes', (socket: WebSocket) => socket.close()],
+    ['is gone', (socket: WebSocket) => socket.terminate()],
+  ])('ends when its client %s', async (_how, leave) => {
+    const { url, turn } = await start();
+    const socket = await open(`${url}/pss/subscribe/topic`);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
+    leave(socket);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(0));
+  });
+
+  test('echoes the close of its client, answers pings and ignores messages', async () => {
+    const { url, turn } = await start();
+    const socket = await open(`${url}/pss/subscribe/topic`);
+    socket.send('whatever');
+    const pong = new Promise((resolve) => socket.once('pong', (data) => resolve(String(data))));
+    socket.ping('are you there');
+    expect(await pong).toBe('are you there');
+    expect(turn.subscriptions.size).toBe(1);
+    const code = closed(socket);
+    socket.close(1000);
+    expect(await code).toBe(1000);
+  });
+
+  test('is pinged every minute', async () => {
+    const { url } = await start(hurried());
+    const socket = await open(`${url}/pss/subscribe/topic`);
+    let pings = 0;
+    socket.on('ping', () => pings++);
+    await vi.waitFor(() => expect(pings).toBeGreaterThanOrEqual(2), { timeout: 10_000 });
+  });
+
+  test('of a client that does not read ends four seconds after its connection is full', async () => {
+    const { url, turn } = await start(hurried());
+    const slow = await open(`${url}/pss/subscribe/topic`);
+    const quick = await open(`${url}/pss/subscribe/topic`);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(2));
+    slow.pause();
+    let heard = 0;
+    quick.on('message', () => heard++);
+    const message = new Uint8Array(4000);
+    let sent = 0;
+    await vi.waitFor(
+      () => {
+        // The buffers of the system take some megabytes first.
+        for (let n = 0; n < 50; n++, sent++) for (const { deliver } of turn.subscriptions) deliver(message);
+        expect(turn.subscriptions.size).toBe(1);
+      },
+      { timeout: 30_000, interval: 5 },
+    );
+    await vi.waitFor(() => expect(heard).toBe(sent), { timeout: 10_000 });
+    const code = closed(slow);
+    slow.resume();
+    expect(await code).toBe(1006);
+  });
+
+  test('that the node has no room for is closed with the advice to try again later', async () => {
+    const { url, turn } = await start();
+    turn.failing.add('subscribe');
+    const socket = await open(`${url}/pss/subscribe/topic`);
+    expect(await closed(socket)).toBe(1013);
+  });
+});
+
+describe('a stopping node', () => {
+  test('sends every client a close frame without a code', async () => {
+    const { api, url, turn } = await start();
+    const sockets = [
+      await open(`${url}/pss/subscribe/topic`),
+      await open(`${url}/gsoc/subscribe/${ADDRESS}`),
+    ];
+    const codes = Promise.all(sockets.map(closed));
+    await api.stop();
+    expect(await codes).toEqual([1005, 1005]);
+    expect(turn.subscriptions.size).toBe(0);
+  });
+
+  test('does not wait for one that does not answer', async () => {
+    const { api, port, turn } = await start();
+    const lines = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`);
+    const head = ['GET /pss/subscribe/topic HTTP/1.1', 'Host: node', ...lines].join('\r\n');
+    const socket = await raw(port, `${head}\r\n\r\n`);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume();
+    await api.stop();
+    await ended;
+  });
+});
+
+test('an open WebSocket is counted as answered with 101', async () => {
+  const { url, port } = await start();
+  await open(`${url}/pss/subscribe/topic`);
+  const metrics = await handshake(port, { Connection: 'close', Upgrade: undefined }, 'GET /metrics HTTP/1.1');
+  expect(metrics).toMatch(/response_code_count\w*\{code="101",method="GET"\} 1/);
+});

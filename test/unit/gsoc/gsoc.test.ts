@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { parseSoc, signSoc } from '../../../node/chunk/soc.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { createGsoc, type Gsoc } from '../../../node/gsoc/gsoc.ts';
+import vectors from '../../vectors/messaging.json' with { type: 'json' };
+
+interface Case {
+  readonly name: string;
+  readonly expected: { socAddress: string; chunkData: string; deliveredPayloadUtf8: string };
+}
+
+const cases = (vectors.cases as unknown as Case[]).filter(({ name }) => name.startsWith('GSOC'));
+const owner = createSigner(new Uint8Array(32).fill(9));
+const id = new Uint8Array(32).fill(1);
+
+function socOf(text: string, under = id): Chunk {
+  const payload = Buffer.from(text);
+  return signSoc(under, makeCac(BigInt(payload.length), payload).data, owner);
+}
+
+function node(): Gsoc {
+  return createGsoc({ clock: { monotonic: () => 0 } });
+}
+
+function listen(gsoc: Gsoc, address: Uint8Array): string[] {
+  const heard: string[] = [];
+  gsoc.subscribe(address, (payload) => void heard.push(Buffer.from(payload).toString()));
+  return heard;
+}
+
+test.each(cases)('$name: its payload is delivered', ({ expected }) => {
+  const address = fromHex(expected.socAddress);
+  const chunk = parseSoc(address, fromHex(expected.chunkData));
+  const gsoc = node();
+  const heard = listen(gsoc, address);
+  gsoc.offer(chunk!);
+  expect(heard).toEqual([expected.deliveredPayloadUtf8]);
+});
+
+test('every payload under an address is heard, each once', () => {
+  const gsoc = node();
+  const { address } = socOf('');
+  const heard = listen(gsoc, address);
+  for (const text of ['one', 'two', 'one', '', 'two']) gsoc.offer(socOf(text));
+  expect(heard).toEqual(['one', 'two', '']);
+});
+
+test('the same payload under two addresses is two messages', () => {
+  const gsoc = node();
+  const other = new Uint8Array(32).fill(2);
+  const [here, there] = [listen(gsoc, socOf('').address), listen(gsoc, socOf('', other).address)];
+  gsoc.offer(socOf('same'));
+  gsoc.offer(socOf('same', other));
+  expect([here, there]).toEqual([['same'], ['same']]);
+});
+
+test('a content-addressed chunk is no message', () => {
+  const gsoc = node();
+  const chunk = makeCac(1n, Uint8Array.of(1));
+  const heard = listen(gsoc, chunk.address);
+  gsoc.offer(chunk);
+  expect(heard).toEqual([]);
+});
+
+test('a heard payload stays as it was when the bytes it came in are used again', () => {
+  const gsoc = node();
+  const heard: Uint8Array[] = [];
+  const chunk = socOf('kept');
+  gsoc.subscribe(chunk.address, (payload) => void heard.push(payload));
+  gsoc.offer(chunk);
+  chunk.data.fill(0);
+  expect(Buffer.from(heard[0]!).toString()).toBe('kept');
+});

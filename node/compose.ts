@@ -42,6 +42,7 @@ import { refusingHost } from './protocols/refusal.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
 import { createStatus, type StatusSnapshot } from './protocols/status/status.ts';
 import { createPss } from './pss/pss.ts';
+import { createStewardship } from './stewardship/stewardship.ts';
 import { loadOrCreateKey } from './store/key-store.ts';
 import { openLmdbStore } from './store/lmdb-store.ts';
 import type { LocalStore } from './store/ports.ts';
@@ -319,6 +320,7 @@ async function build(
     serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
   );
 
+  const uploader = createUploader({ postage, store, pusher });
   let readiness: 'starting' | 'ready' = 'starting';
   const services: NodeServices = {
     node: {
@@ -334,8 +336,14 @@ async function build(
     readiness: { state: () => readiness },
     store,
     postage,
-    uploader: createUploader({ postage, store, pusher }),
+    uploader,
     netstore: createNetstore({ store, retrieval }),
+    stewardship: createStewardship({
+      network: { get: (address, ending = signal) => retrieval.retrieve(address, { signal: ending }) },
+      uploader,
+      postage,
+      store,
+    }),
     host,
     topology,
     accounting,

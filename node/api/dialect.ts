@@ -106,6 +106,10 @@ interface DialectColumn {
   readonly checksummedAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
+  /** What stands around the records of pin checks. */
+  readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
+  /** A re-upload without a batch is refused instead of paid from the batch of an earlier upload. */
+  readonly reuploadNeedsBatch: boolean;
   /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
   readonly redirectsRoot: (accept: string) => boolean;
   /** Names of request headers on which that depends. */
@@ -148,6 +152,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     tagLimit: { min: 1, max: 1000 },
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
+    pinChecks: { start: '[', between: ',', end: ']' },
+    reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
     collectionEtag: true,
@@ -181,6 +187,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     checksummedAddress: checksumAddress,
     tagLimit: {},
     redirectsRoot: () => true,
+    pinChecks: { start: '', between: '', end: '' },
+    reuploadNeedsBatch: true,
     rootVary: {},
     feedType: undefined,
     collectionEtag: false,

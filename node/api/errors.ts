@@ -96,6 +96,19 @@ const ERRORS = {
   TAG_GET_FAILED: [500, 'cannot get tag'],
   TAG_BODY_INVALID: [500, 'error unmarshaling metadata'],
   TAG_DONE_FAILED: [500, 'done split: failed'],
+  // Pins: 5.4.
+  PIN_CONTENT_NOT_FOUND: [404, 'pin collection failed'],
+  PIN_FAILED: [500, 'pin collection failed'],
+  PIN_CHECK_FAILED: [500, 'pin root hash: checking of tracking pin failed'],
+  UNPIN_CHECK_FAILED: [500, 'pin root hash: checking of tracking pin'],
+  UNPIN_FAILED: [500, 'unpin root hash: deletion of pin failed'],
+  PIN_GET_FAILED: [500, 'pinned root hash: check reference failed'],
+  PIN_LIST_FAILED: [500, 'list pinned root references failed'],
+  // Stewardship: 5.8.
+  RETRIEVABLE_FAILED: [500, 'is retrievable check failed'],
+  REUPLOAD_BATCH_UNKNOWN: [404, 'unable to find old batch for reference, provide new batch id'],
+  REUPLOAD_FAILED: [500, 're-upload failed'],
+  STAMPER_NOT_SAVED: [500, 'unable to save stamper data'],
   // Postage: 5.9.
   ISSUER_NOT_FOUND: [404, 'issuer does not exist'],
   ISSUER_NOT_USABLE: [400, 'batch not usable'],

@@ -123,3 +123,6 @@ export function route<
 
 /** Answer of an operation that has nothing to tell. */
 export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };
+
+/** The same of one that has made something. */
+export const CREATED: Answer = { status: 201, json: { code: 201, message: 'Created' } };

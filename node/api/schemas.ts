@@ -24,6 +24,9 @@ export type SchemaName =
   | 'Tag'
   | 'TagList'
   | 'TagPatch'
+  | 'PinList'
+  | 'PinChecks'
+  | 'Retrievability'
   | 'Addresses'
   | 'Health'
   | 'Readiness'
@@ -75,6 +78,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     apiVersion: Type.String(),
     debugApiVersion: Type.String(),
   });
+  const PinCheck = Type.Object({ reference: Reference, total: Uint, missing: Uint, invalid: Uint });
   const Acknowledgement = Type.Object({ code: Type.Integer(), message: Type.String() });
   const Batch = Type.Object({
     batchID: Hex32,
@@ -170,6 +174,10 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     }),
     Tag,
     TagList: Type.Object({ tags: Type.Array(Tag) }),
+    PinList: Type.Object({ references: Type.Array(Reference) }),
+    // Without a list around them the records are one document each.
+    PinChecks: dialect.pinChecks.start === '' ? PinCheck : Type.Array(PinCheck),
+    Retrievability: Type.Object({ isRetrievable: Type.Boolean() }),
     TagPatch: Type.Object({ address: Type.Optional(Reference), reference: Type.Optional(Reference) }),
     Addresses: Type.Object({
       overlay: Hex32,

@@ -17,16 +17,21 @@ import type { Pingpong } from '../protocols/pingpong/pingpong.ts';
 import type { Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
 import type { Status, StatusSnapshot } from '../protocols/status/status.ts';
 import type { Pss } from '../pss/pss.ts';
+import type { Stewardship } from '../stewardship/stewardship.ts';
 import type { LocalStore } from '../store/ports.ts';
 import type { Topology } from '../topology/topology.ts';
 
 export interface NodeServices {
   readonly node: NodeFacts;
   readonly readiness: Readiness;
-  readonly store: Pick<LocalStore, 'chunks' | 'chunkTotals' | 'tags' | 'uploads' | 'cache' | 'reserve'>;
+  readonly store: Pick<
+    LocalStore,
+    'chunks' | 'chunkTotals' | 'tags' | 'uploads' | 'pins' | 'cache' | 'reserve'
+  >;
   readonly postage: Postage;
   readonly uploader: Uploader;
   readonly netstore: Netstore;
+  readonly stewardship: Stewardship;
   readonly host: Pick<
     Host,
     | 'overlay'

@@ -18,6 +18,7 @@ interface Session {
   /** 0: a tag of its own when deferred. */
   readonly tagUid: number;
   readonly deferred: boolean;
+  readonly pin?: boolean;
   readonly signal: AbortSignal;
 }
 

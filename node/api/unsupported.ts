@@ -17,16 +17,9 @@ export function refuseActDownload(headers: ValuesOf<typeof ACT_DOWNLOAD_HEADERS>
   if (asked) refuse(headers.actPublisher === undefined ? 'actHistoryAddress' : 'actPublisher', dialect);
 }
 
-/** The options of an upload that change how it is stored. */
-interface UploadWishes {
-  readonly pin?: boolean;
-  readonly act?: boolean;
-}
-
-/** @throws ApiError `NOT_IMPLEMENTED` naming the first header that asks for more than a plain upload */
-export function refuseWishes(wishes: UploadWishes, dialect: Dialect): void {
-  if (wishes.pin === true) refuse('pin', dialect);
-  if (wishes.act === true) refuse('act', dialect);
+/** @throws ApiError `NOT_IMPLEMENTED` for an upload that asks for access control */
+export function refuseActUpload({ act }: { readonly act: boolean }, dialect: Dialect): void {
+  if (act) refuse('act', dialect);
 }
 
 function refuse(key: HeaderKey, dialect: Dialect): never {

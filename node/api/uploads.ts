@@ -7,7 +7,7 @@ import { orElse } from './errors.ts';
 import { bool, hex, uint } from './kinds.ts';
 import { optional, type ParamTable, redundancyLevelInRange, required } from './params.ts';
 import type { Call } from './route.ts';
-import { refuseWishes } from './unsupported.ts';
+import { refuseActUpload } from './unsupported.ts';
 
 export const UPLOAD_HEADERS = {
   postageBatchId: required(hex),
@@ -35,10 +35,11 @@ export async function upload(
   store: (session: Upload, body: AsyncIterable<Uint8Array>, options: SplitOptions) => Promise<Uint8Array>,
 ): Promise<{ reference: Uint8Array; headers: Readonly<Record<string, string>> }> {
   const { headers, services } = call;
-  refuseWishes(headers, call.dialect);
+  refuseActUpload(headers, call.dialect);
   const startMs = services.clock.monotonic();
-  const deferred = headers.deferredUpload;
-  const begin = { batchId: headers.postageBatchId, tagUid: headers.tag, deferred, signal: call.signal };
+  const { postageBatchId: batchId, tag: tagUid, pin } = headers;
+  const deferred = headers.deferredUpload || pin;
+  const begin = { batchId, tagUid, deferred, pin, signal: call.signal };
   const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
   const body = counted(call.body.stream());
   const reference = await inSession(session, () => store(session, body.parts, splitOptions(call)));

@@ -79,7 +79,15 @@ export async function openFile(
   };
 }
 
-async function getRoot(address: Uint8Array, getter: ContentGetter, signal: AbortSignal | undefined) {
+/**
+ * A root chunk, or what a replica of it has.
+ * @throws ChunkNotFoundError also when there is no peer to ask; whatever else the getter throws
+ */
+export async function getRoot(
+  address: Uint8Array,
+  getter: ContentGetter,
+  signal: AbortSignal | undefined,
+): Promise<Chunk> {
   const { recovery } = getter;
   try {
     if (recovery === undefined || recovery.level === 0) return await getter.get(address, signal);

@@ -3,12 +3,13 @@
  * store until the upload is done (deferred) or is pushed at once (direct). Specification: HTTP API 5, upload order
  * and direct uploads; node behaviour 2.2.
  */
+import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
 import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
 import { Slots } from '../protocols/pushsync/slots.ts';
-import type { LocalStore } from '../store/ports.ts';
+import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 import { InFlight } from './in-flight.ts';
 
 /** Chunks of one direct upload handed to the pusher, which itself pushes as many over all uploads of the node. */
@@ -33,6 +34,8 @@ interface BeginOptions {
   /** 0 or absent: a tag of its own. Direct uploads have no tag and do not look at it. */
   readonly tagUid?: number;
   readonly deferred: boolean;
+  /** Keeps the content under its root. What is pinned is stored, so it is not pushed before the end either. */
+  readonly pin?: boolean;
   /** Ends direct pushes when it aborts. */
   readonly signal: AbortSignal;
 }
@@ -43,7 +46,7 @@ export interface Upload extends ChunkPutter {
   readonly tagUid: number | undefined;
   /**
    * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt.
-   * @param reference root of the content, 32 bytes, shown by the tag
+   * @param reference root of the content, 32 or 64 bytes, shown by the tag; needed for content that is pinned
    */
   done(reference?: Uint8Array): Promise<void>;
   /** Takes back what is stored, ends what is being pushed. */
@@ -60,18 +63,21 @@ export interface Uploader {
 
 export interface UploaderDeps {
   readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
-  readonly store: Pick<LocalStore, 'tags' | 'uploads'>;
+  readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins'>;
   readonly pusher: Pick<Pusher, 'direct'>;
 }
 
 export function createUploader({ postage, store, pusher }: UploaderDeps): Uploader {
   return {
-    async begin({ batchId, stamp, tagUid = 0, deferred, signal }) {
-      if (deferred && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
+    async begin({ batchId, stamp, tagUid = 0, deferred, pin = false, signal }) {
+      const stored = deferred || pin;
+      if (stored && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
-      if (!deferred) return directUpload({ stamper, signal }, pusher);
+      if (!stored) return directUpload({ stamper, signal }, pusher);
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
-      return deferredUpload(stamper, uid, store);
+      const session = store.uploads.openSession(uid);
+      const upload = deferredUpload(stamper, session);
+      return pin ? pinned(upload, store.pins.openSession()) : upload;
     },
   };
 }
@@ -88,15 +94,34 @@ function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): Stamper {
   };
 }
 
-function deferredUpload(stamper: Stamper, tagUid: number, store: UploaderDeps['store']): Upload {
-  const session = store.uploads.openSession(tagUid);
+function deferredUpload(stamper: Stamper, session: UploadSession): Upload {
   return {
-    tagUid,
+    tagUid: session.tagUid,
     async put(chunk) {
       await session.put(chunk, stamper.stamp(chunk));
     },
     done: (reference) => session.done(reference),
     cleanup: () => session.cleanup(),
+  };
+}
+
+/** The root is pinned last, so that what is pinned is uploaded, whatever happens in between. */
+function pinned(upload: Upload, session: PinSession): Upload {
+  return {
+    tagUid: upload.tagUid,
+    async put(chunk, signal) {
+      await upload.put(chunk, signal);
+      await session.put(chunk);
+    },
+    async done(reference) {
+      assert(reference !== undefined, 'pinned content has no root');
+      await upload.done(reference);
+      await session.done(reference);
+    },
+    async cleanup() {
+      await upload.cleanup();
+      await session.cleanup();
+    },
   };
 }
 

@@ -20,7 +20,8 @@ const FLAG_METADATA = 16;
 const VERSION_01 = fromHex('025184789d63635766d78c41900196b57d7400875ebe4d9b5d1e76bd9652a9');
 const VERSION_02 = fromHex('5768b3b6a7db56d21d1abff40d41cebfc83448fed8d7e9b06ec0d3b073f28f');
 const SIZE_OFFSET = KEY_SIZE + VERSION_02.length;
-const HEADER_SIZE = SIZE_OFFSET + 1;
+/** Bytes by which a node is known. */
+export const NODE_HEADER_SIZE = SIZE_OFFSET + 1;
 const BITMAP_SIZE = 32;
 const FORK_COUNT_MAX = 8 * BITMAP_SIZE;
 const FORK_HEADER_SIZE = 2 + PREFIX_SIZE_MAX;
@@ -29,7 +30,7 @@ const REFERENCE_SIZES = [0, 32, 64];
 
 /** The longest node that the format can express; a reader stops there, because bytes behind the forks mean nothing. */
 export const NODE_SIZE_MAX =
-  HEADER_SIZE +
+  NODE_HEADER_SIZE +
   64 +
   BITMAP_SIZE +
   FORK_COUNT_MAX * (FORK_HEADER_SIZE + 64 + METADATA_SIZE_FIELD + METADATA_SIZE_MAX);
@@ -84,12 +85,21 @@ function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Ar
   return [header, reference, size, encoded];
 }
 
+/** Whether bytes begin as those of a node of either version do. */
+export function isNode(bytes: Uint8Array): boolean {
+  if (bytes.length < NODE_HEADER_SIZE) return false;
+  const key = bytes.subarray(0, KEY_SIZE);
+  const version = xor(bytes.subarray(KEY_SIZE, SIZE_OFFSET), key);
+  return equalBytes(version, VERSION_01) || equalBytes(version, VERSION_02);
+}
+
 /**
  * Either version. Bytes behind the last fork are ignored.
  * @throws ManifestError `NODE_TOO_SHORT`, `VERSION_UNKNOWN`, `NODE_MALFORMED`
  */
 export function decodeNode(bytes: Uint8Array): StoredNode {
-  if (bytes.length < HEADER_SIZE) throw new ManifestError('NODE_TOO_SHORT', 'serialised input too short');
+  if (bytes.length < NODE_HEADER_SIZE)
+    throw new ManifestError('NODE_TOO_SHORT', 'serialised input too short');
   const obfuscationKey = new Uint8Array(bytes.subarray(0, KEY_SIZE));
   const body = xor(bytes.subarray(KEY_SIZE), obfuscationKey);
   const version = body.subarray(0, VERSION_02.length);

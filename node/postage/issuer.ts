@@ -45,7 +45,7 @@ export class BatchIssuer implements Issuer, Stamper {
   /** Slots handed out per bucket; read from the store when the first stamp is asked for. */
   #counts: Uint32Array | undefined;
   #utilization: number;
-  /** Slots whose write is not committed yet; bounded by the writes that uploads keep open. */
+  /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
   readonly #uncommitted = new Map<string, Uint8Array>();
   /** The last write; those before it are committed when it is. */
   #written: Promise<void> = Promise.resolve();
@@ -106,9 +106,15 @@ export class BatchIssuer implements Issuer, Stamper {
     new DataView(slot.buffer).setBigUint64(INDEX_SIZE, this.#deps.clock.nowNs());
     const timestamp = slot.subarray(INDEX_SIZE);
     changes.push({ put: item, value: slot });
-    this.#write(item, index, changes);
+    this.#write(item, slot, changes);
     const signature = this.#deps.signer.sign(stampDigest(chunk.address, batchId, index, timestamp));
     return { batchId, index, timestamp, signature };
+  }
+
+  /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
+  stampedAt(identity: Uint8Array): bigint | undefined {
+    const slot = this.#slot(this.#keys.item + toHex(identity));
+    return slot && new DataView(slot.buffer, slot.byteOffset + INDEX_SIZE, TIMESTAMP_SIZE).getBigUint64(0);
   }
 
   /** Resolves when every stamp issued so far is on disk; rejects with what kept the last one from it. */
@@ -131,7 +137,7 @@ export class BatchIssuer implements Issuer, Stamper {
   /** The slot that this chunk has already. Nobody has one in a bucket that was never counted: that spares the look-up. */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
-    return this.#uncommitted.get(item) ?? this.#deps.state.get(item)?.subarray(0, INDEX_SIZE);
+    return this.#slot(item)?.subarray(0, INDEX_SIZE);
   }
 
   #takeSlot(bucket: number, changes: KeyValueChange[]): Uint8Array {
@@ -151,8 +157,12 @@ export class BatchIssuer implements Issuer, Stamper {
     return stampIndex(bucket, position);
   }
 
-  #write(item: string, index: Uint8Array, changes: readonly KeyValueChange[]): void {
-    this.#uncommitted.set(item, index);
+  #slot(item: string): Uint8Array | undefined {
+    return this.#uncommitted.get(item) ?? this.#deps.state.get(item);
+  }
+
+  #write(item: string, slot: Uint8Array, changes: readonly KeyValueChange[]): void {
+    this.#uncommitted.set(item, slot);
     this.#written = this.#deps.state.batch(changes);
     this.#written.then(
       () => this.#uncommitted.delete(item),

@@ -99,6 +99,8 @@ export interface Postage {
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
   stamper(batchId: Uint8Array): Stamper;
+  /** Own batch from which the chunk of this identity got its newest stamp. */
+  lastBatch(identity: Uint8Array): Uint8Array | undefined;
   /** Resolves when every stamp issued from the batch so far is on disk: needed before one leaves without its chunk. */
   saved(batchId: Uint8Array): Promise<void>;
   /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */

@@ -136,6 +136,16 @@ class ContractPostage implements PostageService {
     return issuer;
   }
 
+  lastBatch(identity: Uint8Array): Uint8Array | undefined {
+    let newest: { readonly batchId: Uint8Array; readonly stampedAt: bigint } | undefined;
+    for (const issuer of this.#issuers.all()) {
+      const stampedAt = issuer.stampedAt(identity);
+      if (stampedAt === undefined || (newest !== undefined && newest.stampedAt >= stampedAt)) continue;
+      newest = { batchId: issuer.batchId, stampedAt };
+    }
+    return newest?.batchId;
+  }
+
   async saved(batchId: Uint8Array): Promise<void> {
     await this.#issuers.get(batchId)?.saved();
   }

@@ -26,6 +26,12 @@ export const TABLES = [
   'pushes',
   /** address ‖ batch → sequence */
   'uploads',
+  /** collection → empty, while it is filled or given up */
+  'openPins',
+  /** root reference → collection, chunks */
+  'pins',
+  /** collection ‖ address → empty */
+  'pinnedChunks',
   /** batch ‖ bin ‖ address ‖ stamp hash → bin id, stamp */
   'reserve',
   /** bin ‖ bin id → address, batch, stamp hash */

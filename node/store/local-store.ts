@@ -4,6 +4,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';
 import { ChunkTable } from './chunk-table.ts';
+import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
 import { openReserve } from './reserve.ts';
 import { createState } from './state.ts';
@@ -49,6 +50,7 @@ export async function openLocalStore(
     cache,
     tags,
     uploads: await openUploads({ backend, chunks: table, tags, log }),
+    pins: await openPins({ backend, chunks: table, log }),
     reserve: await openReserve(options, { backend, chunks: table, overlay, clock }),
     state: (subsystem) => createState(backend, subsystem),
     close: () => backend.close(),

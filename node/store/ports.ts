@@ -145,6 +145,39 @@ export interface Reserve {
   capacity(): number;
 }
 
+/** Keeps chunks while the root that they belong to is not pinned yet; a crash before `done` undoes it at the next start. */
+export interface PinSession {
+  /** A chunk that is there twice is kept once. Back-pressured as in an upload session; errors surface here or in `done`. */
+  put(chunk: Chunk): Promise<void>;
+  /** The root is pinned, durably, when it resolves. One that is pinned already stays as it is. @param reference 32 or 64 bytes */
+  done(reference: Uint8Array): Promise<void>;
+  /** Takes back everything put; safe after a failed `put`. */
+  cleanup(): Promise<void>;
+}
+
+/** What became of the chunks of a pinned root. */
+export interface PinCheck {
+  readonly total: number;
+  /** Not there, or not readable. */
+  readonly missing: number;
+  /** Their bytes do not belong to their address. */
+  readonly invalid: number;
+}
+
+/** Content that stays until it is unpinned, whatever the other stores do. A chunk below several roots is kept by each. */
+export interface Pins {
+  openSession(): PinSession;
+  has(reference: Uint8Array): boolean;
+  /** Root references, ascending, at most `limit` of those behind `after`. */
+  list(after: Uint8Array | undefined, limit: number): Uint8Array[];
+  /** Unpins; chunks that nobody else holds are gone when it resolves. @returns false for a root that is not pinned */
+  remove(reference: Uint8Array): Promise<boolean>;
+  /** Reads and hashes every chunk below a root, a page at a time; all zero for one that is not pinned. */
+  check(reference: Uint8Array): Promise<PinCheck>;
+  /** Chunks below several roots count for each of them. */
+  totals(): { collections: number; chunks: number };
+}
+
 /** Chunks kept for repeated reads, least recently used first out. */
 export interface Cache {
   /** Never waits for the disk; a failed write is logged and forgotten, the chunk is still on the network. */
@@ -167,6 +200,7 @@ export interface LocalStore {
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;
   readonly uploads: UploadStore;
+  readonly pins: Pins;
   readonly reserve: Reserve;
   readonly cache: Cache;
   /** Records of one subsystem, such as `addressbook`, `batches`, `stamps`, `accounting`. */

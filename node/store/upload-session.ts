@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Chunk } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
-import type { Backend, Transaction } from './backend.ts';
+import type { Backend } from './backend.ts';
 import type { UploadSession } from './ports.ts';
 import { BLOCK_SIZE, type PushPlace, type PushQueue } from './push-queue.ts';
 import type { Tags } from './tags.ts';
-
-/** Half a megabyte of chunks between two commits: more does not make them cheaper. */
-const OPEN_WRITES_MAX = 128;
+import { WriteBehind } from './write-behind.ts';
 
 interface Deps {
   readonly backend: Backend;
@@ -21,37 +19,38 @@ interface Deps {
 export class StoredUploadSession implements UploadSession {
   readonly tagUid: number;
   readonly #deps: Deps;
+  readonly #writes: WriteBehind;
   #session: number | undefined;
   #nextSequence = 0;
   #split = 0;
   #seen = 0;
-  #openWrites = 0;
-  /** Settles with the newest write; writes are committed in order, so it is the last to settle. */
-  #newestWrite: Promise<void> = Promise.resolve();
-  /** First write that failed; nothing is written behind it. */
-  #failure: { readonly error: unknown } | undefined;
   #state: 'open' | 'ending' | 'done' = 'open';
 
   constructor(tagUid: number, deps: Deps) {
     this.tagUid = tagUid;
     this.#deps = deps;
+    this.#writes = new WriteBehind(deps.backend);
   }
 
   async put(chunk: Chunk, stamp: Stamp): Promise<void> {
     assert(this.#state === 'open', 'put after the end of an upload session');
-    this.#throwFailure();
+    const { queue } = this.#deps;
     const place = this.#nextPlace();
-    this.#openWrites += 1;
-    this.#newestWrite = this.#write(place, chunk, stamp);
-    if (this.#openWrites < OPEN_WRITES_MAX) return;
-    await this.#newestWrite;
-    this.#throwFailure();
+    await this.#writes.add(
+      (tx) => {
+        queue.open(tx, place);
+        return queue.add(tx, place, { chunk, stamp, tagUid: this.tagUid });
+      },
+      (added) => {
+        this.#split += 1;
+        if (!added) this.#seen += 1;
+      },
+    );
   }
 
   async done(reference?: Uint8Array): Promise<void> {
     assert(this.#state === 'open', 'upload session ends twice');
-    await this.#newestWrite;
-    this.#throwFailure();
+    await this.#writes.done();
     this.#state = 'ending';
     const session = this.#session;
     const counts = { split: this.#split, seen: this.#seen };
@@ -67,7 +66,7 @@ export class StoredUploadSession implements UploadSession {
   async cleanup(): Promise<void> {
     if (this.#state === 'done') return;
     this.#state = 'ending';
-    await this.#newestWrite;
+    await this.#writes.ended();
     if (this.#session !== undefined) await this.#deps.queue.rollback(this.#session);
   }
 
@@ -81,27 +80,5 @@ export class StoredUploadSession implements UploadSession {
     const place = { session: this.#session!, sequence: this.#nextSequence };
     this.#nextSequence += 1;
     return place;
-  }
-
-  async #write(place: PushPlace, chunk: Chunk, stamp: Stamp): Promise<void> {
-    const { backend, queue } = this.#deps;
-    const change = (tx: Transaction): boolean => {
-      this.#throwFailure();
-      queue.open(tx, place);
-      return queue.add(tx, place, { chunk, stamp, tagUid: this.tagUid });
-    };
-    try {
-      const added = await backend.change(change);
-      this.#split += 1;
-      if (!added) this.#seen += 1;
-    } catch (error) {
-      this.#failure ??= { error };
-    } finally {
-      this.#openWrites -= 1;
-    }
-  }
-
-  #throwFailure(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
   }
 }

@@ -28,6 +28,7 @@ const NODE_LAYERS = [
   'feeds',
   'pss',
   'gsoc',
+  'stewardship',
   'api',
   'compose.ts',
   'main.ts',

@@ -18,7 +18,7 @@ import { optional, required } from '../params.ts';
 import { ACKNOWLEDGEMENT, route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
 import { beginPaid, PAYMENT_HEADERS, requireTag } from '../stamped.ts';
-import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseWishes } from '../unsupported.ts';
+import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseActUpload } from '../unsupported.ts';
 import { inSession, tagHeaders } from '../uploads.ts';
 
 const UPLOAD_HEADERS = {
@@ -46,7 +46,7 @@ export const CHUNK_ROUTES = [
     response: 'ReferenceResponse',
     async handle(call) {
       const { headers, services, signal } = call;
-      refuseWishes(headers, call.dialect);
+      refuseActUpload(headers, call.dialect);
       // The tag is tested before what pays.
       requireTag(headers.tag, services);
       const wanted = { tagUid: headers.tag, deferred: headers.tag !== 0, signal };

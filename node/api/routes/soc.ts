@@ -10,7 +10,7 @@ import { optional, required } from '../params.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
 import { type Call, route } from '../route.ts';
 import { beginPaid, PAYMENT_HEADERS, requirePayment, requireTag } from '../stamped.ts';
-import { refuseWishes } from '../unsupported.ts';
+import { refuseActUpload } from '../unsupported.ts';
 import { inSession, tagHeaders } from '../uploads.ts';
 
 const PATH = { owner: required(hex), id: required(hex) } as const;
@@ -81,13 +81,14 @@ export const SOC_ROUTES = [
 
 type UploadCall = Call<typeof PATH, typeof QUERY, typeof UPLOAD_HEADERS>;
 
-/** Direct unless the request names a tag, or says otherwise. What pays is tested first, then the tag, then the batch. */
+/** Direct unless the request names a tag, pins, or says otherwise. What pays is tested first, then the tag, then the batch. */
 function begin({ headers, services, dialect, signal }: UploadCall) {
-  refuseWishes(headers, dialect);
+  refuseActUpload(headers, dialect);
   requirePayment(headers);
-  const deferred = headers.deferredUpload ?? headers.tag !== 0;
+  const { pin } = headers;
+  const deferred = pin || (headers.deferredUpload ?? headers.tag !== 0);
   if (deferred) requireTag(headers.tag, services);
-  return beginPaid(headers, { tagUid: headers.tag, deferred, signal }, services, 'PUTTER_REFUSED');
+  return beginPaid(headers, { tagUid: headers.tag, deferred, pin, signal }, services, 'PUTTER_REFUSED');
 }
 
 /** @throws ApiError for a body, an owner, an id or a signature that make no valid chunk */

@@ -9,9 +9,11 @@ import { FILE_ROUTES } from './files.ts';
 import { MESSAGING_ROUTES } from './messaging.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
+import { PIN_ROUTES } from './pins.ts';
 import { POSTAGE_ROUTES } from './postage.ts';
 import { SOC_ROUTES } from './soc.ts';
 import { STATUS_ROUTES } from './status.ts';
+import { STEWARDSHIP_ROUTES } from './stewardship.ts';
 import { TAG_ROUTES } from './tags.ts';
 import { TECHNICAL_ROUTES } from './technical.ts';
 
@@ -24,6 +26,8 @@ export const ROUTES: readonly Route[] = [
   ...MESSAGING_ROUTES,
   ...ENVELOPE_ROUTES,
   ...TAG_ROUTES,
+  ...PIN_ROUTES,
+  ...STEWARDSHIP_ROUTES,
   ...POSTAGE_ROUTES,
   ...NODE_ROUTES,
   ...PEER_ROUTES,

@@ -28,15 +28,15 @@ export const TECHNICAL_ROUTES = [
     response: 'StoreCounters',
     failure: 'STORE_COUNTERS_FAILED',
     async handle({ services: { store } }) {
-      const { uploads, cache, reserve } = store;
+      const { uploads, pins, cache, reserve } = store;
       const { uploaded, synced, pending } = uploads.totals();
+      const pinned = pins.totals();
       const { chunks, shared, references } = await store.chunkTotals();
       return {
         status: 200,
         json: {
           Upload: { TotalUploaded: uploaded, TotalSynced: synced, PendingUpload: pending },
-          // Nothing is pinned.
-          Pinning: { TotalCollections: 0, TotalChunks: 0 },
+          Pinning: { TotalCollections: pinned.collections, TotalChunks: pinned.chunks },
           Cache: { Size: cache.size(), Capacity: cache.capacity() },
           Reserve: {
             SizeWithinRadius: reserve.sizeWithinRadius(),

@@ -16,10 +16,13 @@ import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.
 import type { Batch } from '../../../node/postage/ports.ts';
 import type { LocalStore, PendingPush, ReserveItem } from '../../../node/store/ports.ts';
 import {
+  CHUNKS_PER_PIN,
   CHUNKS_PER_UPLOAD,
   type Line,
+  NUMBERS_PER_LIFE,
   numberedBatch,
   numberedChunk,
+  numberedPin,
   numberedStamp,
   openStore,
   RESERVE_PLACES,
@@ -127,10 +130,10 @@ async function checkReferences(store: LocalStore): Promise<void> {
     ...pendingOf(store).map(({ chunk }) => chunk.address),
   ];
   const { references, chunks } = await store.chunkTotals();
-  expect(references).toBe(holders.length + store.cache.size());
+  expect(references).toBe(holders.length + store.cache.size() + store.pins.totals().chunks);
   const distinct = new Set(holders.map(toHex)).size;
   expect(chunks).toBeGreaterThanOrEqual(distinct);
-  expect(chunks).toBeLessThanOrEqual(distinct + store.cache.size());
+  expect(chunks).toBeLessThanOrEqual(distinct + store.cache.size() + store.pins.totals().chunks);
 }
 
 /** Batches that come and go are expired now: what the crash has left of the last one has to go. */
@@ -183,6 +186,25 @@ function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   expect(store.reserve.size()).toBe(newest.size);
 }
 
+/** A root told of is there in full, or was being unpinned; one that was unpinned is gone. */
+async function checkPins(store: LocalStore, lines: readonly Line[]): Promise<void> {
+  const unpinned = new Set(told(lines, 'unpinned').map(({ root }) => root));
+  const roots = new Set(told(lines, 'pinned').map(({ root }) => root));
+  const gone = [...roots].filter((root) => !store.pins.has(numberedPin(root).reference));
+  expect(unpinned.size).toBeGreaterThan(0);
+  expect([...unpinned].filter((root) => store.pins.has(numberedPin(root).reference))).toEqual([]);
+  // Of each life the last one may have been on its way out.
+  const lives = new Set([...roots].map((root) => Math.floor(root / NUMBERS_PER_LIFE)));
+  expect(gone.length - unpinned.size).toBeLessThanOrEqual(lives.size);
+  let chunks = 0;
+  for (const reference of store.pins.list(undefined, 1_000_000)) {
+    const { total, missing, invalid } = await store.pins.check(reference);
+    expect([total, missing, invalid]).toEqual([CHUNKS_PER_PIN, 0, 0]);
+    chunks += total;
+  }
+  expect(store.pins.totals().chunks).toBe(chunks);
+}
+
 function checkState(store: LocalStore, lines: readonly Line[]): void {
   const last = Math.max(...told(lines, 'state').map(({ value }) => value));
   const [a, b] = ['a', 'b'].map((key) => Buffer.from(store.state('writer').get(key)!).readUInt32BE());
@@ -200,6 +222,7 @@ test('a killed store keeps every promise, takes back what was not done, and goes
     checkUndone(store, lines);
     checkTotals(store);
     checkState(store, lines);
+    await checkPins(store, lines);
     checkBooks(store, lastIds);
     await checkReferences(store);
     await checkExpiry(store, lines);

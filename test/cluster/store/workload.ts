@@ -18,6 +18,11 @@ export const CHURN_NUMBERS = 2_500_000;
 /** Chunks of a batch that comes and goes: several transactions of an eviction. */
 export const CHUNKS_PER_BATCH = 150;
 
+/** Chunks of a pinned root: the first ten of them belong to every root of a life. */
+export const PIN_NUMBERS = 2_800_000;
+export const CHUNKS_PER_PIN = 40;
+export const CHUNKS_SHARED = 10;
+
 /** One line per promise that the store has kept, as JSON. */
 export type Line =
   | { readonly did: 'upload'; readonly tag: number; readonly first: number }
@@ -25,6 +30,8 @@ export type Line =
   | { readonly did: 'reserve'; readonly place: number; readonly number: number }
   /** Every chunk of a batch has left the reserve. */
   | { readonly did: 'gone'; readonly batch: number }
+  /** A root has been pinned; this and the next: unpinned again. */
+  | { readonly did: 'pinned' | 'unpinned'; readonly root: number }
   | { readonly did: 'undone'; readonly tag: number; readonly number: number }
   | { readonly did: 'state'; readonly value: number };
 
@@ -37,6 +44,15 @@ export function numberedChunk(number: number): Chunk {
   const payload = Buffer.alloc(4096 - (number % 1000), number & 0xff);
   payload.writeUInt32BE(number);
   return makeCac(BigInt(payload.length), payload);
+}
+
+/** Root number → its reference and the numbers of its chunks. */
+export function numberedPin(root: number): { reference: Uint8Array; numbers: number[] } {
+  const base = root - (root % NUMBERS_PER_LIFE);
+  const numbers = Array.from({ length: CHUNKS_PER_PIN }, (_, n) =>
+    n < CHUNKS_SHARED ? base + PIN_NUMBERS + n : root + n,
+  );
+  return { reference: Buffer.concat([new Uint8Array(24).fill(3), number8(root)]), numbers };
 }
 
 function number8(value: number): Uint8Array {

@@ -1,14 +1,17 @@
 /** `node writer.ts FOLDER LIFE`: works on the store until it is killed and tells what has been promised. */
 import {
   CHUNKS_PER_BATCH,
+  CHUNKS_PER_PIN,
   CHUNKS_PER_UPLOAD,
   CHURN_NUMBERS,
   type Line,
   NUMBERS_PER_LIFE,
   numberedBatch,
   numberedChunk,
+  numberedPin,
   numberedStamp,
   openStore,
+  PIN_NUMBERS,
   RESERVE_NUMBERS,
   RESERVE_PLACES,
   UNDONE_NUMBERS,
@@ -82,6 +85,20 @@ async function uploadWithoutEnd(): Promise<void> {
   }
 }
 
+/** Roots are pinned, and every third one is unpinned again. */
+async function pin(): Promise<void> {
+  for (let root = base + PIN_NUMBERS + CHUNKS_PER_PIN; ; root += CHUNKS_PER_PIN) {
+    const { reference, numbers } = numberedPin(root);
+    const session = store.pins.openSession();
+    for (const number of numbers) await session.put(numberedChunk(number));
+    await session.done(reference);
+    tell({ did: 'pinned', root });
+    if ((root / CHUNKS_PER_PIN) % 3 !== 0) continue;
+    await store.pins.remove(reference);
+    tell({ did: 'unpinned', root });
+  }
+}
+
 async function state(): Promise<void> {
   for (let value = base; ; value++) {
     const bytes = Buffer.alloc(4);
@@ -94,4 +111,4 @@ async function state(): Promise<void> {
   }
 }
 
-await Promise.all([uploadAndPush(), reserve(), churn(), uploadWithoutEnd(), state()]);
+await Promise.all([uploadAndPush(), reserve(), churn(), uploadWithoutEnd(), pin(), state()]);

@@ -141,10 +141,7 @@ describe('a single file', () => {
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
   });
 
-  test.each([
-    ['svc-pin', 'true'],
-    ['svc-act', 'true'],
-  ])('%s %s is not supported', async (name, value) => {
+  test.each([['svc-act', 'true']])('%s %s is not supported', async (name, value) => {
     const answer = await post(await startKit(), { 'content-type': 'text/plain', [name]: value }, 'x');
     expect(answer.statusCode).toBe(501);
     expect(answer.json().message).toContain(name);

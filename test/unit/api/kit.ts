@@ -14,8 +14,9 @@ import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/hos
 import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
 import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import type { Message } from '../../../node/pss/pss.ts';
+import { createStewardship } from '../../../node/stewardship/stewardship.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
-import type { LocalStore, UploadSession } from '../../../node/store/ports.ts';
+import type { LocalStore, Pins, UploadSession } from '../../../node/store/ports.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
@@ -142,6 +143,14 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       turn.pushed.push({ chunk, batchId: toHex(stamp.batchId) });
     },
   };
+  const uploader = createUploader({ postage, store, pusher });
+  const network = {
+    async get(address: Uint8Array) {
+      const remote = turn.network.get(toHex(address));
+      if (remote === undefined) throw turn.networkError?.(address) ?? new ChunkNotFoundError(toHex(address));
+      return remote;
+    },
+  };
   let welcome = 'hello';
   return {
     node: {
@@ -161,15 +170,14 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     readiness: { state: () => turn.state },
     store,
     postage,
-    uploader: createUploader({ postage, store, pusher }),
+    uploader,
+    stewardship: createStewardship({ network, uploader, postage, store }),
     netstore: {
       getter: ({ cache }) => ({
         async get(address) {
           const local = store.chunks.get(address);
           if (local !== undefined) return local;
-          const remote = turn.network.get(toHex(address));
-          if (remote === undefined)
-            throw turn.networkError?.(address) ?? new ChunkNotFoundError(toHex(address));
+          const remote = await network.get(address);
           if (cache) store.cache.put(remote);
           return remote;
         },
@@ -329,7 +337,23 @@ function observed(store: LocalStore, turn: Knobs): LocalStore {
     ...store,
     tags,
     uploads: { ...store.uploads, openSession },
+    pins: observedPins(store.pins, turn),
     chunkTotals,
+  };
+}
+
+function observedPins(pins: Pins, turn: Knobs): Pins {
+  const unlessFailing = <T>(what: string, work: () => T): T => {
+    failIf(turn, what);
+    return work();
+  };
+  return {
+    openSession: () => unlessFailing('pin', () => pins.openSession()),
+    has: (reference) => unlessFailing('pin has', () => pins.has(reference)),
+    list: (after, limit) => unlessFailing('pin list', () => pins.list(after, limit)),
+    remove: (reference) => unlessFailing('pin remove', () => pins.remove(reference)),
+    check: (reference) => pins.check(reference),
+    totals: () => pins.totals(),
   };
 }
 
@@ -415,6 +439,7 @@ function batch(id: Uint8Array, start: number): Batch {
 }
 
 function fakePostage(turn: Knobs): Postage {
+  const stampedBy = new Map<string, Uint8Array>();
   const live = [batch(BATCH_ID, 10), batch(YOUNG_BATCH_ID, 119)];
   const issuers = [issuer(BATCH_ID, 10), issuer(YOUNG_BATCH_ID, 119), issuer(EXPIRED_BATCH_ID, 5)];
   const same = (id: Uint8Array) => (other: { id?: Uint8Array; batchId?: Uint8Array }) =>
@@ -450,8 +475,9 @@ function fakePostage(turn: Knobs): Postage {
       if (!postage.usable(own)) throw new PostageError('BATCH_NOT_USABLE', 'too young or expired');
       return {
         batchId,
-        stamp() {
+        stamp({ identity }) {
           if (turn.stampsLeft-- <= 0) throw new PostageError('BATCH_OVERISSUED', 'bucket full');
+          stampedBy.set(toHex(identity), batchId);
           return {
             batchId,
             index: new Uint8Array(8),
@@ -461,6 +487,7 @@ function fakePostage(turn: Knobs): Postage {
         },
       };
     },
+    lastBatch: (identity) => stampedBy.get(toHex(identity)),
     async saved() {
       failIf(turn, 'saved');
     },

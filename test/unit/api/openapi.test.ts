@@ -4,12 +4,16 @@ import { dialectOf } from '../../../node/api/dialect.ts';
 import type { Method } from '../../../node/api/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
 import { BATCH, type Kit, peer, startKit } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);
 const PAID = { 'svc-postage-batch-id': BATCH };
 const SOC = socOf('a single owner');
+/** Of the bytes `x`, which the first request uploads. */
+const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
 const ACCOUNT = {
   peer: PEER,
   balance: -5n,
@@ -55,6 +59,13 @@ const REQUESTS: readonly {
     payload: 'x',
   },
   { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
+  { method: 'POST', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/pins' },
+  { method: 'GET', path: '/pins/check' },
+  { method: 'DELETE', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/stewardship/{reference}', url: `/stewardship/${REFERENCE}` },
+  { method: 'PUT', path: '/stewardship/{reference}', url: `/stewardship/${REFERENCE}`, headers: PAID },
   { method: 'GET', path: '/tags' },
   { method: 'POST', path: '/tags' },
   { method: 'GET', path: '/tags/{uid}', url: '/tags/1' },

@@ -84,6 +84,13 @@ class World {
           },
         }),
       } as UploaderDeps['store']['uploads'],
+      pins: {
+        openSession: () => ({
+          put: async () => void this.events.push('pin'),
+          done: async (reference: Uint8Array) => void this.events.push(`pinned ${reference.length}`),
+          cleanup: async () => void this.events.push('unpin'),
+        }),
+      } as unknown as UploaderDeps['store']['pins'],
     },
     pusher: {
       direct: (chunk, stamp, signal) =>
@@ -98,6 +105,7 @@ class World {
     batchId?: Uint8Array;
     tagUid?: number;
     deferred: boolean;
+    pin?: boolean;
     stamp?: Stamp;
     signal?: AbortSignal;
   }) {
@@ -181,6 +189,32 @@ describe('a deferred upload', () => {
   test('with a ready stamp of a batch that does not exist does not begin', async () => {
     const begin = new World().begin({ deferred: true, stamp: stampOf(STRANGE_BATCH, 1) });
     await expect(begin).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND' });
+  });
+});
+
+describe('a pinned upload', () => {
+  test.each([true, false])(
+    'is stored before it is pushed and pinned last (deferred: %s)',
+    async (deferred) => {
+      const world = new World();
+      const upload = await world.begin({ deferred, pin: true });
+      expect(upload.tagUid).toBe(8);
+      await upload.put(chunkOf(1));
+      await upload.done(new Uint8Array(64));
+      expect(world.events).toEqual(['batch', 'new tag', 'stamp 1', 'put 1', 'pin', 'done 64', 'pinned 64']);
+      expect(world.pushes).toEqual([]);
+    },
+  );
+
+  test('needs a tag that there is, and is taken back as a whole', async () => {
+    const world = new World();
+    await expect(world.begin({ deferred: false, pin: true, tagUid: 9 })).rejects.toMatchObject({
+      code: 'TAG_NOT_FOUND',
+    });
+    const upload = await world.begin({ deferred: false, pin: true, tagUid: 7 });
+    await upload.put(chunkOf(1));
+    await upload.cleanup();
+    expect(world.events.slice(-2)).toEqual(['cleanup', 'unpin']);
   });
 });
 

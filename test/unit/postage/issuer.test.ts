@@ -90,6 +90,18 @@ describe('slots', () => {
     expect(own.utilization).toBe(1);
   });
 
+  test('tell when a chunk was last stamped, also before that is written', async () => {
+    const { issuer: own, state } = issuer();
+    expect(own.stampedAt(chunk(1).identity)).toBeUndefined();
+    own.stamp(chunk(1));
+    const { timestamp } = own.stamp(chunk(1));
+    const expected = BigInt(`0x${toHex(timestamp)}`);
+    expect(own.stampedAt(chunk(1).identity)).toBe(expected);
+    await settled();
+    expect(issuer({}, state).issuer.stampedAt(chunk(1).identity)).toBe(expected);
+    expect(own.stampedAt(chunk(2).identity)).toBeUndefined();
+  });
+
   test('belong to the identity, so that two contents of one address take two', () => {
     const { issuer: own } = issuer();
     const soc = (identity: number): Chunk => ({ ...chunk(1), kind: 'soc', identity: id32(identity) });

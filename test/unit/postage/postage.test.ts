@@ -245,6 +245,21 @@ describe('own batches', () => {
     });
   });
 
+  test('the batch of the newest stamp of a chunk is known', async () => {
+    const own = node({ usableBlocks: 0 });
+    await running(own, async () => {
+      const { postage } = own;
+      const [first, second] = [await postage.buy(request, forever), await postage.buy(request, forever)];
+      await upToDate(own);
+      expect(postage.lastBatch(chunk(1).identity)).toBeUndefined();
+      for (const { batchId } of [first, second, first]) {
+        postage.stamper(batchId).stamp(chunk(1));
+        expect(postage.lastBatch(chunk(1).identity)).toEqual(batchId);
+      }
+      expect(postage.lastBatch(chunk(2).identity)).toBeUndefined();
+    });
+  });
+
   test('an expired batch is listed only when all are asked for, and stamps no more', async () => {
     const own = node();
     await running(own, async () => {

@@ -1,0 +1,66 @@
+/** Whether content is on the network, and bringing it there again: `http-api-completion.md` 5.8. */
+import { defaultGetter } from '../download.ts';
+import { ApiError, orElse } from '../errors.ts';
+import { hex, reference } from '../kinds.ts';
+import { optional, type ParamTable, required } from '../params.ts';
+import { ACKNOWLEDGEMENT, type Call, route } from '../route.ts';
+
+const PATH = { reference: required(reference, { field: 'address' }) } as const;
+const HEADERS = { postageBatchId: optional(hex, undefined) } as const;
+
+export const STEWARDSHIP_ROUTES = [
+  route({
+    method: 'GET',
+    path: '/stewardship/{reference}',
+    port: 'main',
+    summary: 'whether content can be retrieved from the network',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'Retrievability',
+    failure: 'RETRIEVABLE_FAILED',
+    handle: async ({ params, services: { stewardship }, signal }) => ({
+      status: 200,
+      json: { isRetrievable: await stewardship.isRetrievable(params.reference, signal) },
+    }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/stewardship/{reference}',
+    port: 'main',
+    summary: 'stamp content again and push it',
+    gates: ['started'],
+    params: PATH,
+    headers: HEADERS,
+    success: [200],
+    response: 'Acknowledgement',
+    failure: 'REUPLOAD_FAILED',
+    // An unknown chunk or a full batch is no client's mistake in the request.
+    errors: { CHUNK_NOT_FOUND: 'REUPLOAD_FAILED', BATCH_OVERISSUED: 'REUPLOAD_FAILED' },
+    async handle(call) {
+      const { params, services, signal } = call;
+      const batchId = batchOf(call);
+      const getter = defaultGetter(services, { cache: false });
+      await services.stewardship.reupload(params.reference, { batchId, getter, signal });
+      await orElse('STAMPER_NOT_SAVED', () => services.postage.saved(batchId));
+      return ACKNOWLEDGEMENT;
+    },
+  }),
+];
+
+/** @throws ApiError when none is named and the dialect wants one, or none is known */
+function batchOf({
+  params,
+  headers,
+  services,
+  dialect,
+}: Call<typeof PATH, ParamTable, typeof HEADERS>): Uint8Array {
+  if (headers.postageBatchId !== undefined) return headers.postageBatchId;
+  if (dialect.reuploadNeedsBatch) {
+    const field = dialect.headers.postageBatchId.active;
+    throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field, error: 'want required:' }] });
+  }
+  const last = services.stewardship.batchOf(params.reference);
+  if (last === undefined) throw new ApiError('REUPLOAD_BATCH_UNKNOWN');
+  return last;
+}

@@ -1,0 +1,29 @@
+/** Pinning what is on the network already: `http-api-completion.md` 5.4, data formats 10.2. */
+import type { Pins } from '../store/ports.ts';
+import type { ContentGetter } from './siblings.ts';
+import { traverse } from './traversal.ts';
+
+/** Chunks fetched at once: the network's number. */
+const CONCURRENCY = 100;
+
+/**
+ * Fetches everything below a root and keeps it. The root is pinned when it resolves, and nothing is kept when it rejects.
+ * @throws what `traverse` throws; StoreError
+ */
+export async function pinContent(
+  reference: Uint8Array,
+  { getter, pins, signal }: { getter: ContentGetter; pins: Pins; signal: AbortSignal },
+): Promise<void> {
+  const session = pins.openSession();
+  try {
+    await traverse(reference, getter, {
+      concurrency: CONCURRENCY,
+      signal,
+      visit: (chunk) => session.put(chunk),
+    });
+    await session.done(reference);
+  } catch (error) {
+    await session.cleanup();
+    throw error;
+  }
+}

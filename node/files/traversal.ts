@@ -1,0 +1,270 @@
+/**
+ * Every chunk below a reference: of bytes, data and parities; of a manifest, its nodes and the files that it names; a
+ * single-owner chunk alone. Node behaviour 4.4, data formats 10.2. Replicas of roots are not part of it.
+ */
+import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../chunk/chunk.ts';
+import { toHex } from '../crypto/hex.ts';
+import { isNode, NODE_HEADER_SIZE } from '../manifest/codec.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { getRoot, openFile } from './joiner.ts';
+import { openManifest } from './manifest-store.ts';
+import type { TreeShape } from './redundancy.ts';
+import { type ContentGetter, Siblings } from './siblings.ts';
+import {
+  type Content,
+  childrenOf,
+  contentOf,
+  decodeReference,
+  isLeaf,
+  malformed,
+  type Reference,
+  TREE_HEIGHT_MAX,
+} from './tree.ts';
+
+interface TraverseOptions {
+  /** Chunks fetched and visited at once. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+  /** Called with every chunk, in no order; chunks that occur often may come often. The first failure ends the traversal. */
+  readonly visit: (chunk: Chunk) => Promise<void>;
+}
+
+/**
+ * A chunk that is lost is recovered where the getter and the parities beside it allow that.
+ * @param reference 32 bytes; 64 with the key of encrypted content
+ * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for a manifest with broken nodes
+ */
+export async function traverse(
+  reference: Uint8Array,
+  getter: ContentGetter,
+  { concurrency, signal, visit }: TraverseOptions,
+): Promise<void> {
+  const over = new AbortController();
+  const ended = AbortSignal.any([signal, over.signal]);
+  const memory = remembering(getter);
+  const walk = new TreeWalk({
+    concurrency,
+    getter: memory.replaying,
+    signal: ended,
+    visit,
+    onFailure: (reason) => over.abort(reason),
+  });
+  try {
+    const { address, key } = decodeReference(reference);
+    const root = await getRoot(address, memory.recording, ended);
+    if (key === undefined && root.kind === 'soc') await visit(root);
+    else if (await isManifest(reference, memory.recording, ended))
+      await walkManifest(await openManifest(reference, memory.recording, { signal: ended }), walk);
+    else await walk.add(reference);
+  } catch (error) {
+    walk.fail(error);
+  }
+  await walk.done();
+}
+
+/** Whether an error says that the network does not have a chunk, or that there is nobody to ask. */
+export function isMissing(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  if (error.code === 'CHUNK_UNAVAILABLE') return isMissing(error.cause);
+  return error.code === 'CHUNK_NOT_FOUND' || error.code === 'NO_PEER';
+}
+
+async function isManifest(
+  reference: Uint8Array,
+  getter: ContentGetter,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const file = await openFile(reference, getter, { signal });
+  if (file.length < NODE_HEADER_SIZE) return false;
+  const start = file.read(0n, BigInt(NODE_HEADER_SIZE), { readAhead: 0, signal });
+  return isNode(Buffer.concat(await Array.fromAsync(start)));
+}
+
+/** Zeros stand where a path carries metadata alone. */
+async function walkManifest(manifest: Manifest, walk: TreeWalk): Promise<void> {
+  for await (const { storedAt, value } of manifest.walk()) {
+    if (storedAt !== undefined) await walk.add(storedAt);
+    if (value?.reference.some((byte) => byte !== 0)) await walk.add(value.reference);
+  }
+}
+
+/** What is looked at before it is known what it is, is fetched once: the one getter keeps it for the other. */
+function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
+  const kept = new Map<string, Chunk>();
+  return {
+    recording: {
+      ...getter,
+      async get(address, signal) {
+        const key = toHex(address);
+        const chunk = kept.get(key) ?? (await getter.get(address, signal));
+        kept.set(key, chunk);
+        return chunk;
+      },
+    },
+    replaying: {
+      ...getter,
+      async get(address, signal) {
+        const key = toHex(address);
+        const chunk = kept.get(key);
+        kept.delete(key);
+        return chunk ?? getter.get(address, signal);
+      },
+    },
+  };
+}
+
+/** A chunk that is to be visited. */
+interface Place extends Reference {
+  /** As its parent says; undefined for a root and for parities, whose content nobody looks into. */
+  readonly span: bigint | undefined;
+  /** Of the whole tree; undefined for a root. */
+  readonly shape: TreeShape | undefined;
+  readonly depth: number;
+  readonly isParity: boolean;
+  /** What recovers it. */
+  readonly siblings?: { readonly group: () => Siblings; readonly place: number };
+}
+
+const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
+
+interface WalkDeps {
+  readonly concurrency: number;
+  readonly getter: ContentGetter;
+  readonly signal: AbortSignal;
+  readonly visit: (chunk: Chunk) => Promise<void>;
+  /** Called once. */
+  readonly onFailure: (reason: unknown) => void;
+}
+
+/** Trees, walked by a bounded number of steps at once, the newest place first, so that few of them wait. */
+class TreeWalk {
+  readonly #deps: WalkDeps;
+  readonly #waiting: Place[] = [];
+  /** Intermediate chunks, so that a few that refer to each other do not make a tree without end. */
+  readonly #seen = new Set<string>();
+  #running = 0;
+  #failure: { readonly reason: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(deps: WalkDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins a tree; waits while places of others wait. For one caller at a time. */
+  async add(reference: Uint8Array): Promise<void> {
+    while (this.#waiting.length > 0 && this.#failure === undefined) await this.#change();
+    const root = { span: undefined, shape: undefined, depth: 0, isParity: false };
+    this.#waiting.push({ ...decodeReference(reference), ...root });
+    this.#start();
+  }
+
+  fail(reason: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { reason };
+    this.#deps.onFailure(reason);
+  }
+
+  /** Waits for everything that runs. @throws the first failure */
+  async done(): Promise<void> {
+    while (this.#running > 0) await this.#change();
+    if (this.#failure !== undefined) throw this.#failure.reason;
+  }
+
+  #start(): void {
+    while (this.#running < this.#deps.concurrency && this.#failure === undefined) {
+      const place = this.#waiting.pop();
+      if (place === undefined) return;
+      this.#running += 1;
+      void this.#take(place);
+    }
+  }
+
+  /** Never rejects. */
+  async #take(place: Place): Promise<void> {
+    try {
+      await this.#visit(place);
+    } catch (error) {
+      this.fail(error);
+    }
+    this.#running -= 1;
+    this.#start();
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  async #visit(place: Place): Promise<void> {
+    const { signal, visit } = this.#deps;
+    signal.throwIfAborted();
+    if (this.#isSeen(place)) return;
+    const chunk = await this.#fetch(place);
+    await visit(chunk);
+    if (place.isParity) return;
+    const content = contentOf(chunk, place.key);
+    const shape = place.shape ?? { level: content.level, encrypted: place.key !== undefined };
+    checkPlace(place, content);
+    if (!isLeaf(content)) this.#waiting.push(...this.#below(place, content, shape));
+  }
+
+  #isSeen({ address, span }: Place): boolean {
+    if (span === undefined || span <= LEAF_SPAN) return false;
+    const key = toHex(address);
+    if (this.#seen.has(key)) return true;
+    this.#seen.add(key);
+    return false;
+  }
+
+  async #fetch({ address, depth, siblings }: Place): Promise<Chunk> {
+    const { getter, signal } = this.#deps;
+    if (depth === 0) return getRoot(address, getter, signal);
+    try {
+      return await getter.get(address, signal);
+    } catch (error) {
+      if (siblings === undefined || !isMissing(error)) throw error;
+      return siblings.group().get(siblings.place);
+    }
+  }
+
+  #below(place: Place, content: Content, shape: TreeShape): Place[] {
+    const { data, parities } = childrenOf(content, shape);
+    const { getter, signal } = this.#deps;
+    const { recovery } = getter;
+    const addresses = { data: data.map(({ address }) => address), parities };
+    let shared: Siblings | undefined;
+    const group =
+      recovery === undefined || parities.length === 0
+        ? undefined
+        : () => (shared ??= new Siblings(addresses, { getter, recovery, signal }));
+    const depth = place.depth + 1;
+    return [
+      ...data.map((child, i) => ({
+        ...child,
+        shape,
+        depth,
+        isParity: false,
+        ...(group === undefined ? {} : { siblings: { group, place: i } }),
+      })),
+      ...parities.map((address) => ({
+        address,
+        key: undefined,
+        span: undefined,
+        shape,
+        depth,
+        isParity: true,
+      })),
+    ];
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** @throws JoinError `MALFORMED_TREE` for a chunk that does not belong where its parent has it */
+function checkPlace({ span, depth }: Place, content: Content): void {
+  if (span !== undefined && content.span !== span)
+    throw malformed(`span ${content.span} where the parent leaves ${span}`);
+  if (depth === TREE_HEIGHT_MAX && !isLeaf(content)) throw malformed(`more than ${TREE_HEIGHT_MAX} levels`);
+}

@@ -1,0 +1,71 @@
+/** Whether content can be had from the network, and putting it there again: node behaviour 4.3. */
+import type { ChunkGetter } from '../chunk/chunk.ts';
+import type { ContentGetter } from '../files/siblings.ts';
+import { isMissing, traverse } from '../files/traversal.ts';
+import type { Uploader } from '../files/upload.ts';
+import type { Postage } from '../postage/ports.ts';
+import type { LocalStore } from '../store/ports.ts';
+
+/** Chunks asked for at once. A check is patient, so it leaves most of the node to others. */
+const CHECKS_AT_ONCE = 16;
+/** Chunks fetched at once for an upload, which has as many on their way by itself. */
+const FETCHES_AT_ONCE = 16;
+
+export interface Stewardship {
+  /**
+   * Asks the network for every chunk, whatever this node has itself.
+   * @returns false when a chunk is not found or there is no peer to ask @throws what else keeps a chunk from being had
+   */
+  isRetrievable(reference: Uint8Array, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Stamps every chunk anew and pushes it; resolves when every one has its receipt. Those that this node lacks are fetched.
+   * @throws PostageError of the batch, before anything is fetched; what `traverse` throws
+   */
+  reupload(
+    reference: Uint8Array,
+    options: { batchId: Uint8Array; getter: ContentGetter; signal: AbortSignal },
+  ): Promise<void>;
+  /** Batch with which this node last stamped the root chunk. */
+  batchOf(reference: Uint8Array): Uint8Array | undefined;
+}
+
+interface StewardshipDeps {
+  /** Fetches from the network alone. */
+  readonly network: ChunkGetter;
+  readonly uploader: Uploader;
+  readonly postage: Pick<Postage, 'lastBatch'>;
+  readonly store: Pick<LocalStore, 'chunks'>;
+}
+
+const ADDRESS_SIZE = 32;
+
+export function createStewardship({ network, uploader, postage, store }: StewardshipDeps): Stewardship {
+  return {
+    async isRetrievable(reference, signal) {
+      const visit = () => Promise.resolve();
+      try {
+        await traverse(reference, network, { concurrency: CHECKS_AT_ONCE, signal, visit });
+        return true;
+      } catch (error) {
+        if (isMissing(error)) return false;
+        throw error;
+      }
+    },
+    async reupload(reference, { batchId, getter, signal }) {
+      const upload = await uploader.begin({ batchId, deferred: false, signal });
+      try {
+        const visit = upload.put.bind(upload);
+        await traverse(reference, getter, { concurrency: FETCHES_AT_ONCE, signal, visit });
+        await upload.done();
+      } catch (error) {
+        await upload.cleanup();
+        throw error;
+      }
+    },
+    batchOf(reference) {
+      const address = reference.subarray(0, ADDRESS_SIZE);
+      // Without the chunk a single-owner chunk's identity is not known; then it is taken for a content-addressed one.
+      return postage.lastBatch(store.chunks.get(address)?.identity ?? address);
+    },
+  };
+}

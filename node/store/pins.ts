@@ -1,0 +1,242 @@
+/**
+ * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it, each of which holds one
+ * reference to the chunk's bytes, so that no other store can take them away.
+ *
+ * A collection is numbered. While it is being filled, and from the moment on when it is given up, a marker lies in
+ * `openPins`; one that is found at the start belongs to what a crash cut short, and the collection goes. A root is
+ * entered and taken out in one transaction with the marker, so content is pinned as a whole or not at all.
+ */
+import assert from 'node:assert/strict';
+import type { Chunk } from '../chunk/chunk.ts';
+import { ChunkError } from '../chunk/errors.ts';
+import { chunkFrom } from '../chunk/validate.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Backend, TableReader, Transaction } from './backend.ts';
+import type { ChunkTable } from './chunk-table.ts';
+import type { PinCheck, PinSession, Pins } from './ports.ts';
+import {
+  behind,
+  decodeNumber,
+  END,
+  encodeNumber,
+  encodeNumbers,
+  join,
+  NUMBER_SIZE,
+  START,
+} from './records.ts';
+import { WriteBehind } from './write-behind.ts';
+
+const FIRST_COLLECTION = 1;
+/** Chunks let go per transaction, so that a long list stops the node only for milliseconds at a time. */
+const DISSOLVE_STEP = 256;
+/** Chunks read and hashed between two turns of other work: a few milliseconds. */
+const CHECK_STEP = 64;
+/** Bytes of the longest reference; a longer one is never pinned. */
+const REFERENCE_SIZE_MAX = 64;
+const TOTALS = Buffer.from('pinTotals');
+const NONE = new Uint8Array();
+
+interface PinsDeps {
+  readonly backend: Backend;
+  readonly chunks: ChunkTable;
+  readonly log: Logger;
+}
+
+/** What is written about a pinned root. */
+interface Pinned {
+  readonly collection: number;
+  /** Each counted once. */
+  readonly chunks: number;
+}
+
+/** Takes away the collections that a crash cut short, then opens the pins. */
+export async function openPins(deps: PinsDeps): Promise<Pins> {
+  const pins = new StoredPins(deps);
+  for (const [key] of deps.backend.scan('openPins', START, END, Number.MAX_SAFE_INTEGER)) {
+    const collection = decodeNumber(key);
+    deps.log.info({ collection }, 'taking away a pin that was cut short');
+    await pins.dissolve(collection);
+  }
+  return pins;
+}
+
+class StoredPins implements Pins {
+  readonly #deps: PinsDeps;
+  #nextCollection: number;
+
+  constructor(deps: PinsDeps) {
+    this.#deps = deps;
+    const { backend } = deps;
+    const numbers = [backend.last('pinnedChunks', START, END), backend.last('openPins', START, END)];
+    this.#nextCollection = Math.max(
+      FIRST_COLLECTION,
+      ...numbers.map((key) => (key === undefined ? 0 : decodeNumber(key) + 1)),
+    );
+  }
+
+  openSession(): PinSession {
+    const collection = this.#nextCollection;
+    this.#nextCollection += 1;
+    return new StoredPinSession(collection, { ...this.#deps, pins: this });
+  }
+
+  has(reference: Uint8Array): boolean {
+    return pinnedAt(this.#deps.backend, reference) !== undefined;
+  }
+
+  list(after: Uint8Array | undefined, limit: number): Uint8Array[] {
+    const from = after === undefined ? START : join(after, START);
+    return this.#deps.backend.scan('pins', from, END, limit).map(([reference]) => reference);
+  }
+
+  totals(): ReturnType<Pins['totals']> {
+    return totalsOf(this.#deps.backend);
+  }
+
+  /** @returns false when the root is pinned already; nothing changes then */
+  enter(reference: Uint8Array, pinned: Pinned): Promise<boolean> {
+    return this.#deps.backend.change((tx) => {
+      if (tx.has('pins', reference)) return false;
+      tx.remove('openPins', encodeNumber(pinned.collection));
+      tx.put('pins', reference, encodeNumbers([pinned.collection, pinned.chunks]));
+      count(tx, { collections: 1, chunks: pinned.chunks });
+      return true;
+    });
+  }
+
+  async remove(reference: Uint8Array): Promise<boolean> {
+    const collection = await this.#deps.backend.change((tx) => {
+      const pinned = pinnedAt(tx, reference);
+      if (pinned === undefined) return undefined;
+      tx.remove('pins', reference);
+      tx.put('openPins', encodeNumber(pinned.collection), NONE);
+      count(tx, { collections: -1, chunks: -pinned.chunks });
+      return pinned.collection;
+    });
+    if (collection === undefined) return false;
+    await this.dissolve(collection);
+    return true;
+  }
+
+  async check(reference: Uint8Array): Promise<PinCheck> {
+    const { backend } = this.#deps;
+    const result = { total: 0, missing: 0, invalid: 0 };
+    const pinned = pinnedAt(backend, reference);
+    if (pinned === undefined) return result;
+    const prefix = encodeNumber(pinned.collection);
+    for (let from = prefix; ; ) {
+      // As a change it waits for its turn.
+      const page = await backend.change((tx) =>
+        tx
+          .scan('pinnedChunks', from, behind(prefix), CHECK_STEP)
+          .map(([key]) => ({ key, state: this.#stateOf(key.subarray(NUMBER_SIZE)) })),
+      );
+      for (const { state } of page) {
+        result.total += 1;
+        if (state !== 'valid') result[state] += 1;
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < CHECK_STEP) return result;
+      from = join(last.key, START);
+    }
+  }
+
+  /** Lets go of every chunk, in steps; the marker goes last, so that after a crash the next start goes on. */
+  async dissolve(collection: number): Promise<void> {
+    const { backend } = this.#deps;
+    const key = encodeNumber(collection);
+    while ((await backend.change((tx) => this.#dissolveStep(tx, key))) === DISSOLVE_STEP);
+    await backend.change((tx) => tx.remove('openPins', key));
+  }
+
+  #dissolveStep(tx: Transaction, collection: Uint8Array): number {
+    const entries = tx.scan('pinnedChunks', collection, behind(collection), DISSOLVE_STEP);
+    for (const [key] of entries) {
+      tx.remove('pinnedChunks', key);
+      this.#deps.chunks.release(tx, key.subarray(NUMBER_SIZE));
+    }
+    return entries.length;
+  }
+
+  #stateOf(address: Uint8Array): 'valid' | 'missing' | 'invalid' {
+    try {
+      const chunk = this.#deps.chunks.get(address);
+      if (chunk === undefined) return 'missing';
+      chunkFrom(address, chunk.data);
+      return 'valid';
+    } catch (error) {
+      if (error instanceof ChunkError) return 'invalid';
+      this.#deps.log.warn({ err: error, chunk: toHex(address) }, 'pinned chunk cannot be read');
+      return 'missing';
+    }
+  }
+}
+
+/** The pinning of one root; see `PinSession` for the contract. */
+class StoredPinSession implements PinSession {
+  readonly #collection: number;
+  readonly #deps: PinsDeps & { readonly pins: StoredPins };
+  readonly #writes: WriteBehind;
+  #chunks = 0;
+  #state: 'open' | 'ending' | 'done' = 'open';
+
+  constructor(collection: number, deps: PinsDeps & { readonly pins: StoredPins }) {
+    this.#collection = collection;
+    this.#deps = deps;
+    this.#writes = new WriteBehind(deps.backend);
+  }
+
+  async put(chunk: Chunk): Promise<void> {
+    assert(this.#state === 'open', 'put after the end of a pin session');
+    const marker = encodeNumber(this.#collection);
+    const key = join(marker, chunk.address);
+    await this.#writes.add(
+      (tx) => {
+        if (tx.has('pinnedChunks', key)) return 0;
+        if (!tx.has('openPins', marker)) tx.put('openPins', marker, NONE);
+        tx.put('pinnedChunks', key, NONE);
+        this.#deps.chunks.retain(tx, chunk);
+        return 1;
+      },
+      (added) => {
+        this.#chunks += added;
+      },
+    );
+  }
+
+  async done(reference: Uint8Array): Promise<void> {
+    assert(this.#state === 'open', 'pin session ends twice');
+    await this.#writes.done();
+    this.#state = 'ending';
+    const { pins } = this.#deps;
+    const entered = await pins.enter(reference, { collection: this.#collection, chunks: this.#chunks });
+    if (!entered) await pins.dissolve(this.#collection);
+    this.#state = 'done';
+  }
+
+  async cleanup(): Promise<void> {
+    if (this.#state === 'done') return;
+    this.#state = 'ending';
+    await this.#writes.ended();
+    await this.#deps.pins.dissolve(this.#collection);
+  }
+}
+
+function pinnedAt(reader: TableReader, reference: Uint8Array): Pinned | undefined {
+  const record = reference.length > REFERENCE_SIZE_MAX ? undefined : reader.get('pins', reference);
+  return record && { collection: decodeNumber(record), chunks: decodeNumber(record, NUMBER_SIZE) };
+}
+
+type Totals = ReturnType<Pins['totals']>;
+
+function totalsOf(reader: TableReader): Totals {
+  const record = reader.get('meta', TOTALS);
+  if (record === undefined) return { collections: 0, chunks: 0 };
+  return { collections: decodeNumber(record), chunks: decodeNumber(record, NUMBER_SIZE) };
+}
+
+function count(tx: Transaction, change: Totals): void {
+  const { collections, chunks } = totalsOf(tx);
+  tx.put('meta', TOTALS, encodeNumbers([collections + change.collections, chunks + change.chunks]));
+}

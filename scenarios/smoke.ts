@@ -24,7 +24,7 @@ import {
 } from './steps.ts';
 
 /** A real tree that every installation of this repository has. */
-const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('fastify/package.json')));
+const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));
 /** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
 /** Paths of a directory read at once from one node, as a browser would. */

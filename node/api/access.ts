@@ -1,5 +1,5 @@
 /** Counts, times and logs every request, also one whose client did not wait for the answer. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Exchange } from './exchange.ts';
 import type { ApiMetrics } from './metrics.ts';
 import type { Port } from './route.ts';
 import type { NodeServices } from './services.ts';
@@ -14,14 +14,14 @@ interface AccessDeps {
 }
 
 /** To be called when the request has arrived. */
-export function observeRequest(request: FastifyRequest, reply: FastifyReply, deps: AccessDeps): void {
+export function observeRequest(exchange: Exchange, deps: AccessDeps): void {
   const { clock, log } = deps.services;
-  const { method } = request;
+  const { method, response } = exchange;
   const startMs = clock.monotonic();
   let recorded = false;
   deps.metrics.requestCount.inc();
-  reply.raw.once('finish', () => record(reply.statusCode));
-  reply.raw.once('close', () => record(CLIENT_GONE_STATUS));
+  response.once('finish', () => record(response.statusCode));
+  response.once('close', () => record(CLIENT_GONE_STATUS));
 
   function record(status: number): void {
     if (recorded) return;
@@ -30,7 +30,6 @@ export function observeRequest(request: FastifyRequest, reply: FastifyReply, dep
     deps.metrics.responseCodeCount.inc({ code: String(status), method });
     deps.metrics.responseDuration.observe(durationMs / 1000);
     if (!log.isLevelEnabled('debug')) return;
-    const route = request.routeOptions.url ?? '';
-    log.debug({ method, route, status, durationMs, port: deps.port }, 'request answered');
+    log.debug({ method, route: exchange.route, status, durationMs, port: deps.port }, 'request answered');
   }
 }

@@ -1,9 +1,20 @@
 /** Sockets of a listener: opening, closing, and what comes in that is no HTTP. */
-import type { FastifyInstance, FastifyServerOptions } from 'fastify';
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../env/clock.ts';
 import { standardText } from './errors.ts';
 import { JSON_CONTENT_TYPE } from './json.ts';
+import { wantsWebSocket } from './websocket.ts';
 
+/** Time in which the headers of a request must have arrived. */
+const HEADERS_TIMEOUT_MS = 3000;
+/** Idle time after which a kept connection is closed. */
+const KEEP_ALIVE_MS = 30_000;
+/** How often Node.js looks for connections past the limits above. */
+const CONNECTIONS_CHECK_MS = 1000;
+/** Uploads take as long as they take. */
+const NO_REQUEST_TIMEOUT = 0;
 /** Running requests get this long to end after their signal was aborted, then their connections are cut. */
 const STOP_GRACE_MS = 2000;
 
@@ -19,15 +30,45 @@ export class ApiStartError extends Error {
   }
 }
 
-/** @returns where it listens, as `host:port` @throws ApiStartError */
-export async function listen(server: FastifyInstance, address: string): Promise<string> {
-  const { host, port } = splitAddress(address);
+/** What a server does with its requests. */
+export interface Listener {
+  readonly handle: RequestListener;
+  /** A request for a WebSocket, whose connection the server has let go of. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+export interface Listening {
+  readonly server: Server;
+  /** `host:port` */
+  readonly address: string;
+}
+
+/** @throws ApiStartError */
+export async function listen(listener: Listener, address: string): Promise<Listening> {
+  // By name: an import statement evaluates all exports of the module, see `onchain/rpc.ts`.
+  const server = process.getBuiltinModule('node:http').createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      requestTimeout: NO_REQUEST_TIMEOUT,
+      shouldUpgradeCallback: wantsWebSocket,
+    },
+    listener.handle,
+  );
+  server.on('upgrade', listener.upgrade);
+  server.on('clientError', refuseMalformed);
   try {
-    await server.listen({ host, port });
+    server.listen(splitAddress(address));
+    await once(server, 'listening');
   } catch (error) {
     throw new ApiStartError(address, error as NodeJS.ErrnoException);
   }
-  const bound = server.server.address();
+  return { server, address: boundAddress(server, address) };
+}
+
+function boundAddress(server: Server, address: string): string {
+  const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new TypeError(`${address} is no TCP address`);
   return bound.family === 'IPv6' ? `[${bound.address}]:${bound.port}` : `${bound.address}:${bound.port}`;
 }
@@ -40,16 +81,17 @@ function splitAddress(address: string): { host: string; port: number } {
 }
 
 /** Waits for running requests, but not for long. */
-export async function close(server: FastifyInstance, clock: Clock): Promise<void> {
+export async function close({ server }: Listening, clock: Clock): Promise<void> {
   using grace = clock.deadline(STOP_GRACE_MS);
-  grace.signal.addEventListener('abort', () => server.server.closeAllConnections(), { once: true });
-  await server.close();
+  grace.signal.addEventListener('abort', () => server.closeAllConnections(), { once: true });
+  const closed = once(server, 'close');
+  // Idle connections with it; the others tell their clients with the answer that they are the last.
+  server.close();
+  await closed;
 }
 
-type Socket = Parameters<NonNullable<FastifyServerOptions['clientErrorHandler']>>[1];
-
 /** Answers bytes that are no HTTP request; there is no request object to answer through. */
-export function refuseMalformed(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

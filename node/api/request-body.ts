@@ -1,9 +1,7 @@
 /** The body of a request as a stream that can be left early without cutting the connection. */
-import type { FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
 import { ApiError } from './errors.ts';
 import type { RequestBody } from './route.ts';
-
-type IncomingMessage = FastifyRequest['raw'];
 
 /**
  * What is still read, and thrown away, of a body that nobody wants, so that the client gets to see its answer on

@@ -1,12 +1,9 @@
-/** From the rows of the route table to the paths of one listener. */
-import type { FastifyRequest } from 'fastify';
+/** From the rows of the route table to the paths of one listener, and from a path to its rows. */
 import type { Port, Route } from './route.ts';
 
 /** Every row of one path. */
 export interface PathRoutes {
   readonly path: string;
-  /** Names of the path's variables in order. */
-  readonly variables: readonly string[];
   readonly byMethod: ReadonlyMap<string, Route>;
 }
 
@@ -19,42 +16,79 @@ export function pathsOf(rows: readonly Route[], port: Port): PathRoutes[] {
     group.set(row.method, row);
     groups.set(row.path, group);
   }
-  return [...groups].map(([path, byMethod]) => ({
-    path,
-    variables: [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] ?? ''),
-    byMethod,
-  }));
+  return [...groups].map(([path, byMethod]) => ({ path, byMethod }));
 }
 
 /** Variables that take the rest of the path. */
 const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'multiAddress']);
 
-/** The router's name of the n-th variable of a path (wire names may hold characters that it gives a meaning). */
-function routerName(index: number): string {
-  return `p${index}`;
+/** The paths that begin with the same segments; two of them may name a variable differently. */
+interface Branch {
+  readonly exact: Map<string, Branch>;
+  variable: Branch | undefined;
+  rest: PathRoutes | undefined;
+  routes: PathRoutes | undefined;
 }
 
-export function pathVariable(routes: PathRoutes, request: FastifyRequest, name: string): string {
-  const values = request.params as Readonly<Record<string, string>>;
-  return values[REST_VARIABLES.has(name) ? '*' : routerName(routes.variables.indexOf(name))] ?? '';
+export interface Match {
+  readonly routes: PathRoutes;
+  /** Values of the path's variables, decoded. */
+  readonly params: ReadonlyMap<string, string>;
 }
 
-/** Every variable but `path` takes at least one character; else the path is an unknown one. */
-export function hasEmptyVariable(routes: PathRoutes, request: FastifyRequest): boolean {
-  return routes.variables.some((name) => name !== 'path' && pathVariable(routes, request, name) === '');
+export type Router = (path: string) => Match | undefined;
+
+/** What is written out goes before a variable, a variable before one that takes the rest. */
+export function createRouter(paths: readonly PathRoutes[]): Router {
+  const root = emptyBranch();
+  for (const routes of paths) grow(root, routes);
+  return (path) => {
+    const found = find(root, path.slice(1).split('/').map(decodeURIComponent));
+    if (found === undefined) return undefined;
+    const names = [...found.routes.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string);
+    return {
+      routes: found.routes,
+      params: new Map(names.map((name, i) => [name, found.values[i] as string])),
+    };
+  };
 }
 
-/** `/stamps/{amount}/{depth}` → `/stamps/:p0/:p1`; the variables that take the rest of the path become `*`. */
-export function routerPath({ path, variables }: PathRoutes): string {
-  return path.replace(/\{([^}]+)\}/g, (_all, name: string) =>
-    REST_VARIABLES.has(name) ? '*' : `:${routerName(variables.indexOf(name))}`,
-  );
+function emptyBranch(): Branch {
+  return { exact: new Map(), variable: undefined, rest: undefined, routes: undefined };
 }
 
-/** What matches a path of the table, for methods that the router does not know. */
-export function patternOf(path: string): RegExp {
-  const source = path
-    .replace(/[.]/g, String.raw`\.`)
-    .replace(/\{([^}]+)\}/g, (_all, name: string) => (REST_VARIABLES.has(name) ? '.+' : '[^/]+'));
-  return new RegExp(`^${source}(\\?|$)`);
+function grow(root: Branch, routes: PathRoutes): void {
+  let branch = root;
+  for (const segment of routes.path.slice(1).split('/')) {
+    const variable = /^\{(.+)\}$/.exec(segment)?.[1];
+    if (variable !== undefined && REST_VARIABLES.has(variable)) {
+      branch.rest = routes;
+      return;
+    }
+    const known = variable === undefined ? branch.exact.get(segment) : branch.variable;
+    const next = known ?? emptyBranch();
+    if (variable === undefined) branch.exact.set(segment, next);
+    else branch.variable = next;
+    branch = next;
+  }
+  branch.routes = routes;
+}
+
+interface Found {
+  readonly routes: PathRoutes;
+  readonly values: readonly string[];
+}
+
+function find(branch: Branch, segments: readonly string[]): Found | undefined {
+  const [segment, ...others] = segments;
+  if (segment === undefined) return branch.routes && { routes: branch.routes, values: [] };
+  const next = branch.exact.get(segment);
+  const written = next && find(next, others);
+  if (written !== undefined) return written;
+  // A variable takes at least one character; else the path is an unknown one.
+  const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
+  if (found !== undefined) return { ...found, values: [segment, ...found.values] };
+  const value = segments.join('/');
+  const mayBeEmpty = branch.rest?.path.endsWith('{path}');
+  return branch.rest && (mayBeEmpty || value !== '') ? { routes: branch.rest, values: [value] } : undefined;
 }

@@ -1,31 +1,23 @@
 /**
- * The HTTP server of a node: two listeners built from one route table. Fastify routes and writes; everything that the
- * API promises about paths, methods, headers and bodies is done here and in `dispatch.ts`, because the promises are
- * those of another HTTP library (`http-api-completion.md` 3).
+ * The HTTP server of a node: two listeners built from one route table. Everything that the API promises about paths,
+ * methods, headers and bodies is done here and in `dispatch.ts` (`http-api-completion.md` 3).
  */
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { observeRequest } from './access.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
-import { type DispatchDeps, dispatch, errorAnswer, methodAnswer, send } from './dispatch.ts';
+import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
+import { type Exchange, send } from './exchange.ts';
 import { createGates } from './gates.ts';
-import { close, listen, refuseMalformed } from './listen.ts';
+import { close, type Listener, type Listening, listen } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
+import type { Answer } from './route.ts';
 import { ROUTES } from './routes/table.ts';
-import { pathsOf, patternOf, routerPath } from './routing.ts';
+import { createRouter, pathsOf } from './routing.ts';
 import type { NodeServices } from './services.ts';
-import { acceptUpgrades, wantsWebSocket } from './websocket.ts';
-
-/** Time in which the headers of a request must have arrived. */
-const HEADERS_TIMEOUT_MS = 3000;
-/** Idle time after which a kept connection is closed. */
-const KEEP_ALIVE_MS = 30_000;
-/** How often Node.js looks for connections past the limits above. */
-const CONNECTIONS_CHECK_MS = 1000;
-/** Longest path variable; Node.js refuses longer heads than this anyway. */
-const PARAM_LENGTH_MAX = 16_384;
+import { acceptUpgrades } from './websocket.ts';
 
 interface ApiOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -47,22 +39,27 @@ export interface Api {
 
 export function createApi(options: ApiOptions, services: NodeServices): Api {
   const listeners = createListeners(options, services);
+  const open: Listening[] = [];
   const addresses: { main: string | undefined; debug: string | undefined } = {
     main: undefined,
     debug: undefined,
+  };
+  const started = async (listener: Listener, address: string) => {
+    const listening = await listen(listener, address);
+    open.push(listening);
+    return listening.address;
   };
 
   return {
     addresses,
     async start() {
-      addresses.main = await listen(listeners.main, options.address);
+      addresses.main = await started(listeners.main, options.address);
       if (listeners.debug === undefined || options.debugAddress === undefined) return;
-      addresses.debug = await listen(listeners.debug, options.debugAddress);
+      addresses.debug = await started(listeners.debug, options.debugAddress);
     },
     async stop() {
       listeners.abort();
-      const open = [listeners.main, ...(listeners.debug === undefined ? [] : [listeners.debug])];
-      await Promise.all(open.map((listener) => close(listener, services.clock)));
+      await Promise.all(open.splice(0).map((listening) => close(listening, services.clock)));
     },
   };
 }
@@ -71,7 +68,7 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
-): { readonly main: FastifyInstance; readonly debug: FastifyInstance | undefined; abort(): void } {
+): { readonly main: Listener; readonly debug: Listener | undefined; abort(): void } {
   const dialect = dialectOf(options.dialect);
   const stopping = new AbortController();
   const shared = {
@@ -92,78 +89,46 @@ export function createListeners(
 
 type ListenerDeps = DispatchDeps & { readonly cors: Cors };
 
-function createListener(deps: ListenerDeps): FastifyInstance {
-  const targets = new WeakMap<FastifyRequest['raw'], Target>();
-  const server = fastify({
-    http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
-      shouldUpgradeCallback: wantsWebSocket,
-    },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: 0,
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
-    // Parameters are read by `params.ts` and bodies written by `json.ts`: the default compilers, which take longer to
-    // load than everything else of the server together, stay out.
-    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
-    routerOptions: {
-      maxParamLength: PARAM_LENGTH_MAX,
-      querystringParser: (query) => new URLSearchParams(query) as never,
-    },
-    clientErrorHandler: refuseMalformed,
-    rewriteUrl(raw) {
-      const target = targetOf(raw.url ?? '/');
-      targets.set(raw, target);
-      return target.kind === 'route' ? target.url : '/';
-    },
-  });
-  // No method has a body as far as fastify is concerned: handlers pull it from the socket themselves.
-  for (const method of server.supportedMethods)
-    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-  const paths = pathsOf(deps.routes, deps.port);
-  const { cors, stopping } = deps;
-  const upgrades = acceptUpgrades(server, { cors, stopping, clock: deps.services.clock });
-  server.addHook('onRequest', (request, reply, done) => {
-    observeRequest(request, reply, deps);
-    prepare(request, reply, targets.get(request.raw), deps);
-    if (!reply.sent) done();
-  });
-  server.setErrorHandler((error, _request, reply) => send(errorAnswer(error, deps, reply), reply));
-  server.setNotFoundHandler((request, reply) => {
-    const isRouted = ROUTED_METHODS.includes(request.method);
-    const known = isRouted ? undefined : paths.find(({ path }) => patternOf(path).test(request.url));
-    if (known !== undefined) return send(methodAnswer(known, request, reply), reply);
-    return send(errorAnswer(new ApiError('NOT_FOUND'), deps, reply), reply);
-  });
-  for (const routes of paths) {
-    server.route({
-      method: ROUTED_METHODS,
-      url: routerPath(routes),
-      handler: (request, reply) => dispatch(routes, request, reply, { ...deps, upgrades }),
-    });
-  }
-  return server;
+function createListener(deps: ListenerDeps): Listener {
+  const { cors, stopping, services } = deps;
+  const router = createRouter(pathsOf(deps.routes, deps.port));
+  const upgrades = acceptUpgrades({ cors, stopping, clock: services.clock });
+  const handle: Listener['handle'] = (request, response) => {
+    const exchange: Exchange = { request, response, method: request.method ?? '', route: '' };
+    observeRequest(exchange, deps);
+    prepare(request, response, deps);
+    const target = targetOf(request.url ?? '/');
+    const match = target.kind === 'route' ? router(target.path) : undefined;
+    if (target.kind === 'route' && match !== undefined) {
+      const { routes, params } = match;
+      const known = Object.assign(exchange, { route: routes.path, routes, params, query: target.query });
+      void dispatch(known, { ...deps, upgrades });
+      return;
+    }
+    const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);
+    send(exchange, answerWithoutRoute(target, failed), failed);
+  };
+  return {
+    handle,
+    upgrade: (request, socket, head) => handle(request, upgrades.released(request, socket, head)),
+  };
 }
 
-/** Methods that are routed; the rarer ones get their answer, always 405, without a route for each. */
-const ROUTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
-function unused(): never {
-  throw new TypeError('no route has a schema for fastify');
+/** What every answer carries. */
+function prepare(request: IncomingMessage, response: ServerResponse, deps: ListenerDeps): void {
+  const { origin, host } = request.headers;
+  const headers = {
+    ...deps.cors.headersFor(origin, host),
+    ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
+    // No request more on this connection.
+    ...(deps.stopping.aborted ? { connection: 'close' } : {}),
+  };
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
-/** What every answer carries, and the two answers that need no route. */
-function prepare(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  target: Target | undefined,
-  deps: ListenerDeps,
-): void {
-  reply.headers(deps.cors.headersFor(request.headers.origin, request.headers.host) ?? {});
-  if (deps.port === 'debug' || deps.services.readiness.state() !== 'ready') reply.headers(NO_STORE);
-  if (target?.kind === 'redirect') void send({ status: 301, headers: { location: target.location } }, reply);
-  if (target?.kind === 'malformed') void send(errorAnswer(new ApiError('MALFORMED_URL'), deps, reply), reply);
+function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer): Answer {
+  if (target.kind === 'redirect') return { status: 301, headers: { location: target.location } };
+  return failed(new ApiError(target.kind === 'malformed' ? 'MALFORMED_URL' : 'NOT_FOUND'));
 }
 
 const NO_STORE = {

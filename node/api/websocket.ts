@@ -2,14 +2,15 @@
  * WebSockets, `http-api-completion.md` 6. A request for one takes the way of every request, up to an answer whose
  * `socket` says what to do on the connection; only then is the handshake looked at.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Duplex } from 'node:stream';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../env/clock.ts';
 import { responseOn } from '../env/upgrade.ts';
 import type { Cors } from './cors.ts';
 import { ApiError } from './errors.ts';
-
-type RawRequest = FastifyRequest['raw'];
+import type { Exchange } from './exchange.ts';
 
 /** Time for a message to be taken by the client's connection, milliseconds. */
 const WRITE_MS = 4000;
@@ -49,7 +50,9 @@ export interface Upgrades {
    * Makes the request's connection a WebSocket and leaves it to the handler.
    * @throws ApiError `UPGRADE_FAILED`, `ORIGIN_REFUSED` when the handshake is none
    */
-  upgrade(request: FastifyRequest, reply: FastifyReply, handler: SocketHandler): void;
+  upgrade(exchange: Exchange, handler: SocketHandler): void;
+  /** Remembers the connection of a request for a WebSocket. @returns what answers it until then */
+  released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse;
 }
 
 interface UpgradeDeps {
@@ -61,44 +64,38 @@ interface UpgradeDeps {
 
 /** A connection that the HTTP server has let go of. */
 interface Released {
-  readonly socket: Parameters<WebSocketServer['handleUpgrade']>[1];
+  readonly socket: Duplex;
   readonly head: Buffer;
   readonly leave: () => void;
 }
 
 /** Whether the HTTP server lets go of the connection. To no other protocol: such a request is answered as it is. */
-export function wantsWebSocket({ headers }: RawRequest): boolean {
+export function wantsWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Takes requests for a WebSocket from the HTTP server and gives them to the routes. */
-export function acceptUpgrades(server: FastifyInstance, deps: UpgradeDeps): Upgrades {
-  const released = new WeakMap<RawRequest, Released>();
-  const websockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MESSAGE_SIZE_MAX,
-    handleProtocols: () => false,
-  });
-  server.server.on('upgrade', (raw: RawRequest, socket: Released['socket'], head: Buffer) => {
-    // The client may be gone already; its request then ends by its signal.
-    socket.on('error', () => socket.destroy());
-    const answering = responseOn(raw, socket);
-    released.set(raw, { socket, head, leave: answering.leave });
-    server.routing(raw, answering.response);
-  });
+/** Makes WebSockets of the requests of one listener. */
+export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
+  const connections = new WeakMap<IncomingMessage, Released>();
+  let websockets: WebSocketServer | undefined;
   return {
-    upgrade(request, reply, handler) {
-      const connection = released.get(request.raw);
+    released(request, socket, head) {
+      // The client may be gone already; its request then ends by its signal.
+      socket.on('error', () => socket.destroy());
+      const { response, leave } = responseOn(request, socket);
+      connections.set(request, { socket, head, leave });
+      return response;
+    },
+    upgrade({ request, response }, handler) {
+      const connection = connections.get(request);
       if (connection === undefined) throw new ApiError('UPGRADE_FAILED');
       checkHandshake(request, deps.cors);
-      reply.hijack();
       connection.leave();
-      websockets.handleUpgrade(request.raw, connection.socket, connection.head, (websocket) => {
+      websockets ??= createWebSocketServer();
+      websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
         // Whoever counts and times requests takes this one for answered.
-        reply.raw.statusCode = 101;
-        reply.raw.emit('finish');
+        response.statusCode = 101;
+        response.emit('finish');
         const session = new Session(websocket, deps);
         handler(session).then(
           () => session.close(),
@@ -109,7 +106,19 @@ export function acceptUpgrades(server: FastifyInstance, deps: UpgradeDeps): Upgr
   };
 }
 
-function checkHandshake({ headers }: FastifyRequest, cors: UpgradeDeps['cors']): void {
+/** The library is loaded with the first WebSocket: most nodes never have one. */
+function createWebSocketServer(): WebSocketServer {
+  const library = createRequire(import.meta.url)('ws') as typeof import('ws');
+  return new library.WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MESSAGE_SIZE_MAX,
+    handleProtocols: () => false,
+  });
+}
+
+function checkHandshake({ headers }: IncomingMessage, cors: UpgradeDeps['cors']): void {
   if (headers['sec-websocket-version'] !== VERSION) throw new ApiError('UPGRADE_FAILED');
   const { origin, host } = headers;
   if (origin !== undefined && !cors.accepts(origin, host)) throw new ApiError('ORIGIN_REFUSED');

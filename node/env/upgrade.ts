@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
@@ -9,7 +9,8 @@ export function responseOn(
   request: IncomingMessage,
   socket: Duplex,
 ): { readonly response: ServerResponse; readonly leave: () => void } {
-  const response = new ServerResponse(request);
+  const http = process.getBuiltinModule('node:http');
+  const response = new http.ServerResponse(request);
   // The server gives sockets; its type says only that they are streams.
   const connection = socket as Parameters<ServerResponse['assignSocket']>[0];
   response.shouldKeepAlive = false;

@@ -61,7 +61,7 @@ const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =
-  /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/rpc\.ts$|main\.ts$|crypto\/generate\.ts$)/;
+  /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/rpc\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
 const EFFECTS =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID)\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 

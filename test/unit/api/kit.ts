@@ -1,6 +1,7 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
-import type { FastifyInstance } from 'fastify';
+import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
+import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
@@ -106,8 +107,13 @@ export function knobs(): Knobs {
   };
 }
 
+/** A listener without a socket. */
+interface Injected {
+  inject(request: InjectOptions): Promise<Response>;
+}
+
 export interface Kit {
-  readonly api: { readonly main: FastifyInstance; readonly debug: FastifyInstance };
+  readonly api: { readonly main: Injected; readonly debug: Injected };
   readonly services: NodeServices;
   readonly knobs: Knobs;
   readonly dialect: ReturnType<typeof dialectOf>;
@@ -122,7 +128,16 @@ export async function startKit(
   const settings = { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [], debugAddress: '' };
   const { main, debug } = createListeners(settings, services);
   if (debug === undefined) throw new Error('there is no debug listener');
-  return { api: { main, debug }, services, knobs: turn, dialect: dialectOf(name) };
+  return {
+    api: { main: injected(main), debug: injected(debug) },
+    services,
+    knobs: turn,
+    dialect: dialectOf(name),
+  };
+}
+
+function injected({ handle }: Listener): Injected {
+  return { inject: (request) => inject(handle, request) };
 }
 
 export async function simulatedNode(turn: Knobs): Promise<NodeServices> {

@@ -39,9 +39,9 @@ describe('methods', () => {
   });
 
   test.each(['PROPFIND', 'TRACE', 'QUERY'])('%s is refused like any other method', async (method) => {
-    const known = await api.main.inject({ method: method as 'GET', url: '/stamps/1/20' });
+    const known = await api.main.inject({ method, url: '/stamps/1/20' });
     expect([known.statusCode, known.headers.allow]).toEqual([405, 'POST']);
-    expect((await api.main.inject({ method: method as 'GET', url: '/nowhere' })).statusCode).toBe(404);
+    expect((await api.main.inject({ method, url: '/nowhere' })).statusCode).toBe(404);
   });
 
   test('HEAD is served only where it is listed', async () => {
@@ -134,7 +134,7 @@ describe('before the node has started', () => {
     knobs.state = 'starting';
     for (const method of [...methods, 'OPTIONS', 'PUT']) {
       if (method === 'HEAD') continue;
-      const answer = await api.main.inject({ method: method as 'GET', url });
+      const answer = await api.main.inject({ method, url });
       if (gates.includes('started')) expect(answer.json(), method).toEqual(STARTING);
       else expect(answer.statusCode, method).not.toBe(503);
       expect(answer.headers['cache-control']).toBe('no-cache, no-store, must-revalidate');

@@ -63,7 +63,7 @@ const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {
 const EFFECT_FILES =
   /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/rpc\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
 const EFFECTS =
-  /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID)\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
+  /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule)\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 
 interface SourceFile {
   readonly path: string;

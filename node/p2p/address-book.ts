@@ -19,7 +19,8 @@ export function createAddressBook(state: KeyValueStore): AddressBook {
       const overlayHex = toHex(record.overlay);
       const value = encodeMessage(BzzAddress, record);
       const known = records.get(overlayHex);
-      records.set(overlayHex, record);
+      // A copy: the record may be part of a message that is much longer than itself.
+      records.set(overlayHex, decodeMessage(BzzAddress, value));
       // Peers introduce themselves with the same record again and again.
       if (known !== undefined && equalBytes(encodeMessage(BzzAddress, known), value)) return;
       await state.put(PREFIX + overlayHex, value);

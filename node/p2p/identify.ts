@@ -3,6 +3,7 @@
  * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
  */
 import { equalBytes } from '../crypto/hex.ts';
+import { type Clock, TimeoutError } from '../env/clock.ts';
 import { encodeFrame } from './codec.ts';
 import type { FramedStream } from './framed-stream.ts';
 import { StreamError } from './host.ts';
@@ -17,6 +18,11 @@ const PROTOCOL_VERSION = 'ipfs/0.1.0';
 export const PING_SIZE = 32;
 /** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
 const PINGS_PER_STREAM_MAX = 100_000;
+
+/** Who pings comes back within seconds, or opens another stream. */
+const PING_IDLE_MS = 60_000;
+/** A node has a few; each is parsed and compared. */
+const LISTEN_ADDRESSES_MAX = 64;
 
 const Identify = {
   publicKey: [1, 'bytes'],
@@ -51,10 +57,10 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
   raw.closeWrite();
 }
 
-/** Asking side. @returns listen addresses of the other end, as text; those we cannot read are left out */
+/** Asking side. @returns listen addresses of the other end, as text; those we cannot read, and too many, are left out */
 export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
   const { listenAddrs } = await stream.read(Identify, signal);
-  return listenAddrs.flatMap((bytes) => {
+  return listenAddrs.slice(0, LISTEN_ADDRESSES_MAX).flatMap((bytes) => {
     try {
       return decodeMultiaddress(bytes);
     } catch (error) {
@@ -78,11 +84,11 @@ export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void
   raw.closeWrite();
 }
 
-/** Serving side: every 32 bytes come back until the other side ends. */
-export async function answerPing(raw: RawStream): Promise<void> {
+/** Serving side: every 32 bytes come back until the other side ends, or has been silent for too long. */
+export async function answerPing(raw: RawStream, clock: Clock): Promise<void> {
   let size = 0;
   for (;;) {
-    const bytes = raw.take() ?? (await raw.read());
+    const bytes = raw.take() ?? (await nextPing(raw, clock));
     if (bytes === undefined) break;
     size += bytes.length;
     if (size > PING_SIZE * PINGS_PER_STREAM_MAX) throw new StreamError('STREAM_RESET', 'too many pings');
@@ -90,4 +96,9 @@ export async function answerPing(raw: RawStream): Promise<void> {
     await raw.drained();
   }
   raw.closeWrite();
+}
+
+async function nextPing(raw: RawStream, clock: Clock): Promise<Uint8Array | undefined> {
+  using _limit = clock.timer(PING_IDLE_MS, () => raw.reset(new TimeoutError(PING_IDLE_MS)));
+  return await raw.read();
 }

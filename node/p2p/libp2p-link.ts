@@ -91,13 +91,17 @@ export class Libp2pLink implements Link {
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
-    const raw = this.open(IDENTIFY_ID);
-    try {
-      announced = await askIdentify(new FramedStream(raw, this.#deps), deadline.signal);
-      raw.closeWrite();
-    } catch (error) {
-      raw.reset(error as Error);
+    const stream = new FramedStream(this.open(IDENTIFY_ID), this.#deps);
+    const failed = (error: unknown) => {
+      stream.reset(error as Error);
       this.#deps.log.debug({ err: error, remote: this.remoteId }, 'peer does not identify itself');
+    };
+    try {
+      announced = await askIdentify(stream, deadline.signal);
+      // Nobody waits for it, but it has to end.
+      stream.close().catch(failed);
+    } catch (error) {
+      failed(error);
     }
     const kept = announced.filter((address) => comparable(address, this.remoteAddress));
     const foreign = (address: string) => (peerIdOf(address) ?? this.remoteId) !== this.remoteId;
@@ -177,8 +181,10 @@ export class Libp2pLink implements Link {
         (id) => isService(id) || events.supports(id),
         deadline,
       );
-      if (protocolId === IDENTIFY_ID) answerIdentify(stream, this.#deps.identity(), this.remoteAddress);
-      else if (protocolId === PING_ID) await answerPing(stream);
+      if (protocolId === IDENTIFY_ID) {
+        answerIdentify(stream, this.#deps.identity(), this.remoteAddress);
+        await new FramedStream(stream, this.#deps).close();
+      } else if (protocolId === PING_ID) await answerPing(stream, clock);
       else events.accepted(this, protocolId, stream);
     } catch (error) {
       raw.reset(error as Error);

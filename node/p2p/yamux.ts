@@ -31,6 +31,7 @@ const OUTBOUND_STREAMS_MAX = 10_000;
  * makes us answer (pings, refusals) without reading any of it, so there must be an end.
  */
 const OUTBOX_PIECES_MAX = 131_072;
+const OUTBOX_BYTES_MAX = 256 * WINDOW;
 /** Unread bytes of all streams of a link together; 256 full windows. */
 const UNREAD_MAX = 256 * WINDOW;
 
@@ -107,6 +108,7 @@ export class YamuxSession {
     this.#ended = new StreamError('STREAM_RESET', 'the connection is closed', { cause: reason });
     this.#outbox = [];
     this.#blocked?.resolve();
+    this.#blocked = undefined;
     for (const stream of this.#streams.values()) stream.fail(this.#ended);
   }
 
@@ -222,7 +224,8 @@ export class YamuxSession {
 
   #scheduleFlush(): void {
     if (this.#blocked !== undefined) {
-      if (this.#outbox.length > OUTBOX_PIECES_MAX) this.#breakOff(violation('the other side does not read'));
+      const full = this.#outbox.length > OUTBOX_PIECES_MAX || this.#outboxSize > OUTBOX_BYTES_MAX;
+      if (full) this.#breakOff(violation('the other side does not read'));
       return;
     }
     if (this.#flushing) return;
@@ -250,7 +253,8 @@ export class YamuxSession {
   /** Counts unread bytes of all streams. */
   unread(change: number): void {
     this.#unread += change;
-    if (this.#unread > UNREAD_MAX) throw violation('too many unread bytes on one connection');
+    // Not while they become fewer: streams that end give back what is over the limit.
+    if (change > 0 && this.#unread > UNREAD_MAX) throw violation('too many unread bytes on one connection');
   }
 
   forget(stream: YamuxStream): void {

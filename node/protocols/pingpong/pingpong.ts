@@ -19,6 +19,9 @@ import { PINGPONG, Ping, Pong } from './wire.ts';
 const GREETING = 'ping';
 /** One round, both sides, milliseconds. */
 const ROUND_TIMEOUT_MS = 60_000;
+/** After so many rounds on one stream the serving side pauses: 5,000 per second are more than anybody needs. */
+const ROUNDS_AT_ONCE = 50;
+const PAUSE_MS = 10;
 
 export interface PingpongDeps {
   readonly host: Pick<Host, 'handle' | 'open'>;
@@ -36,7 +39,9 @@ export function createPingpong(deps: PingpongDeps): Pingpong {
   const { host, clock } = deps;
   const metrics = deps.metrics.register(PINGPONG_METRICS);
   host.handle(PINGPONG, async (stream, signal) => {
-    for (;;) {
+    for (let rounds = 1; ; rounds++) {
+      // Rounds whose bytes are here follow each other at once; others want their turn.
+      if (rounds % ROUNDS_AT_ONCE === 0) await clock.sleep(PAUSE_MS, signal);
       const ping = await nextPing(stream, deps.clock, signal);
       if (ping === undefined) return;
       metrics.pingReceived.inc();

@@ -41,3 +41,24 @@ test('the same record again is not written, a changed one is', async () => {
   await book.put(recordOf(1, 0n));
   expect(written).toHaveLength(3);
 });
+
+test('a record does not keep the message alive in which it came', async () => {
+  const book = createAddressBook(memoryRecords());
+  const message = new Uint8Array(131_072).fill(1);
+  const part = (size: number) => message.subarray(100, 100 + size);
+  const record = {
+    overlay: part(32),
+    underlay: part(50),
+    signature: part(65),
+    nonce: part(32),
+    timestamp: 7n,
+    chequebook: part(20),
+  };
+  await book.put(record);
+  const [overlay] = book.overlays();
+  const kept = book.get(overlay as string);
+  expect(kept).toEqual(record);
+  for (const field of ['overlay', 'underlay', 'signature', 'nonce', 'chequebook'] as const) {
+    expect(kept?.[field].buffer).not.toBe(message.buffer);
+  }
+});

@@ -127,6 +127,23 @@ test('bytes after the end of a stream are not counted as unread', () => {
   expect(accepted.map((stream) => stream.take())).toEqual(accepted.map(() => undefined));
 });
 
+test('too many unread bytes end every stream of the connection, also those that wait for room', async () => {
+  const { session, accepted, broken, channel, turn } = listener();
+  session.receive(data(1, Uint8Array.of(1), FLAG.syn));
+  const [first] = accepted;
+  first?.take();
+  channel.open = false;
+  first?.write(Uint8Array.of(2));
+  turn();
+  const room = first?.drained();
+  const full = new Uint8Array(WINDOW);
+  for (let id = 3; broken.length === 0; id += 2) session.receive(data(id, full, FLAG.syn));
+  expect(broken.map(({ message }) => message)).toEqual(['yamux: too many unread bytes on one connection']);
+  await room;
+  expect(session.streams).toBe(0);
+  for (const stream of accepted) await expect(stream.read()).rejects.toMatchObject({ code: 'STREAM_RESET' });
+});
+
 test('a window full of single bytes is taken in few pieces', async () => {
   const { session, accepted, broken } = listener();
   const one = Uint8Array.of(7);
@@ -220,3 +237,17 @@ async function act(stream: YamuxStream, move: string): Promise<unknown> {
     return error;
   }
 }
+
+test('bytes for somebody who reads none break the connection, however many streams share them', () => {
+  const { session, accepted, broken, channel, turn } = listener();
+  channel.open = false;
+  const body = new Uint8Array(WINDOW);
+  for (let id = 1; id < 2 * 400 && broken.length === 0; id += 2) {
+    session.receive(data(id, Uint8Array.of(1), FLAG.syn));
+    accepted.at(-1)?.write(body);
+    turn();
+  }
+  expect(broken.map(({ message }) => message)).toEqual(['yamux: the other side does not read']);
+  expect(accepted.length).toBeLessThan(300);
+  expect(session.streams).toBe(0);
+});

@@ -549,3 +549,18 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     }
   });
 });
+
+test('a flood of greetings is answered, and leaves others their turn', async () => {
+  const target = await targetNode();
+  const intruder = await intrude(target);
+  const stream = intruder.link.accost(PINGPONG.id);
+  const greetings = 5_000;
+  stream.send(join(NO_HEADERS, new Uint8Array(greetings)));
+  stream.end();
+  await target.clock.settle();
+  expect(stream.frames().length).toBeLessThan(100);
+  await expectStillServing(target, intruder);
+  await target.clock.advance(ALL_OVER_MS);
+  expect(stream.frames()).toHaveLength(1 + greetings);
+  expectNothingLeft(target, intruder);
+});

@@ -99,6 +99,9 @@ export class ClusterNode {
   get feeds(): NodeClient['feeds'] {
     return this.client.feeds;
   }
+  get messages(): NodeClient['messages'] {
+    return this.client.messages;
+  }
   get stamps(): NodeClient['stamps'] {
     return this.client.stamps;
   }

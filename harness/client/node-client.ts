@@ -6,6 +6,7 @@ import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
 import { HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
+import { MessagesClient } from './messages.ts';
 import { StampsClient, TagsClient } from './sessions.ts';
 import { BytesClient, ChunksClient, FilesClient, Uploads, type UploadsOptions } from './transfers.ts';
 import type {
@@ -42,6 +43,7 @@ export class NodeClient implements AsyncDisposable {
   readonly files: FilesClient;
   readonly soc: SocClient;
   readonly feeds: FeedsClient;
+  readonly messages: MessagesClient;
   readonly stamps: StampsClient;
   readonly tags: TagsClient;
   readonly #http: HttpClient;
@@ -59,6 +61,7 @@ export class NodeClient implements AsyncDisposable {
     this.files = new FilesClient(this.#http, this.dialect, uploads);
     this.soc = new SocClient(this.#http, this.dialect, uploads);
     this.feeds = new FeedsClient(this.#http, this.dialect, uploads, this.soc);
+    this.messages = new MessagesClient(this.#http, this.dialect, options);
     this.stamps = new StampsClient(this.#http);
     this.tags = new TagsClient(this.#http);
   }

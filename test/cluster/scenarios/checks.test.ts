@@ -2,12 +2,14 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { Subscription } from '../../../harness/client/messages.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import { expectBytes } from '../../../harness/content.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/scenario.ts';
+import pss from '../../../scenarios/pss.ts';
 import retrieval from '../../../scenarios/retrieval.ts';
 import { batchOf, uploadLedgered, verifyLedger } from '../../../scenarios/steps.ts';
 import upload from '../../../scenarios/upload.ts';
@@ -144,6 +146,29 @@ test('upload and retrieval pass, deferred and direct, and the cluster stays', as
   const operations = both.scenarios[1]?.metrics.map(({ operation }) => operation) ?? [];
   expect(operations).toEqual(expect.arrayContaining(['upload 4.0 KiB', 'sync', 'download 4.0 KiB']));
   await net.ready();
+});
+
+/** What a subscription says that it has heard, instead of what it has. */
+function mishear(said: (texts: string[]) => string[]): Disposable {
+  const spy = vi.spyOn(Subscription.prototype, 'texts', 'get').mockImplementation(function (
+    this: Subscription,
+  ) {
+    return said(this.received.map(({ payload }) => Buffer.from(payload).toString()));
+  });
+  return { [Symbol.dispose]: () => spy.mockRestore() };
+}
+
+test.each([
+  ['a message that comes twice', 'each message arrives once', (texts: string[]) => [...texts, ...texts]],
+  [
+    'a message that somebody else hears',
+    'a node with another key hears nothing',
+    (texts: string[]) => [...texts, 'not for it'],
+  ],
+])('%s turns pss red', async (_what, assertion, said) => {
+  using _mishearing = mishear(said);
+  const { scenarios } = await run([pss], { count: '1' });
+  expect(scenarios[0]?.assertions.find(({ name }) => name === assertion)?.passed).toBe(false);
 });
 
 test('the same seed uploads the same bytes', async () => {

@@ -145,6 +145,17 @@ test.each([
   expect(result?.assertions.length).toBeGreaterThan(8);
 });
 
+test.each([
+  ['pss', ['prefix=2', 'count=2']],
+  ['gsoc', ['count=4']],
+])('%s passes', async (scenario, sets) => {
+  const given = sets.flatMap((set) => ['--set', set]);
+  const ended = await svcnet(['run', scenario, '--nodes', '3', '--json', ...given]);
+  expect(ended.code, ended.out).toBe(0);
+  const [result] = (JSON.parse(ended.out) as RunResult).scenarios;
+  expect(result?.assertions.length).toBeGreaterThan(4);
+});
+
 test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {
   const path = scenarioFile(
     'false',

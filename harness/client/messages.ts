@@ -1,0 +1,132 @@
+/** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
+import type { Dialect } from './dialect.ts';
+import { ClientError } from './errors.ts';
+import { type HttpClient, settled } from './http.ts';
+
+/** Mining for three bytes takes a minute of a processor, and longer on one that has much to do. */
+const SEND_TIMEOUT_MS = 600_000;
+const OPEN_TIMEOUT_MS = 30_000;
+/** Messages kept of one subscription; more are counted, not kept. */
+const KEPT_MAX = 100_000;
+
+export interface SendOptions {
+  /** Default: the batch of the node. */
+  readonly batch?: string;
+  /** Public key in hex; default: whoever knows the topic. */
+  readonly recipient?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Received {
+  readonly payload: Uint8Array;
+  readonly atMs: number;
+}
+
+/** An open WebSocket that a node sends messages to. */
+export class Subscription implements Disposable {
+  /** Oldest first. */
+  readonly received: Received[] = [];
+  readonly #socket: WebSocket;
+  #closed: number | undefined;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.binaryType = 'arraybuffer';
+    socket.addEventListener('message', ({ data }) => {
+      if (this.received.length < KEPT_MAX)
+        this.received.push({ payload: new Uint8Array(data as ArrayBuffer), atMs: Date.now() });
+    });
+    socket.addEventListener('close', ({ code }) => {
+      this.#closed = code;
+    });
+  }
+
+  /** Code with which the connection was closed; undefined while it is open. */
+  get closed(): number | undefined {
+    return this.#closed;
+  }
+
+  /** What came, as text. */
+  get texts(): string[] {
+    return this.received.map(({ payload }) => Buffer.from(payload).toString('utf8'));
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** `/pss` and `/gsoc/subscribe`. */
+export class MessagesClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+  readonly #options: { node: string; api: string; defaultBatch?: () => string | undefined };
+
+  constructor(
+    http: HttpClient,
+    dialect: Dialect,
+    options: { node: string; api: string; defaultBatch?: () => string | undefined },
+  ) {
+    this.#http = http;
+    this.#dialect = dialect;
+    this.#options = options;
+  }
+
+  /** @param targets hex, 1..3 bytes each @throws ClientError */
+  async send(
+    topic: string,
+    targets: readonly string[],
+    payload: Uint8Array | string,
+    options: SendOptions = {},
+  ): Promise<void> {
+    const batch = options.batch ?? this.#options.defaultBatch?.() ?? '';
+    const query = options.recipient === undefined ? '' : `?recipient=${options.recipient}`;
+    const request = {
+      method: 'POST',
+      path: `/pss/send/${encodeURIComponent(topic)}/${targets.join(',')}${query}`,
+      headers: { [`${this.#dialect.headerPrefix}postage-batch-id`]: batch },
+      body: payload,
+      timeoutMs: SEND_TIMEOUT_MS,
+      signal: options.signal,
+    } as const;
+    await settled(this.#http.request(request));
+  }
+
+  /** Messages of a topic that this node can open. @throws ClientError */
+  listen(topic: string, signal?: AbortSignal): Promise<Subscription> {
+    return this.#open(`/pss/subscribe/${encodeURIComponent(topic)}`, signal);
+  }
+
+  /** Payloads of the single-owner chunks of that address. @param address hex @throws ClientError */
+  listenTo(address: string, signal?: AbortSignal): Promise<Subscription> {
+    return this.#open(`/gsoc/subscribe/${address}`, signal);
+  }
+
+  async #open(path: string, signal?: AbortSignal): Promise<Subscription> {
+    const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path);
+    const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
+    const subscription = new Subscription(socket);
+    const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);
+    const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+    const fail = (reason: string, kind: 'client.connect' | 'client.aborted') => {
+      socket.close();
+      const about = { class: kind, node: this.#options.node, method: 'GET', path };
+      reject(new ClientError(reason, about));
+    };
+    const onAbort = () => fail('no WebSocket in time', 'client.aborted');
+    const onError = () => fail('no WebSocket', 'client.connect');
+    ending.addEventListener('abort', onAbort, { once: true });
+    socket.addEventListener('error', onError, { once: true });
+    socket.addEventListener('open', () => resolve(subscription), { once: true });
+    if (ending.aborted) onAbort();
+    try {
+      return await promise;
+    } finally {
+      ending.removeEventListener('abort', onAbort);
+    }
+  }
+}

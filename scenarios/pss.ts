@@ -1,0 +1,104 @@
+import type { Subscription } from '../harness/client/messages.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { batchOf, inTime } from './steps.ts';
+
+const RECEIVE_TIMEOUT_MS = 180_000;
+
+const parameters = {
+  count: parameter('integer', 3, 'messages to send', { min: 1 }),
+  prefix: parameter('integer', 1, 'bytes of the receiver’s overlay that the address begins with: 1 to 3', {
+    min: 1,
+  }),
+  topic: parameter('text', 'test', 'topic of the messages'),
+  size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12 }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+export default defineScenario({
+  name: 'pss',
+  group: 'functional',
+  about:
+    'Sends encrypted messages to a node, which hears each once; another key and another topic hear none.',
+  parameters,
+  needs: { nodes: 3 },
+  cluster: { nodes: 5 },
+  timeoutMs: 600_000,
+  async run(context) {
+    const [receiver, sender, stranger] = threeOf(context);
+    const { topic, prefix } = context.parameters;
+    const { signal } = context;
+    const recipient = (await receiver.client.addresses(signal)).pssPublicKey;
+    using mine = await receiver.messages.listen(topic, signal);
+    using elsewhere = await receiver.messages.listen(`not ${topic}`, signal);
+    using strange = await stranger.messages.listen(topic, signal);
+    const send = async (text: string, to: ClusterNode, key?: string) => {
+      const options = { batch: batchOf(sender), signal, ...(key === undefined ? {} : { recipient: key }) };
+      const work = () => sender.messages.send(topic, [to.overlay.slice(0, 2 * prefix)], text, options);
+      await context.measure({ operation: 'send message', node: sender.name }, work, () => text.length);
+    };
+    const texts: string[] = [];
+    await context.step('send', async (progress) => {
+      const random = context.random('messages');
+      for (let i = 0; i < context.parameters.count; i++) {
+        const text = Buffer.from(random.bytes(context.parameters.size))
+          .toString('hex')
+          .slice(0, context.parameters.size);
+        texts.push(text);
+        await send(text, receiver, recipient);
+        await expectHeard(context, receiver, mine, text);
+        progress.progress(i + 1, context.parameters.count);
+      }
+    });
+    // What everybody can open is sent last: who hears that has had the chance to hear all.
+    const last = 'the last one';
+    for (const [node, subscription] of [
+      [receiver, mine],
+      [stranger, strange],
+    ] as const) {
+      await send(`${last} for ${node.name}`, node);
+      await expectHeard(context, node, subscription, `${last} for ${node.name}`);
+    }
+    const meant = (text: string) => !text.startsWith(last);
+    // A Bee delivers a message each time that its chunk comes along.
+    const heard = mine.texts.filter(meant);
+    const counted = receiver.flavour === 'svc' ? heard : [...new Set(heard)];
+    context.expect('each message arrives once', counted.length === texts.length, {
+      observed: `${counted.length} messages`,
+      expected: `${texts.length} messages`,
+    });
+    const overheard = strange.texts.filter(meant).length;
+    context.expect('a node with another key hears nothing', overheard === 0, {
+      observed: `${overheard} messages on ${stranger.name}`,
+      expected: '0 messages',
+    });
+    context.expect('another topic hears nothing', elsewhere.received.length === 0, {
+      observed: `${elsewhere.received.length} messages on ${receiver.name}`,
+      expected: '0 messages',
+    });
+  },
+});
+
+/** A full node that receives, one that sends and one that only listens. */
+function threeOf({ cluster }: Context): [receiver: ClusterNode, sender: ClusterNode, stranger: ClusterNode] {
+  const [receiver, sender, stranger] = cluster.nodes.filter((node) => node.running && node.mode === 'full');
+  if (receiver === undefined || sender === undefined || stranger === undefined)
+    throw new HarnessError('NODE_STATE', 'three full nodes are needed');
+  return [receiver, sender, stranger];
+}
+
+async function expectHeard(
+  context: Context,
+  node: ClusterNode,
+  subscription: Subscription,
+  text: string,
+): Promise<void> {
+  const look = async () =>
+    subscription.texts.includes(text) ? undefined : `${subscription.received.length} others came`;
+  const what = `${node.name} hears ${JSON.stringify(text.slice(0, 24))}`;
+  const work = () => inTime(what, look, { timeoutMs: RECEIVE_TIMEOUT_MS, signal: context.signal });
+  const key = { operation: 'deliver message', node: node.name };
+  const missing = await context.measure(key, work, () => text.length);
+  context.expect(what, missing === undefined, { observed: missing ?? 'heard', expected: 'heard' });
+}

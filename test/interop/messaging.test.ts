@@ -1,0 +1,82 @@
+/** Messages between our nodes and real Bees, both ways. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Subscription } from '../../harness/client/messages.ts';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { ownerNear } from '../../harness/gsoc-owner.ts';
+import { until } from '../../harness/wait.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { signSoc, socAddress, socParts } from '../../node/chunk/soc.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import { bytesOf } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+
+/** A push that failed once comes with the next round of pull syncing. */
+const HEARD_WITHIN_MS = 60_000;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let own: ClusterNode;
+  let bee: ClusterNode;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 37 });
+    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+  });
+  afterAll(() => net.stop());
+
+  const ways = [
+    ['ours to a bee', () => [own, bee] as const],
+    ['a bee to ours', () => [bee, own] as const],
+  ] as const;
+
+  function heard(subscription: Subscription, texts: readonly string[]): Promise<true> {
+    return until<true>(
+      `${JSON.stringify(texts)} not heard`,
+      async () => {
+        const missing = texts.filter((text) => !subscription.texts.includes(text));
+        return missing.length === 0
+          ? { done: true }
+          : { missing: `heard ${JSON.stringify(subscription.texts)}` };
+      },
+      { timeoutMs: HEARD_WITHIN_MS },
+    );
+  }
+
+  test.each(ways)(
+    'a message from %s is opened with its key alone, one to everybody by all',
+    async (name, way) => {
+      const [from, to] = way();
+      const topic = `topic of ${name}`;
+      const { pssPublicKey: recipient } = await to.client.addresses();
+      const subscriptions = await Promise.all(net.nodes.map((node) => node.messages.listen(topic)));
+      const mine = subscriptions[net.nodes.indexOf(to)] as Subscription;
+      const target = to.overlay.slice(0, 4);
+      await from.messages.send(topic, [target], `for one, from ${name}`, { recipient });
+      await heard(mine, [`for one, from ${name}`]);
+      await from.messages.send(topic, [target], `for all, from ${name}`);
+      await heard(mine, [`for all, from ${name}`]);
+      for (const other of subscriptions) {
+        if (other !== mine) expect(other.texts).not.toContain(`for one, from ${name}`);
+        other.close();
+      }
+    },
+  );
+
+  test.each(ways)('payloads from %s under one address are heard', async (name, way) => {
+    const [from, to] = way();
+    const id = bytesOf(`id of ${name}`, 32);
+    const owner = ownerNear(fromHex(to.overlay), id, 10);
+    using subscription = await to.messages.listenTo(toHex(socAddress(id, owner.address)));
+    const texts = ['one', 'two', 'three'].map((text) => `${text}, from ${name}`);
+    for (const text of texts) {
+      const soc = signSoc(id, makeCac(BigInt(text.length), Buffer.from(text)).data, owner);
+      await from.soc.upload(toHex(owner.address), socParts(soc.data));
+    }
+    await heard(subscription, texts);
+  });
+
+  test('nothing in any log is an error, but for what a bee says of every WebSocket', () => {
+    const errors = errorsInLogs(net);
+    expect(errors.filter((line) => !line.includes('response.Write on hijacked connection'))).toEqual([]);
+  });
+});

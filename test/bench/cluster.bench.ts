@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from '../../harness/cluster.ts';
+import { anonymousMib, cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';
 
 export const name = 'Start and stop of a cluster of five nodes';
@@ -34,6 +35,8 @@ export async function run(): Promise<BenchResult[]> {
 async function startAndStop(stateDir: string): Promise<BenchResult[]> {
   const cluster = await Cluster.start({ nodes: NODES, seed: 7, stateDir });
   const { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs } = cluster.timings;
+  const cpu = cpuMicroseconds(cluster) / NODES / 1000;
+  const memory = cluster.nodes.reduce((sum, { pid = 0 }) => sum + anonymousMib(pid), 0) / NODES;
   const stopping = performance.now();
   await cluster.stop();
   const figures = {
@@ -44,5 +47,9 @@ async function startAndStop(stateDir: string): Promise<BenchResult[]> {
     'usable in all': totalMs,
     stop: performance.now() - stopping,
   };
-  return Object.entries(figures).map(([figure, value]) => ({ name: figure, value, unit: 'ms' }));
+  return [
+    ...Object.entries(figures).map(([figure, value]) => ({ name: figure, value, unit: 'ms' })),
+    { name: 'CPU of a node until all is usable', value: cpu, unit: 'ms' },
+    { name: 'memory of a node then', value: memory, unit: 'MiB' },
+  ];
 }

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { createAccounting } from './accounting/accounting.ts';
 import { forClass, PRICE_PER_PROXIMITY } from './accounting/rules.ts';
+import { createAccessControl } from './act/access-control.ts';
 import { dialectOf } from './api/dialect.ts';
 import { type Api, createApi } from './api/server.ts';
 import type { NodeServices } from './api/services.ts';
@@ -344,6 +345,7 @@ async function build(
       postage,
       store,
     }),
+    accessControl: createAccessControl(keys.swarm, { clock, random }),
     host,
     topology,
     accounting,

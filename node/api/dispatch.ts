@@ -10,7 +10,7 @@ import type { Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { type HeaderTable, type ParamTable, readParams } from './params.ts';
 import { refuseOversized, requestBody } from './request-body.ts';
-import type { Answer, GasHeaders, Port, RequestView, Route } from './route.ts';
+import type { Answer, GasHeaders, Port, RequestBody, RequestView, Route } from './route.ts';
 import type { Match, PathRoutes } from './routing.ts';
 import type { NodeServices } from './services.ts';
 import { HANDSHAKE_HEADERS, type Upgrades } from './websocket.ts';
@@ -69,9 +69,10 @@ async function operate(
   refuseOversized(request, row.bodyLimit);
   try {
     const view = requestView(request, deps.dialect, readHeader);
-    const early = row.early?.({ dialect: deps.dialect, request: view });
+    const body = requestBody(request, row.bodyLimit);
+    const early = row.early?.({ dialect: deps.dialect, request: view, hasBody: body.present });
     if (early !== undefined) return early;
-    return await row.handle(callOf(row, exchange, { ...deps, readHeader, view, gas: passage.gas }));
+    return await row.handle(callOf(row, exchange, { ...deps, readHeader, view, body, gas: passage.gas }));
   } catch (error) {
     throw answerOf(error, row.failure ?? 'INTERNAL', row.errors);
   }
@@ -82,6 +83,7 @@ type CallDeps = DispatchDeps & {
   readonly gas: GasHeaders;
   readonly readHeader: (name: string) => string | undefined;
   readonly view: RequestView;
+  readonly body: RequestBody;
 };
 
 function requestView(
@@ -94,7 +96,7 @@ function requestView(
 
 function callOf(
   row: Route,
-  { request, params, query }: KnownExchange,
+  { params, query }: KnownExchange,
   deps: CallDeps,
 ): Parameters<Route['handle']>[0] {
   const { dialect, readHeader } = deps;
@@ -110,7 +112,7 @@ function callOf(
     query: readParams('query', row.query ?? NO_PARAMS, readQuery, dialect),
     headers: early ?? headersOf(),
     gas: deps.gas,
-    body: requestBody(request, row.bodyLimit),
+    body: deps.body,
     request: deps.view,
     signal: deps.signal,
     port: deps.port,
@@ -139,7 +141,7 @@ export function errorAnswer(
 ): Answer {
   const refused = answerOf(error, 'INTERNAL');
   const status = statusOf(refused);
-  if (status >= 500 && refused.code !== 'NODE_STARTING' && refused.code !== 'NOT_IMPLEMENTED') {
+  if (status >= 500 && refused.code !== 'NODE_STARTING') {
     deps.services.log.debug({ err: refused.cause ?? refused, code: refused.code, route }, 'operation failed');
   }
   return { status, json: errorBody(refused, deps.dialect) };

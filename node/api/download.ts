@@ -5,6 +5,7 @@ import type { Clock } from '../env/clock.ts';
 import { type JoinedFile, openFile } from '../files/joiner.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../files/redundancy.ts';
 import { type ContentGetter, DATA, RACE, type Strategy } from '../files/siblings.ts';
+import { ACT_DOWNLOAD_HEADERS } from './act.ts';
 import { parseDuration } from './duration.ts';
 import { ApiError, orElse } from './errors.ts';
 import { httpDate } from './http-date.ts';
@@ -14,7 +15,6 @@ import { max, optional, type ParamTable, redundancyLevelInRange } from './params
 import { type ByteRange, type DownloadPlan, planDownload } from './ranges.ts';
 import type { Answer, Call } from './route.ts';
 import type { NodeServices } from './services.ts';
-import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from './unsupported.ts';
 
 const CONDITION_HEADERS = {
   range: optional(text, undefined),
@@ -46,7 +46,6 @@ export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as co
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
 type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
-type FetchCall = Call<ParamTable, ParamTable, typeof FETCH_HEADERS>;
 export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;
 
 export interface Content {
@@ -66,13 +65,7 @@ export interface Content {
  * Getter of a request: its cache wish, its time limit per chunk, and what it does about lost chunks.
  * @throws ApiError `DOWNLOAD_HEADERS`
  */
-export function requestGetter(call: FetchCall): ContentGetter {
-  refuseActDownload(call.headers, call.dialect);
-  return plainGetter(call);
-}
-
-/** The same for content that is not access-controlled. @throws ApiError `DOWNLOAD_HEADERS` */
-export function plainGetter({ headers, services }: PlainFetchCall): ContentGetter {
+export function requestGetter({ headers, services }: PlainFetchCall): ContentGetter {
   const { clock } = services;
   const getter = services.netstore.getter({ cache: headers.cache });
   const { chunkRetrievalTimeout: wished } = headers;

@@ -3,7 +3,9 @@
  * which answer each becomes. Where an operation has a text of its own, the handler names it through `orElse`, or the
  * route through its `errors` column. No status number of an error exists outside this file.
  */
+
 import type { AccountingErrorCode } from '../accounting/ports.ts';
+import type { ActErrorCode } from '../act/errors.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { CollectionErrorCode } from '../files/collection.ts';
 import type { UploadError } from '../files/upload.ts';
@@ -25,7 +27,6 @@ const ERRORS = {
   NOT_FOUND: [404, STANDARD],
   BODY_TOO_LARGE: [413, STANDARD],
   INTERNAL: [500, STANDARD],
-  NOT_IMPLEMENTED: [501, CAUSE],
   UPGRADE_FAILED: [400, 'upgrade failed'],
   ORIGIN_REFUSED: [403, 'upgrade failed'],
   SERVICE_UNAVAILABLE: [503, 'service unavailable'],
@@ -89,6 +90,21 @@ const ERRORS = {
   PSS_BATCH_NOT_USABLE: [400, 'batch not usable yet'],
   PSS_ISSUER_FAILED: [400, 'postage stamp issuer'],
   PSS_SEND_FAILED: [500, 'pss send failed'],
+  // Access control: 5, groups ACTUP, ACTDOWN; 5.7.
+  ACT_NOT_FOUND: [404, 'act or history entry not found'],
+  ACT_TIMESTAMP_INVALID: [400, 'invalid timestamp'],
+  ACT_HISTORY_INVALID: [400, 'failed to create history'],
+  ACT_UPLOAD_FAILED: [500, 'act upload failed'],
+  ACT_DOWNLOAD_FAILED: [500, 'act download failed'],
+  GRANTEES_BODY_UNREAD: [500, 'cannot read request'],
+  GRANTEES_BODY_INVALID: [500, 'error unmarshaling request body'],
+  GRANTEES_INVALID: [400, 'invalid grantee list'],
+  GRANTEES_ADD_INVALID: [400, 'invalid add list'],
+  GRANTEES_REVOKE_INVALID: [400, 'invalid revoke list'],
+  GRANTEES_NONE: [400, 'remove from empty grantee list'],
+  GRANTEES_CHANGE_FAILED: [500, 'failed to create or update grantee list'],
+  GRANTEES_CLOSE_FAILED: [500, 'done split grantees failed'],
+  GRANTEES_NOT_FOUND: [404, 'granteelist not found'],
   // Tags: 5.4.
   TAG_NOT_PRESENT: [404, 'tag not present'],
   TAG_LIST_FAILED: [500, CAUSE],
@@ -155,7 +171,8 @@ type DomainCode =
   | AccountingErrorCode
   | ChunkErrorCode
   | UploadErrorCode
-  | CollectionErrorCode;
+  | CollectionErrorCode
+  | ActErrorCode;
 
 /** Answer of a domain error that no route words differently; null: what the operation says about any failure. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
@@ -195,6 +212,15 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   INVALID_PART_NAME: null,
   INVALID_INDEX_DOCUMENT: null,
   INVALID_NAME: null,
+  ENTRY_NOT_FOUND: 'ACT_NOT_FOUND',
+  TIMESTAMP_INVALID: 'ACT_TIMESTAMP_INVALID',
+  HISTORY_MALFORMED: 'ACT_HISTORY_INVALID',
+  HISTORY_BUSY: null,
+  ACT_MALFORMED: null,
+  GRANTEES_EMPTY: 'GRANTEES_NONE',
+  GRANTEES_MALFORMED: null,
+  GRANTEES_TOO_MANY: null,
+  GRANTEES_UNAVAILABLE: null,
 };
 
 export class ApiError extends Error {

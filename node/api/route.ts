@@ -57,6 +57,8 @@ export interface RequestView {
 export interface EarlyCall {
   readonly dialect: Dialect;
   readonly request: RequestView;
+  /** Whether the request says that it has a body. */
+  readonly hasBody: boolean;
 }
 
 /** One call of a handler. */
@@ -101,7 +103,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly failure?: ApiErrorCode;
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
-  /** An answer given before any parameter is looked at. */
+  /** An answer given before any parameter is looked at; it may also refuse with an ApiError. */
   early?(call: EarlyCall): Answer | undefined;
   handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
 }

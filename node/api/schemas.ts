@@ -9,6 +9,9 @@ const Reference = Type.String({ pattern: '^([a-f0-9]{64}|[a-f0-9]{128})$' });
 const Hex32 = Type.String({ pattern: '^[a-f0-9]{64}$' });
 const Hex8 = Type.String({ pattern: '^[a-f0-9]{16}$' });
 const Hex65 = Type.String({ pattern: '^[a-f0-9]{130}$' });
+const Hex64 = Type.String({ pattern: '^[a-f0-9]{128}$' });
+/** Compressed or not. */
+const GivenKey = Type.String({ pattern: '^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$' });
 const PublicKey = Type.String({ pattern: '^[a-f0-9]{66}$' });
 const ChainAddress = Type.String({ pattern: '^(0x)?[a-fA-F0-9]{40}$' });
 const TxHash = Type.String({ pattern: '^0x[a-f0-9]{64}$' });
@@ -18,6 +21,10 @@ const Uint = Type.Integer({ minimum: 0 });
 
 export type SchemaName =
   | 'ReferenceResponse'
+  | 'GranteesCreation'
+  | 'GranteesPatch'
+  | 'GranteesChange'
+  | 'PublicKeys'
   | 'Envelope'
   | 'Acknowledgement'
   | 'Problem'
@@ -178,6 +185,13 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     // Without a list around them the records are one document each.
     PinChecks: dialect.pinChecks.start === '' ? PinCheck : Type.Array(PinCheck),
     Retrievability: Type.Object({ isRetrievable: Type.Boolean() }),
+    GranteesCreation: Type.Object({ grantees: Type.Optional(Type.Array(GivenKey)) }),
+    GranteesPatch: Type.Object({
+      add: Type.Optional(Type.Array(GivenKey)),
+      revoke: Type.Optional(Type.Array(GivenKey)),
+    }),
+    GranteesChange: Type.Object({ ref: Hex64, historyref: Hex32 }),
+    PublicKeys: Type.Array(PublicKey),
     TagPatch: Type.Object({ address: Type.Optional(Reference), reference: Type.Optional(Reference) }),
     Addresses: Type.Object({
       overlay: Hex32,

@@ -2,7 +2,9 @@
  * What the API needs of a node: the ports of the layers below, and a few small readers that `compose.ts` fills in.
  * A route takes what it needs from here and nothing from anywhere else.
  */
+
 import type { Accounting } from '../accounting/ports.ts';
+import type { AccessControl } from '../act/access-control.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -32,6 +34,7 @@ export interface NodeServices {
   readonly uploader: Uploader;
   readonly netstore: Netstore;
   readonly stewardship: Stewardship;
+  readonly accessControl: AccessControl;
   readonly host: Pick<
     Host,
     | 'overlay'

@@ -3,11 +3,11 @@ import { randomEncryption } from '../files/encryption.ts';
 import type { RedundancyLevel } from '../files/redundancy.ts';
 import type { SplitOptions } from '../files/splitter.ts';
 import type { Upload } from '../files/upload.ts';
-import { orElse } from './errors.ts';
+import { ACT_UPLOAD_HEADERS, type Answered, historyHeader, protect } from './act.ts';
+import { type ApiErrorCode, orElse } from './errors.ts';
 import { bool, hex, uint } from './kinds.ts';
 import { optional, type ParamTable, redundancyLevelInRange, required } from './params.ts';
-import type { Call } from './route.ts';
-import { refuseActUpload } from './unsupported.ts';
+import type { Answer, Call } from './route.ts';
 
 export const UPLOAD_HEADERS = {
   postageBatchId: required(hex),
@@ -16,37 +16,38 @@ export const UPLOAD_HEADERS = {
   deferredUpload: optional(bool, true),
   encrypt: optional(bool, false),
   redundancyLevel: optional(uint(8), 0, { checks: [redundancyLevelInRange] }),
-  act: optional(bool, false),
-  actHistoryAddress: optional(hex, undefined),
+  ...ACT_UPLOAD_HEADERS,
 } as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
 /**
- * Tag, batch, content, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
+ * Tag, batch, content, access control, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
  * breaks off in between is taken back.
  * @param store puts the body into the session, in the way that the headers ask for, and gives the reference for the
- * tag and the client
- * @returns that reference and the headers of the answer
+ * tag
+ * @returns what is answered
  */
 export async function upload(
   call: UploadCall,
   endpoint: string,
   store: (session: Upload, body: AsyncIterable<Uint8Array>, options: SplitOptions) => Promise<Uint8Array>,
-): Promise<{ reference: Uint8Array; headers: Readonly<Record<string, string>> }> {
+): Promise<Answered & { readonly tagUid: number | undefined }> {
   const { headers, services } = call;
-  refuseActUpload(headers, call.dialect);
   const startMs = services.clock.monotonic();
   const { postageBatchId: batchId, tag: tagUid, pin } = headers;
   const deferred = headers.deferredUpload || pin;
   const begin = { batchId, tagUid, deferred, pin, signal: call.signal };
   const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
   const body = counted(call.body.stream());
-  const reference = await inSession(session, () => store(session, body.parts, splitOptions(call)));
+  const answered = await inSession(session, async () => {
+    const root = await store(session, body.parts, splitOptions(call));
+    return { root, ...(await protect(root, session, call)) };
+  });
   const seconds = (services.clock.monotonic() - startMs) / 1000;
   const mode = deferred ? 'deferred' : 'direct';
   if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, body.size() / seconds);
-  return { reference, headers: tagHeaders(session.tagUid, call) };
+  return { ...answered, tagUid: session.tagUid };
 }
 
 function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
@@ -57,26 +58,37 @@ function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
   };
 }
 
-/** Stores and closes; takes everything back when either fails. */
-export async function inSession(session: Upload, store: () => Promise<Uint8Array>): Promise<Uint8Array> {
+/**
+ * Stores and closes; takes everything back when either fails.
+ * @param store gives, beside what it likes, the root that the tag shows
+ * @param closing answer when the close fails
+ */
+export async function inSession<T extends { readonly root: Uint8Array }>(
+  session: Upload,
+  store: () => Promise<T>,
+  closing: ApiErrorCode = 'DONE_SPLIT_FAILED',
+): Promise<T> {
   try {
-    const reference = await store();
-    await orElse('DONE_SPLIT_FAILED', () => session.done(reference));
-    return reference;
+    const stored = await store();
+    await orElse(closing, () => session.done(stored.root));
+    return stored;
   } catch (error) {
     await session.cleanup();
     throw error;
   }
 }
 
-/** @param uid undefined or 0: none to tell */
-export function tagHeaders(
-  uid: number | undefined,
+/** @param tagUid undefined or 0: none to tell @param history of access-controlled content */
+export function uploadHeaders(
+  { tagUid = 0, ...answered }: { readonly tagUid: number | undefined } & Answered,
   { dialect }: Pick<UploadCall, 'dialect'>,
-): Readonly<Record<string, string>> {
-  if (uid === undefined || uid === 0) return {};
-  const { active } = dialect.headers.tag;
-  return { [active]: String(uid), 'access-control-expose-headers': active };
+): NonNullable<Answer['headers']> {
+  const tag = tagUid === 0 ? {} : { [dialect.headers.tag.active]: String(tagUid) };
+  const headers = { ...tag, ...historyHeader(answered, dialect) };
+  const names = Object.keys(headers);
+  const [only] = names;
+  if (only === undefined) return {};
+  return { ...headers, 'access-control-expose-headers': names.length === 1 ? only : names };
 }
 
 function counted(parts: AsyncIterable<Uint8Array>): { parts: AsyncIterable<Uint8Array>; size: () => number } {

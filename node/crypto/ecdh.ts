@@ -1,4 +1,4 @@
-/** Key agreement on secp256k1, `data-formats.md` 9.2. Vectors: test/vectors/messaging.json. */
+/** Key agreement on secp256k1, `data-formats.md` 9.2. Vectors: test/vectors/messaging.json, test/vectors/act.json. */
 import secp256k1 from 'secp256k1';
 import type { Random } from '../env/random.ts';
 import { SignatureError } from './signer.ts';

@@ -29,6 +29,7 @@ const NODE_LAYERS = [
   'pss',
   'gsoc',
   'stewardship',
+  'act',
   'api',
   'compose.ts',
   'main.ts',

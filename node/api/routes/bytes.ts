@@ -2,13 +2,13 @@
 import { toHex } from '../../crypto/hex.ts';
 import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
+import { ACT_DOWNLOAD_HEADERS, reveal } from '../act.ts';
 import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../download.ts';
 import { orElse } from '../errors.ts';
 import { bool, reference } from '../kinds.ts';
 import { optional, required } from '../params.ts';
 import { route } from '../route.ts';
-import { ACT_DOWNLOAD_HEADERS, refuseActDownload } from '../unsupported.ts';
-import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
 
 const OCTETS = 'application/octet-stream';
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
@@ -26,11 +26,15 @@ export const BYTES_ROUTES = [
     success: [201],
     response: 'ReferenceResponse',
     async handle(call) {
-      const { reference, headers } = await upload(call, 'bytes', async (session, body, options) => {
+      const answered = await upload(call, 'bytes', async (session, body, options) => {
         const stored = await orElse('SPLIT_FAILED', () => split(body, session, options));
         return stored.reference;
       });
-      return { status: 201, headers, json: { reference: toHex(reference) } };
+      return {
+        status: 201,
+        headers: uploadHeaders(answered, call),
+        json: { reference: toHex(answered.reference) },
+      };
     },
   }),
   route({
@@ -43,8 +47,8 @@ export const BYTES_ROUTES = [
     headers: DOWNLOAD_HEADERS,
     success: [200, 206, 304],
     response: 'octets',
-    handle(call) {
-      const { reference } = call.params;
+    async handle(call) {
+      const reference = await reveal(call.params.reference, call);
       return download(call, { reference, contentType: OCTETS, endpoint: 'bytes' }, requestGetter(call));
     },
   }),
@@ -57,11 +61,12 @@ export const BYTES_ROUTES = [
     params: PATH,
     headers: { ...ACT_DOWNLOAD_HEADERS, cache: optional(bool, true) },
     success: [200],
-    async handle({ params, headers, services, dialect, signal }) {
-      refuseActDownload(headers, dialect);
+    async handle(call) {
+      const { headers, services, signal } = call;
+      const reference = await reveal(call.params.reference, call);
       const getter = defaultGetter(services, headers);
       // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
-      const file = await orElse('ROOT_NOT_FOUND', () => openFile(params.reference, getter, { signal }), {
+      const file = await orElse('ROOT_NOT_FOUND', () => openFile(reference, getter, { signal }), {
         CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',
       });
       return {

@@ -12,20 +12,19 @@ import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
+import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../act.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { bool, hex, reference, uint } from '../kinds.ts';
+import { bool, reference, uint } from '../kinds.ts';
 import { optional, required } from '../params.ts';
 import { ACKNOWLEDGEMENT, route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
 import { beginPaid, PAYMENT_HEADERS, requireTag } from '../stamped.ts';
-import { ACT_DOWNLOAD_HEADERS, refuseActDownload, refuseActUpload } from '../unsupported.ts';
-import { inSession, tagHeaders } from '../uploads.ts';
+import { inSession, uploadHeaders } from '../uploads.ts';
 
 const UPLOAD_HEADERS = {
   ...PAYMENT_HEADERS,
   tag: optional(uint(64), 0),
-  act: optional(bool, false),
-  actHistoryAddress: optional(hex, undefined),
+  ...ACT_UPLOAD_HEADERS,
 } as const;
 const READ_HEADERS = { cache: optional(bool, true), ...ACT_DOWNLOAD_HEADERS } as const;
 const PATH = { address: required(reference) } as const;
@@ -46,22 +45,21 @@ export const CHUNK_ROUTES = [
     response: 'ReferenceResponse',
     async handle(call) {
       const { headers, services, signal } = call;
-      refuseActUpload(headers, call.dialect);
       // The tag is tested before what pays.
       requireTag(headers.tag, services);
       const wanted = { tagUid: headers.tag, deferred: headers.tag !== 0, signal };
       const session = await beginPaid(headers, wanted, services, 'CHUNK_PUTTER_REFUSED');
-      const address = await inSession(session, async () => {
+      const answered = await inSession(session, async () => {
         const data = await orElse('CHUNK_READ_BODY_FAILED', () => call.body.read());
         if (data.length < SPAN_SIZE) throw new ApiError('CHUNK_TOO_SHORT');
         const chunk = await orElse('CHUNK_CREATE_FAILED', () => chunkOf(data));
         await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, signal));
-        return chunk.address;
+        return { root: chunk.address, ...(await protect(chunk.address, session, call)) };
       });
       return {
         status: 201,
-        headers: tagHeaders(headers.tag, call),
-        json: { reference: toHex(address) },
+        headers: uploadHeaders({ ...answered, tagUid: headers.tag }, call),
+        json: { reference: toHex(answered.reference) },
       };
     },
   }),
@@ -77,8 +75,9 @@ export const CHUNK_ROUTES = [
     success: [200],
     response: 'octets',
     failure: 'CHUNK_READ_FAILED',
-    async handle({ params: { address }, headers, services, dialect, signal }) {
-      refuseActDownload(headers, dialect);
+    async handle(call) {
+      const { headers, services, signal } = call;
+      const address = await reveal(call.params.address, call);
       if (address.length !== ADDRESS_SIZE) throw new ApiError('CHUNK_NOT_FOUND');
       const { data } = await services.netstore.getter({ cache: headers.cache }).get(address, signal);
       const expose = { 'access-control-expose-headers': 'content-disposition' };
@@ -95,9 +94,9 @@ export const CHUNK_ROUTES = [
     headers: READ_HEADERS,
     headersFirst: true,
     success: [200],
-    handle({ params: { address }, headers, services, dialect }) {
-      refuseActDownload(headers, dialect);
-      if (!isLocal(address, services)) throw new ApiError('CHUNK_NOT_FOUND');
+    async handle(call) {
+      const address = await reveal(call.params.address, call);
+      if (!isLocal(address, call.services)) throw new ApiError('CHUNK_NOT_FOUND');
       return ACKNOWLEDGEMENT;
     },
   }),

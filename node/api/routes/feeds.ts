@@ -3,14 +3,14 @@ import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
 import type { Dialect } from '../dialect.ts';
-import { plainGetter } from '../download.ts';
+import { requestGetter } from '../download.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { feedHeaders, latestContent } from '../feed-lookup.ts';
 import { chainAddress, hex, int, text, uint64 } from '../kinds.ts';
 import { optional, required } from '../params.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
 import { route } from '../route.ts';
-import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
 
 const PATH = { owner: required(chainAddress), topic: required(hex) } as const;
 const TYPE = { type: optional(text, 'sequence') } as const;
@@ -34,10 +34,14 @@ export const FEED_ROUTES = [
       requireSequence(query.type, call.dialect);
       // It has a tag of its own, which nobody is told.
       const headers = { ...call.headers, tag: 0, encrypt: false, redundancyLevel: 0 };
-      const { reference } = await upload({ ...call, headers }, 'feeds', (session) =>
+      const answered = await upload({ ...call, headers }, 'feeds', (session) =>
         orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, { signal })),
       );
-      return { status: 201, json: { reference: toHex(reference) } };
+      return {
+        status: 201,
+        headers: uploadHeaders({ ...answered, tagUid: undefined }, call),
+        json: { reference: toHex(answered.reference) },
+      };
     },
   }),
   route({
@@ -55,7 +59,7 @@ export const FEED_ROUTES = [
     async handle(call) {
       const { params: feed, query, dialect } = call;
       requireSequence(query.type, dialect);
-      const getter = plainGetter(call);
+      const getter = requestGetter(call);
       const found = await latestContent({ feed, after: query.after }, call, getter, 'FEED_LOOKUP_FAILED');
       const { root, reference } = found;
       const { feedIndex, feedIndexNext, socSignature } = dialect.headers;

@@ -14,6 +14,7 @@ import { tarEntries } from '../../files/tar.ts';
 import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
+import { reveal } from '../act.ts';
 import {
   DOWNLOAD_HEADERS,
   download,
@@ -29,7 +30,7 @@ import { bool, mediaType, reference, text } from '../kinds.ts';
 import { essence } from '../media-type.ts';
 import { optional, type ParamTable, required, startsNotWith } from '../params.ts';
 import { type Answer, type Call, type EarlyCall, route } from '../route.ts';
-import { UPLOAD_HEADERS, upload } from '../uploads.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
 
 const FILE_UPLOAD_HEADERS = {
   contentType: required(mediaType),
@@ -78,7 +79,7 @@ export const FILE_ROUTES = [
       const etag = isCollection && !dialect.collectionEtag ? {} : { etag: etagOf(stored.reference) };
       return {
         status: 201,
-        headers: { ...stored.headers, ...etag },
+        headers: { ...uploadHeaders(stored, call), ...etag },
         json: { reference: toHex(stored.reference) },
       };
     },
@@ -225,10 +226,11 @@ interface Resolved {
 /** The entry behind a path, or the redirect to it. @throws ApiError when there is neither */
 async function resolve(call: FetchCall, path: string): Promise<Resolved | Answer> {
   const { params, request } = call;
+  const reference = await reveal(params.reference, call);
   const getter = requestGetter(call);
   // Neither what is no manifest nor what nobody has is told apart by the public network's nodes.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
-  const named = await openNamed(call, params.reference, getter, missing);
+  const named = await openNamed(call, reference, getter, missing);
   const content = (await throughFeed(call, named, getter, missing)) ?? { manifest: named, getter };
   const found = await orElse('PATH_FAILED', () => resolvePath(content.manifest, path), {
     CHUNK_NOT_FOUND: 'PATH_FAILED',

@@ -3,15 +3,15 @@ import { cacFromData } from '../../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { makeSoc, OWNER_SIZE, socAddress, socParts } from '../../chunk/soc.ts';
 import { toHex } from '../../crypto/hex.ts';
-import { plainGetter } from '../download.ts';
+import { ACT_UPLOAD_HEADERS, protect } from '../act.ts';
+import { requestGetter } from '../download.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { bool, hex, uint } from '../kinds.ts';
 import { optional, required } from '../params.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
 import { type Call, route } from '../route.ts';
 import { beginPaid, PAYMENT_HEADERS, requirePayment, requireTag } from '../stamped.ts';
-import { refuseActUpload } from '../unsupported.ts';
-import { inSession, tagHeaders } from '../uploads.ts';
+import { inSession, uploadHeaders } from '../uploads.ts';
 
 const PATH = { owner: required(hex), id: required(hex) } as const;
 const QUERY = { sig: required(hex) } as const;
@@ -20,8 +20,7 @@ const UPLOAD_HEADERS = {
   tag: optional(uint(64), 0),
   pin: optional(bool, false),
   deferredUpload: optional(bool, undefined),
-  act: optional(bool, false),
-  actHistoryAddress: optional(hex, undefined),
+  ...ACT_UPLOAD_HEADERS,
 } as const;
 
 export const SOC_ROUTES = [
@@ -40,17 +39,17 @@ export const SOC_ROUTES = [
     response: 'ReferenceResponse',
     async handle(call) {
       const session = await begin(call);
-      const reference = await inSession(session, async () => {
+      const answered = await inSession(session, async () => {
         const chunk = await readChunk(call);
         await orElse('SOC_WRITE_FAILED', () => session.put(chunk, call.signal), {
           STAMP_INVALID: 'SOC_WRITE_FAILED',
         });
-        return chunk.address;
+        return { root: chunk.address, ...(await protect(chunk.address, session, call)) };
       });
       return {
         status: 201,
-        headers: tagHeaders(session.tagUid, call),
-        json: { reference: toHex(reference) },
+        headers: uploadHeaders({ ...answered, tagUid: session.tagUid }, call),
+        json: { reference: toHex(answered.reference) },
       };
     },
   }),
@@ -66,7 +65,7 @@ export const SOC_ROUTES = [
     response: 'octets',
     async handle(call) {
       const { owner, id } = call.params;
-      const getter = plainGetter(call);
+      const getter = requestGetter(call);
       const soc = await orElse('SOC_NOT_FOUND', () => getter.get(socAddress(id, owner), call.signal), {
         CHUNK_NOT_FOUND: 'SOC_NOT_FOUND',
       });
@@ -82,8 +81,7 @@ export const SOC_ROUTES = [
 type UploadCall = Call<typeof PATH, typeof QUERY, typeof UPLOAD_HEADERS>;
 
 /** Direct unless the request names a tag, pins, or says otherwise. What pays is tested first, then the tag, then the batch. */
-function begin({ headers, services, dialect, signal }: UploadCall) {
-  refuseActUpload(headers, dialect);
+function begin({ headers, services, signal }: UploadCall) {
   requirePayment(headers);
   const { pin } = headers;
   const deferred = pin || (headers.deferredUpload ?? headers.tag !== 0);

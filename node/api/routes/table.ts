@@ -6,6 +6,7 @@ import { CHUNK_ROUTES } from './chunks.ts';
 import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FEED_ROUTES } from './feeds.ts';
 import { FILE_ROUTES } from './files.ts';
+import { GRANTEE_ROUTES } from './grantees.ts';
 import { MESSAGING_ROUTES } from './messaging.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...FILE_ROUTES,
   ...SOC_ROUTES,
   ...FEED_ROUTES,
+  ...GRANTEE_ROUTES,
   ...MESSAGING_ROUTES,
   ...ENVELOPE_ROUTES,
   ...TAG_ROUTES,

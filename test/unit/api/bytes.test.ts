@@ -87,17 +87,6 @@ describe('POST /bytes', () => {
     expect(answer.json()).toEqual({ code: 400, message: INVALID_HEADERS, reasons });
   });
 
-  test.each([['svc-act', 'T']])(
-    '%s %s is not supported, and the answer names the header',
-    async (name, value) => {
-      const kit = await startKit();
-      const answer = await post(kit, { 'svc-postage-batch-id': BATCH, [name]: value });
-      expect(answer.statusCode).toBe(501);
-      expect(answer.json().message).toContain(name);
-      expect(kit.knobs.sessions).toEqual([]);
-    },
-  );
-
   test.each([
     ['svc-encrypt', 'false'],
     ['svc-redundancy-level', '0'],
@@ -263,22 +252,6 @@ describe('GET /bytes/{reference}', () => {
       'svc-lookahead-buffer-size': '-1',
     };
     expect((await api.main.inject({ url: `/bytes/${reference}`, headers })).rawPayload).toHaveLength(50_000);
-  });
-
-  test.each([
-    ['svc-act-publisher', '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'],
-    ['svc-act-history-address', ZEROS],
-  ])('%s asks for access control, which is not supported', async (name, value) => {
-    const { api, reference } = await stored('hello');
-    for (const [method, url] of [
-      ['GET', `/bytes/${reference}`],
-      ['GET', `/chunks/${reference}`],
-      ['GET', `/svc/${reference}`],
-    ] as const) {
-      const answer = await api.main.inject({ method, url, headers: { [name]: value } });
-      expect(answer.statusCode).toBe(501);
-      expect(answer.json().message).toContain(name);
-    }
   });
 
   test('chunks of the network are cached unless the request forbids it', async () => {

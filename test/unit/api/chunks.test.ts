@@ -140,12 +140,6 @@ describe('POST /chunks', () => {
       message: 'done split failed',
     });
   });
-
-  test('access control is not supported', async () => {
-    const answer = await post(await startKit(), { 'svc-postage-batch-id': BATCH, 'svc-act': 'true' });
-    expect(answer.statusCode).toBe(501);
-    expect(answer.json().message).toContain('svc-act');
-  });
 });
 
 describe('GET /chunks/{address}', () => {

@@ -140,12 +140,6 @@ describe('a single file', () => {
     expect((await post(kit, { 'content-type': 'text/plain' }, 'x')).json()).toEqual({ code, message });
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
   });
-
-  test.each([['svc-act', 'true']])('%s %s is not supported', async (name, value) => {
-    const answer = await post(await startKit(), { 'content-type': 'text/plain', [name]: value }, 'x');
-    expect(answer.statusCode).toBe(501);
-    expect(answer.json().message).toContain(name);
-  });
 });
 
 describe('a collection', () => {

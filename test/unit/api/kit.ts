@@ -1,11 +1,13 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
+import { createAccessControl } from '../../../node/act/access-control.ts';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -25,6 +27,9 @@ export const BATCH = toHex(BATCH_ID);
 export const YOUNG_BATCH_ID = new Uint8Array(32).fill(0x70);
 export const EXPIRED_BATCH_ID = new Uint8Array(32).fill(0xee);
 export const OVERLAY = new Uint8Array(32).fill(0x11);
+/** Of the node as a publisher. */
+const PRIVATE_KEY = new Uint8Array(32).fill(0x22);
+export const PUBLIC_KEY = toHex(createSigner(PRIVATE_KEY).publicKey);
 export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 /** What a test turns to change the node under the API. */
@@ -182,6 +187,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       publicKey: new Uint8Array(33).fill(2),
       pssPublicKey: new Uint8Array(33).fill(3),
     },
+    accessControl: createAccessControl(PRIVATE_KEY, { clock, random: systemRandom() }),
     readiness: { state: () => turn.state },
     store,
     postage,

@@ -6,7 +6,7 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, type Kit, peer, startKit } from './kit.ts';
+import { BATCH, type Kit, PUBLIC_KEY, peer, startKit } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);
@@ -28,12 +28,15 @@ const ACCOUNT = {
   ghostBalance: 8n,
 };
 
+/** References of a list of grantees that the node has. */
+let list: { readonly ref: string; readonly historyref: string };
+
 /** One good request per route that answers JSON; the order is that of the tests. */
 const REQUESTS: readonly {
   method: Method;
   path: string;
-  url?: string;
-  headers?: Record<string, string>;
+  url?: string | (() => string);
+  headers?: Record<string, string> | (() => Record<string, string>);
   payload?: unknown;
 }[] = [
   { method: 'POST', path: '/bytes', headers: { 'svc-postage-batch-id': BATCH }, payload: 'x' },
@@ -57,6 +60,15 @@ const REQUESTS: readonly {
     url: '/pss/send/topic/aa',
     headers: PAID,
     payload: 'x',
+  },
+  { method: 'POST', path: '/grantee', headers: PAID, payload: {} },
+  { method: 'GET', path: '/grantee/{reference}', url: () => `/grantee/${list.ref}` },
+  {
+    method: 'PATCH',
+    path: '/grantee/{reference}',
+    url: () => `/grantee/${list.ref}`,
+    headers: () => ({ ...PAID, 'svc-act-history-address': list.historyref }),
+    payload: { add: [PUBLIC_KEY] },
   },
   { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
   { method: 'POST', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
@@ -109,6 +121,14 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
   beforeAll(async () => {
     kit = await startKit({ dialect: name });
     kit.knobs.peers = [peer(7)];
+    const grantees = {
+      method: 'POST',
+      url: '/grantee',
+      headers: PAID,
+      payload: { grantees: [PUBLIC_KEY] },
+    } as const;
+    list = (await kit.api.main.inject(grantees)).json();
+    kit.knobs.nowMs += 1000;
     kit.knobs.accounts = [ACCOUNT];
     kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];
     kit.knobs.blocklist = [{ overlay: PEER, fullNode: true, reason: 'x', durationMs: 1, since: 0 }];
@@ -122,8 +142,8 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
       );
       const answer = await kit.api.main.inject({
         method,
-        url: url ?? path,
-        ...(headers === undefined ? {} : { headers }),
+        url: (typeof url === 'function' ? url() : url) ?? path,
+        ...(headers === undefined ? {} : { headers: typeof headers === 'function' ? headers() : headers }),
         ...(payload === undefined ? {} : { payload: payload as string }),
       });
       expect(row?.success, answer.body).toContain(answer.statusCode);

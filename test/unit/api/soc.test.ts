@@ -169,11 +169,6 @@ describe('POST /soc/{owner}/{id}', () => {
     kit.knobs.pushError = new Error('refused');
     expect((await post(kit)).json()).toEqual({ code: 500, message: 'done split failed' });
   });
-
-  test.each(['svc-act'])('what %s asks for is not supported', async (name) => {
-    const answer = await post(await startKit(), { headers: { ...PAID, [name]: 'true' } });
-    expect([answer.statusCode, answer.json().message.includes(name)]).toEqual([501, true]);
-  });
 });
 
 describe('GET /soc/{owner}/{id}', () => {

@@ -1,0 +1,198 @@
+/**
+ * Access-controlled references: who may read what, and since when. Everything is content, nothing is kept here but the
+ * key of this node. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
+ */
+import { ChunkNotFoundError, type ChunkPutter } from '../chunk/chunk.ts';
+import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Random } from '../env/random.ts';
+import { randomEncryption } from '../files/encryption.ts';
+import { openFile } from '../files/joiner.ts';
+import type { ContentGetter } from '../files/siblings.ts';
+import { type SplitOptions, split } from '../files/splitter.ts';
+import { JoinError } from '../files/tree.ts';
+import { accessKeyOf, grant, newAccessList } from './access-list.ts';
+import { ActError, type ActErrorCode } from './errors.ts';
+import { decodeGrantees, encodeGrantees, GRANTEES_SIZE_MAX, withAdded, withoutRevoked } from './grantees.ts';
+import { History } from './history.ts';
+import { KeyValues } from './key-values.ts';
+import { createSession, type Session } from './session.ts';
+
+const MS_PER_SECOND = 1000;
+/** Longest access list that is read, bytes: some 25,000 readers. */
+const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
+/** Entries of a history are told apart by their second; if so many in a row are taken, the clock stands still. */
+const SECONDS_TRIED_MAX = 5;
+/** Metadata of an entry: where the publisher finds the list of grantees. */
+const GRANTEES_REFERENCE = 'encryptedglref';
+
+interface Reading {
+  readonly getter: ContentGetter;
+  readonly signal: AbortSignal;
+}
+
+interface Writing extends Reading {
+  readonly putter: ChunkPutter;
+}
+
+interface Protected {
+  /** Encrypted, as wide as the plain one. */
+  readonly reference: Uint8Array;
+  /** 32 bytes. */
+  readonly history: Uint8Array;
+}
+
+interface Request {
+  /** Encrypted. */
+  readonly reference: Uint8Array;
+  /** Public key, SEC1. */
+  readonly publisher: Uint8Array;
+  readonly history: Uint8Array;
+  /** Seconds since the unix epoch; default: now. */
+  readonly timestamp: number | undefined;
+}
+
+interface Change {
+  /** Encrypted reference of the list that is changed; absent: a new one. */
+  readonly grantees?: Uint8Array;
+  /** Absent: a new one, and nobody is revoked. */
+  readonly history: Uint8Array | undefined;
+  /** Public keys, compressed. */
+  readonly add: readonly Uint8Array[];
+  readonly revoke?: readonly Uint8Array[];
+}
+
+interface Changed {
+  /** Reference of the list, encrypted for the publisher, 64 bytes. */
+  readonly grantees: Uint8Array;
+  readonly history: Uint8Array;
+  /** Root of the list's content, 64 bytes. */
+  readonly stored: Uint8Array;
+}
+
+/** Errors of all: ActError; ChunkNotFoundError for a history or an access list that is not there; those of the putter. */
+export interface AccessControl {
+  /**
+   * Encrypts a reference for those who may read by now: the publisher alone in a new history, which is stored.
+   * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
+   */
+  protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
+  /** The plain reference, for whoever may read; a wrong encrypted reference gives a wrong one. */
+  reveal(request: Request, io: Reading): Promise<Uint8Array>;
+  /** Whoever is revoked can not read what is protected with the new history; what was protected before stays readable. */
+  change(change: Change, io: Writing): Promise<Changed>;
+  /** Public keys, compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
+  grantees(reference: Uint8Array, io: Reading): Promise<Uint8Array[]>;
+}
+
+interface Deps {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** @param privateKey of the node's chain account, 32 bytes: who it is as publisher and as reader */
+export function createAccessControl(privateKey: Uint8Array, { clock, random }: Deps): AccessControl {
+  const self = createSession(privateKey);
+  const newList = () => newAccessList(self, random.bytes(KEY_SIZE));
+  const now = () => Math.floor(clock.now() / MS_PER_SECOND);
+
+  return {
+    async protect(reference, given, io) {
+      const list = given === undefined ? newList() : await currentList(given, now(), io);
+      const history = given ?? (await begin(list, io));
+      return { reference: transcrypt(accessKeyOf(list, self, self.publicKey), reference), history };
+    },
+    async reveal({ reference, publisher, history, timestamp = now() }, io) {
+      const list = await currentList(history, timestamp, io);
+      return transcrypt(accessKeyOf(list, self, publisher), reference);
+    },
+    async change({ grantees: given, history: past, add, revoke = [] }, io) {
+      const history = past === undefined ? History.create() : await History.load(past, io.getter, io);
+      const seconds = await freeSecond(history, io.signal);
+      const current = past === undefined ? undefined : await history.accessListAt(seconds);
+      const present = given === undefined ? [] : await loadGrantees(given, self, io);
+      const added = withAdded(present, add);
+      const grantees = revoke.length === 0 ? added : withoutRevoked(added, revoke);
+      const renewed = current === undefined || revoke.length > 0;
+      const list = renewed ? newList() : await loadList(current, io);
+      grant(list, self, renewed ? grantees : add);
+      const encryption = randomEncryption(random);
+      const stored = await store(encodeGrantees(grantees), io, { encryption });
+      const encrypted = transcrypt(ownKey(self), stored);
+      await history.add(seconds, await store(list.encode(), io), { [GRANTEES_REFERENCE]: toHex(encrypted) });
+      return { grantees: encrypted, history: await history.save(io.putter, io), stored };
+    },
+    grantees: (reference, io) => loadGrantees(reference, self, io),
+  };
+
+  async function begin(list: KeyValues, io: Writing): Promise<Uint8Array> {
+    const history = History.create();
+    await history.add(now(), await store(list.encode(), io));
+    return history.save(io.putter, io);
+  }
+
+  /**
+   * A second that no entry of the history has. Waiting for it is better than an entry in the future, which an upload
+   * right after a revocation would not go by yet.
+   */
+  async function freeSecond(history: History, signal: AbortSignal): Promise<number> {
+    for (let tries = 0; tries < SECONDS_TRIED_MAX; tries++) {
+      const seconds = now();
+      if (!(await history.has(seconds))) return seconds;
+      await clock.sleep(Math.max((seconds + 1) * MS_PER_SECOND - clock.now(), 1), signal);
+    }
+    throw new ActError('HISTORY_BUSY', 'every second of now is taken by an entry of the history');
+  }
+}
+
+async function currentList(history: Uint8Array, seconds: number, io: Reading): Promise<KeyValues> {
+  const { getter } = io;
+  return loadList(await (await History.load(history, getter, io)).accessListAt(seconds), io);
+}
+
+async function loadList(reference: Uint8Array, io: Reading): Promise<KeyValues> {
+  return KeyValues.decode(
+    await load(reference, io, { sizeMax: ACCESS_LIST_SIZE_MAX, code: 'ACT_MALFORMED' }),
+  );
+}
+
+async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): Promise<Uint8Array[]> {
+  try {
+    const reference = transcrypt(ownKey(self), encrypted);
+    const bytes = await load(reference, io, { sizeMax: GRANTEES_SIZE_MAX, code: 'GRANTEES_MALFORMED' });
+    return decodeGrantees(bytes);
+  } catch (error) {
+    // The key of another publisher gives a reference of nothing, or bytes of nothing.
+    if (error instanceof ChunkNotFoundError || error instanceof JoinError)
+      throw new ActError('GRANTEES_UNAVAILABLE', `no grantee list: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** What the publisher encrypts the references of its grantee lists with. */
+function ownKey(self: Session): Uint8Array {
+  return self.keys(self.publicKey).accessKeyDecryptionKey;
+}
+
+async function load(
+  reference: Uint8Array,
+  { getter, signal }: Reading,
+  { sizeMax, code }: { sizeMax: number; code: ActErrorCode },
+): Promise<Uint8Array> {
+  const file = await openFile(reference, getter, { signal });
+  if (file.length > sizeMax) throw new ActError(code, `${file.length} bytes, at most ${sizeMax}`);
+  return Buffer.concat(await Array.fromAsync(file.read(0n, file.length, { signal })));
+}
+
+async function store(
+  bytes: Uint8Array,
+  { putter, signal }: Writing,
+  options: SplitOptions = {},
+): Promise<Uint8Array> {
+  return (await split(once(bytes), putter, { ...options, signal })).reference;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
+}

@@ -1,0 +1,26 @@
+/**
+ * `ENTRY_NOT_FOUND`: the history is empty, or the access list holds no key for the reader. `TIMESTAMP_INVALID`: zero
+ * or before. `HISTORY_MALFORMED`, `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content that is none of these.
+ * `GRANTEES_EMPTY`: nobody to revoke. `GRANTEES_TOO_MANY`: more than a list may hold. `GRANTEES_UNAVAILABLE`: there is
+ * no such list, or it belongs to another publisher. `HISTORY_BUSY`: no second was free for another entry.
+ */
+export type ActErrorCode =
+  | 'ENTRY_NOT_FOUND'
+  | 'TIMESTAMP_INVALID'
+  | 'HISTORY_MALFORMED'
+  | 'HISTORY_BUSY'
+  | 'ACT_MALFORMED'
+  | 'GRANTEES_EMPTY'
+  | 'GRANTEES_MALFORMED'
+  | 'GRANTEES_TOO_MANY'
+  | 'GRANTEES_UNAVAILABLE';
+
+export class ActError extends Error {
+  readonly code: ActErrorCode;
+
+  constructor(code: ActErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ActError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,54 @@
+/** The list of those who were granted access, for the publisher's own eyes: `data-formats.md` 7.2 and 7.3. Pure. */
+import secp256k1 from 'secp256k1';
+import { equalBytes } from '../crypto/hex.ts';
+import { ActError } from './errors.ts';
+
+/** Uncompressed public key: `04 || X || Y`. */
+const STORED_KEY_SIZE = 65;
+/** Every change of a list agrees on a key with everybody in it, 50 µs each: half a second. */
+const GRANTEES_MAX = 8192;
+/** Longest list, bytes. */
+export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;
+
+/** @param grantees public keys, compressed @throws ActError `GRANTEES_TOO_MANY` Vectors: test/vectors/act.json */
+export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
+  if (grantees.length > GRANTEES_MAX)
+    throw new ActError('GRANTEES_TOO_MANY', `${grantees.length} grantees, at most ${GRANTEES_MAX}`);
+  return Buffer.concat(grantees.map((key) => secp256k1.publicKeyConvert(key, false)));
+}
+
+/**
+ * A single key that is none makes the whole list count as empty, as it does for the public network's nodes.
+ * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is no number of keys
+ */
+export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
+  if (bytes.length % STORED_KEY_SIZE !== 0)
+    throw new ActError('GRANTEES_MALFORMED', `${bytes.length} bytes are no list of public keys`);
+  const keys = Array.from({ length: bytes.length / STORED_KEY_SIZE }, (_, i) =>
+    bytes.subarray(i * STORED_KEY_SIZE, (i + 1) * STORED_KEY_SIZE),
+  );
+  if (!keys.every((key) => secp256k1.publicKeyVerify(key))) return [];
+  return keys.map((key) => secp256k1.publicKeyConvert(key, true));
+}
+
+/** Those of `list`, then the new ones, each once. */
+export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
+  const known = new Map([...list, ...added].map((key) => [Buffer.from(key).toString('hex'), key]));
+  return [...known.values()];
+}
+
+/**
+ * The place of a revoked key is taken by the last one. Keys that are not in the list are passed over.
+ * @throws ActError `GRANTEES_EMPTY` for an empty list
+ */
+export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {
+  if (list.length === 0) throw new ActError('GRANTEES_EMPTY', 'no grantee found');
+  const left = [...list];
+  for (const key of revoked) {
+    const at = left.findIndex((present) => equalBytes(present, key));
+    if (at === -1) continue;
+    const last = left.pop() as Uint8Array;
+    if (at < left.length) left[at] = last;
+  }
+  return left;
+}

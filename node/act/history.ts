@@ -1,0 +1,99 @@
+/**
+ * Which access list was in force when: a manifest whose paths are times, newest first. `data-formats.md` 7.2 and 7.3.
+ * Vectors: test/vectors/act.json.
+ */
+import type { ChunkPutter } from '../chunk/chunk.ts';
+import { openManifest, saveManifest } from '../files/manifest-store.ts';
+import type { ContentGetter } from '../files/siblings.ts';
+import { JoinError } from '../files/tree.ts';
+import { ManifestError } from '../manifest/errors.ts';
+import { Manifest } from '../manifest/manifest.ts';
+import type { Metadata } from '../manifest/metadata.ts';
+import { ActError } from './errors.ts';
+
+/** A path is the distance to the end of time, so that its digits ascend from the newest entry to the oldest. */
+const END_OF_TIME = 2n ** 63n - 1n;
+/** Nodes read for one look-up: every change of the grantees adds one or two, and nobody makes that many. */
+const NODES_READ_MAX = 65_536;
+
+interface Options {
+  readonly signal?: AbortSignal;
+}
+
+export class History {
+  readonly #manifest: Manifest;
+
+  private constructor(manifest: Manifest) {
+    this.#manifest = manifest;
+  }
+
+  static create(): History {
+    return new History(Manifest.create());
+  }
+
+  /** @throws ActError `HISTORY_MALFORMED`; ChunkNotFoundError when there is none */
+  static async load(reference: Uint8Array, getter: ContentGetter, options: Options = {}): Promise<History> {
+    return new History(await reading(() => openManifest(reference, getter, options)));
+  }
+
+  /**
+   * Reference of the access list in force at a time: the newest that is not later, else the oldest of all.
+   * @param seconds since the unix epoch
+   * @throws ActError `TIMESTAMP_INVALID`, `ENTRY_NOT_FOUND` for an empty history, `HISTORY_MALFORMED`
+   */
+  async accessListAt(seconds: number): Promise<Uint8Array> {
+    if (seconds <= 0) throw new ActError('TIMESTAMP_INVALID', 'invalid timestamp');
+    return reading(() => this.#newestAt(END_OF_TIME - BigInt(seconds)));
+  }
+
+  /** Whether an entry has this very time. */
+  async has(seconds: number): Promise<boolean> {
+    return (await reading(() => this.#manifest.lookup(pathOf(seconds)))) !== undefined;
+  }
+
+  async add(seconds: number, accessList: Uint8Array, metadata: Metadata = {}): Promise<void> {
+    await reading(() => this.#manifest.add(pathOf(seconds), accessList, metadata));
+  }
+
+  /** @returns reference, 32 bytes */
+  save(putter: ChunkPutter, options: Options = {}): Promise<Uint8Array> {
+    return saveManifest(this.#manifest, putter, options);
+  }
+
+  async #newestAt(distance: bigint): Promise<Uint8Array> {
+    let oldest: Uint8Array | undefined;
+    let nodes = 0;
+    for await (const { path, value } of this.#manifest.walk()) {
+      nodes += 1;
+      if (nodes > NODES_READ_MAX)
+        throw new ActError('HISTORY_MALFORMED', `a history of more than ${NODES_READ_MAX} nodes`);
+      if (value === undefined) continue;
+      oldest = value.reference;
+      if (distanceOf(path) >= distance) break;
+    }
+    if (oldest === undefined) throw new ActError('ENTRY_NOT_FOUND', 'access control: not found');
+    return oldest;
+  }
+}
+
+function pathOf(seconds: number): string {
+  return String(END_OF_TIME - BigInt(seconds));
+}
+
+function distanceOf(path: string): bigint {
+  if (!/^[0-9]{1,19}$/.test(path))
+    throw new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
+  return BigInt(path);
+}
+
+/** What is no manifest is no history; what could not be fetched is told as it is. */
+async function reading<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    const malformed = error instanceof JoinError && error.code !== 'CHUNK_UNAVAILABLE';
+    if (malformed || error instanceof ManifestError)
+      throw new ActError('HISTORY_MALFORMED', `no history: ${error.message}`, { cause: error });
+    throw error;
+  }
+}

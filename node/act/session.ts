@@ -1,0 +1,34 @@
+/** Keys that a publisher and a grantee each derive on their own: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
+import { publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
+import { keccak256 } from '../crypto/keccak.ts';
+
+const LOOKUP_NONCE = Uint8Array.of(0);
+const DECRYPTION_NONCE = Uint8Array.of(1);
+
+export interface SessionKeys {
+  /** Under which the other side's access key is kept, 32 bytes. */
+  readonly lookupKey: Uint8Array;
+  /** What the access key is encrypted with, 32 bytes. */
+  readonly accessKeyDecryptionKey: Uint8Array;
+}
+
+export interface Session {
+  /** Compressed, 33 bytes. */
+  readonly publicKey: Uint8Array;
+  /** @param publicKey of the other side, SEC1, or the own one @throws SignatureError `PUBLIC_KEY_INVALID` */
+  keys(publicKey: Uint8Array): SessionKeys;
+}
+
+/** @param privateKey 32 bytes @throws SignatureError `PRIVATE_KEY_INVALID` */
+export function createSession(privateKey: Uint8Array): Session {
+  return {
+    publicKey: publicKeyOf(privateKey),
+    keys(publicKey) {
+      const secret = sharedSecret(privateKey, publicKey);
+      return {
+        lookupKey: keccak256(secret, LOOKUP_NONCE),
+        accessKeyDecryptionKey: keccak256(secret, DECRYPTION_NONCE),
+      };
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
+import { toHex } from '../../crypto/hex.ts';
+import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
+import { bool, hex, publicKey, reference } from '../kinds.ts';
+import { optional, type ParamTable, required, type ValuesOf } from '../params.ts';
+import { type Answer, type Call, type EarlyCall, route } from '../route.ts';
+import { requireTag } from '../stamped.ts';
+import { inSession, UPLOAD_HEADERS } from '../uploads.ts';
+
+/** Longest body, bytes: more keys than a list may hold. */
+const BODY_MAX = 2 * 1024 * 1024;
+
+const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
+const CHANGE_HEADERS = { postageBatchId, tag, pin, deferredUpload } as const;
+const CREATE_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress } as const;
+const PATCH_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress: required(hex) } as const;
+const PATH = { reference: required(reference, { field: 'address' }) } as const;
+
+export const GRANTEE_ROUTES = [
+  route({
+    method: 'POST',
+    path: '/grantee',
+    port: 'main',
+    summary: 'create a list of grantees',
+    gates: ['started'],
+    headers: CREATE_HEADERS,
+    body: { content: 'json', schema: 'GranteesCreation' },
+    bodyLimit: BODY_MAX,
+    success: [201],
+    response: 'GranteesChange',
+    early: requireBody,
+    async handle(call) {
+      const [listed] = await readLists(call, ['grantees']);
+      return change(call, { add: await publicKeys(listed, 'GRANTEES_INVALID', call) }, 201);
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/grantee/{reference}',
+    port: 'main',
+    summary: 'add and revoke grantees',
+    gates: ['started'],
+    params: PATH,
+    headers: PATCH_HEADERS,
+    body: { content: 'json', schema: 'GranteesPatch' },
+    bodyLimit: BODY_MAX,
+    success: [200],
+    response: 'GranteesChange',
+    early: requireBody,
+    async handle(call) {
+      const [added, revoked] = await readLists(call, ['add', 'revoke']);
+      const add = await publicKeys(added, 'GRANTEES_ADD_INVALID', call);
+      const revoke = await publicKeys(revoked, 'GRANTEES_REVOKE_INVALID', call);
+      return change(call, { grantees: call.params.reference, add, revoke }, 200);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/grantee/{reference}',
+    port: 'main',
+    summary: 'public keys of a list of grantees, for its publisher',
+    gates: ['started'],
+    params: PATH,
+    headers: { cache: optional(bool, true) },
+    success: [200],
+    response: 'PublicKeys',
+    async handle({ params, headers, services, signal }) {
+      const getter = services.netstore.getter(headers);
+      const listing = () => services.accessControl.grantees(params.reference, { getter, signal });
+      const grantees = await orElse('GRANTEES_NOT_FOUND', listing);
+      return { status: 200, json: grantees.map(toHex) };
+    },
+  }),
+];
+
+type ChangeCall = Call<ParamTable, ParamTable, typeof CHANGE_HEADERS>;
+type Keys = readonly Uint8Array[];
+
+/** Before any parameter is looked at. @throws ApiError `BODY_REQUIRED` */
+function requireBody({ hasBody }: EarlyCall): undefined {
+  if (!hasBody) throw new ApiError('BODY_REQUIRED');
+  return undefined;
+}
+
+/**
+ * The tag is tested before the body is read.
+ * @param names of the members @returns each as a list of texts; empty for a member that is not there @throws ApiError
+ */
+async function readLists(
+  { headers, services, body }: ChangeCall,
+  names: readonly string[],
+): Promise<readonly (readonly string[])[]> {
+  if (headers.deferredUpload || headers.pin) requireTag(headers.tag, services);
+  const bytes = await orElse('GRANTEES_BODY_UNREAD', () => body.read());
+  return orElse('GRANTEES_BODY_INVALID', () => {
+    const members = membersOf(bytes);
+    return names.map((name) => textsOf(members[name], name));
+  });
+}
+
+function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
+  const value: unknown = body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString());
+  if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('the body is no object');
+  return (value ?? {}) as Record<string, unknown>;
+}
+
+function textsOf(list: unknown, name: string): readonly string[] {
+  const texts = list ?? [];
+  if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) return texts;
+  throw new TypeError(`${name} is no list of texts`);
+}
+
+/** @returns compressed @throws ApiError `code` for a text that is no public key */
+function publicKeys(
+  texts: readonly string[] | undefined,
+  code: ApiErrorCode,
+  { dialect }: ChangeCall,
+): Promise<Keys> {
+  return orElse(code, () => (texts ?? []).map((text) => publicKey.parse(text, dialect) ?? missingKey()));
+}
+
+function missingKey(): never {
+  throw new TypeError('an empty public key');
+}
+
+async function change(
+  {
+    headers,
+    services,
+    signal,
+  }: Omit<ChangeCall, 'headers'> & {
+    readonly headers: ValuesOf<typeof CREATE_HEADERS>;
+  },
+  wanted: { readonly grantees?: Uint8Array; readonly add: Keys; readonly revoke?: Keys },
+  status: number,
+): Promise<Answer> {
+  const { uploader, netstore, accessControl } = services;
+  const { postageBatchId: batchId, tag: tagUid, pin, actHistoryAddress: history } = headers;
+  const deferred = headers.deferredUpload || pin;
+  const begin = () => uploader.begin({ batchId, tagUid, deferred, pin, signal });
+  const session = await orElse('PUTTER_REFUSED', begin);
+  const io = { getter: netstore.getter({ cache: true }), putter: session, signal };
+  const store = async () => {
+    const changed = await accessControl.change({ ...wanted, history }, io);
+    return { ...changed, root: changed.stored };
+  };
+  const stored = await inSession(
+    session,
+    () =>
+      orElse('GRANTEES_CHANGE_FAILED', store, {
+        CHUNK_NOT_FOUND: 'ACT_NOT_FOUND',
+        BATCH_OVERISSUED: 'GRANTEES_CHANGE_FAILED',
+      }),
+    'GRANTEES_CLOSE_FAILED',
+  );
+  return { status, json: { ref: toHex(stored.grantees), historyref: toHex(stored.history) } };
+}

@@ -102,6 +102,9 @@ export class ClusterNode {
   get messages(): NodeClient['messages'] {
     return this.client.messages;
   }
+  get grantees(): NodeClient['grantees'] {
+    return this.client.grantees;
+  }
   get stamps(): NodeClient['stamps'] {
     return this.client.stamps;
   }

@@ -4,6 +4,7 @@
  */
 import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
+import { GranteesClient } from './grantees.ts';
 import { HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
 import { MessagesClient } from './messages.ts';
@@ -43,6 +44,7 @@ export class NodeClient implements AsyncDisposable {
   readonly files: FilesClient;
   readonly soc: SocClient;
   readonly feeds: FeedsClient;
+  readonly grantees: GranteesClient;
   readonly messages: MessagesClient;
   readonly stamps: StampsClient;
   readonly tags: TagsClient;
@@ -62,6 +64,7 @@ export class NodeClient implements AsyncDisposable {
     this.soc = new SocClient(this.#http, this.dialect, uploads);
     this.feeds = new FeedsClient(this.#http, this.dialect, uploads, this.soc);
     this.messages = new MessagesClient(this.#http, this.dialect, options);
+    this.grantees = new GranteesClient(this.#http, uploads);
     this.stamps = new StampsClient(this.#http);
     this.tags = new TagsClient(this.#http);
   }

@@ -32,20 +32,11 @@ export class Uploads {
     options: UploadOptions & { headers?: Readonly<Record<string, string>> },
   ): Promise<Uploaded> {
     const prefix = this.#dialect.headerPrefix;
-    const batch = options.batch ?? this.#options.defaultBatch?.();
-    const named: Record<string, string | number | boolean | undefined> = {
-      'postage-batch-id': batch,
-      tag: options.tag,
-      'deferred-upload': options.deferred,
-      pin: options.pin,
-      encrypt: options.encrypt,
-      'redundancy-level': options.redundancyLevel,
+    const headers = {
+      'content-type': 'application/octet-stream',
+      ...this.headers(options),
+      ...options.headers,
     };
-    const headers: Record<string, string> = { 'content-type': 'application/octet-stream' };
-    for (const [name, value] of Object.entries(named)) {
-      if (value !== undefined) headers[`${prefix}${name}`] = String(value);
-    }
-    Object.assign(headers, options.headers);
     const request: RequestOptions = {
       method: 'POST',
       path,
@@ -57,10 +48,38 @@ export class Uploads {
     const answer = await this.#http.request(request);
     const { reference } = (await answer.json()) as { reference: string };
     const tag = answer.headers[`${prefix}tag`];
-    const uploaded: Uploaded = tag === undefined ? { reference } : { reference, tag: Number(tag) };
+    const history = answer.headers[`${prefix}act-history-address`];
+    const uploaded: Uploaded = {
+      reference,
+      ...(tag === undefined ? {} : { tag: Number(tag) }),
+      ...(history === undefined ? {} : { history }),
+    };
     this.#options.onUploaded?.(uploaded);
     return uploaded;
   }
+
+  /** What the options say, in the words of the dialect. */
+  headers(options: UploadOptions): Record<string, string> {
+    return named(this.#dialect, {
+      'postage-batch-id': options.batch ?? this.#options.defaultBatch?.(),
+      tag: options.tag,
+      'deferred-upload': options.deferred,
+      pin: options.pin,
+      encrypt: options.encrypt,
+      'redundancy-level': options.redundancyLevel,
+      act: options.act,
+      'act-history-address': options.actHistory,
+    });
+  }
+}
+
+/** Headers of the dialect for the values that are given. */
+function named(
+  { headerPrefix }: Dialect,
+  values: Readonly<Record<string, string | number | boolean | undefined>>,
+): Record<string, string> {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [`${headerPrefix}${name}`, String(value)]));
 }
 
 export function downloadRequest(
@@ -68,8 +87,12 @@ export function downloadRequest(
   path: string,
   options: DownloadOptions & { range?: { from: number; to: number } },
 ): RequestOptions {
-  const headers: Record<string, string> = {};
-  if (options.cache !== undefined) headers[`${dialect.headerPrefix}cache`] = String(options.cache);
+  const headers = named(dialect, {
+    cache: options.cache,
+    'act-publisher': options.access?.publisher,
+    'act-history-address': options.access?.history,
+    'act-timestamp': options.access?.timestamp,
+  });
   if (options.range !== undefined) headers['range'] = `bytes=${options.range.from}-${options.range.to}`;
   return {
     method: 'GET',

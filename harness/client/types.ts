@@ -151,9 +151,12 @@ export interface Tag {
 }
 
 export interface Uploaded {
+  /** With access control it is encrypted: of use only together with the history and its publisher. */
   readonly reference: string;
   /** Absent for a direct upload. */
   readonly tag?: number;
+  /** Of access-controlled content, 64 hex digits. */
+  readonly history?: string;
 }
 
 export interface UploadOptions {
@@ -167,11 +170,26 @@ export interface UploadOptions {
   readonly encrypt?: boolean;
   /** 0 to 4. Default: the node's own: 0 for ours, 1 for some Bees. */
   readonly redundancyLevel?: number;
+  /** Only those may read who are listed in the history: at first the node alone. */
+  readonly act?: boolean;
+  /** 64 hex digits. Default: a new one. */
+  readonly actHistory?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
+/** What it takes to read access-controlled content, beside the reference and the key of a reader. */
+export interface ReadAccess {
+  /** Public key of the publisher, hex. */
+  readonly publisher: string;
+  /** 64 hex digits. */
+  readonly history: string;
+  /** As the readers were then, seconds since the unix epoch. Default: now. */
+  readonly timestamp?: number;
+}
+
 export interface DownloadOptions {
+  readonly access?: ReadAccess;
   /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */
   readonly cache?: boolean;
   readonly timeoutMs?: number;

@@ -133,12 +133,13 @@ test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) =
 });
 
 test.each([
-  ['soc', ['size=4096', 'count=2']],
-  ['feed', ['updates=2']],
-  ['redundancy', ['levels=1,3']],
-])('%s passes', async (scenario, sets) => {
+  ['soc', '3', ['size=4096', 'count=2']],
+  ['feed', '3', ['updates=2']],
+  ['redundancy', '3', ['levels=1,3']],
+  ['act', '4', ['size=5000']],
+] as const)('%s passes', async (scenario, nodes, sets) => {
   const given = sets.flatMap((set) => ['--set', set]);
-  const ended = await svcnet(['run', scenario, '--nodes', '3', '--json', ...given]);
+  const ended = await svcnet(['run', scenario, '--nodes', nodes, '--json', ...given]);
   expect(ended.code, ended.out).toBe(0);
   const [result] = (JSON.parse(ended.out) as RunResult).scenarios;
   expect(result?.ledger.missing).toBe(0);

@@ -1,0 +1,63 @@
+/** Lists of those who may read access-controlled content; kept by the node that publishes it. */
+import type { HttpClient } from './http.ts';
+import type { Uploads } from './transfers.ts';
+import type { UploadOptions } from './types.ts';
+
+/** A new list is stored under a new reference, in a new version of its history. */
+export interface GranteeList {
+  /** 128 hex digits. */
+  readonly reference: string;
+  /** 64 hex digits: what uploads and downloads name from now on. */
+  readonly history: string;
+}
+
+/** `/grantee`. Public keys are hex, compressed or not. */
+export class GranteesClient {
+  readonly #http: HttpClient;
+  readonly #uploads: Uploads;
+
+  constructor(http: HttpClient, uploads: Uploads) {
+    this.#http = http;
+    this.#uploads = uploads;
+  }
+
+  /** @param options.actHistory of content whose readers they shall be; a new one when absent */
+  create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
+    return this.#change('POST', '/grantee', { grantees }, options);
+  }
+
+  /** Whoever is revoked still reads what was uploaded before. @throws ClientError `http.400` when there is nobody to revoke */
+  patch(
+    { reference, history }: GranteeList,
+    change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },
+    options: UploadOptions = {},
+  ): Promise<GranteeList> {
+    return this.#change('PATCH', `/grantee/${reference}`, change, { ...options, actHistory: history });
+  }
+
+  /** @returns compressed @throws ClientError `http.404` for another publisher's list */
+  async list(reference: string, signal?: AbortSignal): Promise<readonly string[]> {
+    const answer = await this.#http.request({ method: 'GET', path: `/grantee/${reference}`, signal });
+    return (await answer.json()) as string[];
+  }
+
+  async #change(
+    method: 'POST' | 'PATCH',
+    path: string,
+    change: unknown,
+    options: UploadOptions,
+  ): Promise<GranteeList> {
+    const headers = { ...this.#uploads.headers(options), 'content-type': 'application/json' };
+    const { timeoutMs, signal } = options;
+    const limits = timeoutMs === undefined ? { signal } : { signal, timeoutMs };
+    const answer = await this.#http.request({
+      method,
+      path,
+      headers,
+      body: JSON.stringify(change),
+      ...limits,
+    });
+    const { ref, historyref } = (await answer.json()) as { ref: string; historyref: string };
+    return { reference: ref, history: historyref };
+  }
+}

@@ -1,0 +1,171 @@
+import { ClientError } from '../harness/client/errors.ts';
+import type { ReadAccess } from '../harness/client/types.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { expectBytes } from '../harness/content.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+
+const parameters = {
+  size: parameter('size', 1024, 'size of the file', { min: 1 }),
+  node: parameter('text', '', 'node that publishes; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** What is acknowledged is on the network; what a reader may still need is its own round of requests. */
+const SEEN_WITHIN_MS = 30_000;
+const NAME = 'letter';
+
+interface Person {
+  readonly node: ClusterNode;
+  /** Compressed, hex. */
+  readonly key: string;
+}
+
+/** What was published: the reference is of no use without the rest. */
+interface Letter extends ReadAccess {
+  readonly reference: string;
+  readonly data: Uint8Array;
+}
+
+export default defineScenario({
+  name: 'act',
+  group: 'functional',
+  about: 'Publishes files for some nodes alone, and checks who can read what after grants and revocations.',
+  parameters,
+  needs: { nodes: 4 },
+  cluster: { nodes: 4 },
+  timeoutMs: 300_000,
+  async run(context) {
+    const publisher = await personOf(context, chosenNode(context, context.parameters.node));
+    const readers = otherNodes(context.cluster.nodes, publisher.node).slice(0, 3);
+    const people = await Promise.all(readers.map((node) => personOf(context, node)));
+    const [first, second, third] = people;
+    if (first === undefined || second === undefined || third === undefined)
+      throw new HarnessError('NODE_STATE', 'there are no three readers that run');
+
+    const alone = await publish(context, publisher, undefined);
+    await context.step('alone', async () => {
+      await reads(context, publisher, alone);
+      await refused(context, publisher, { ...alone, publisher: first.key }, 'with another publisher named');
+      await refused(context, second, alone, 'before anything is granted');
+    });
+    const granted = await context.step('grant', async () => {
+      const options = { actHistory: alone.history, ...optionsOf(context, publisher.node) };
+      const work = () => publisher.node.grantees.create([second.key, third.key], options);
+      const list = await context.measure({ operation: 'grant', node: publisher.node.name }, work, () => 0);
+      await listed(context, publisher.node, list.reference, [second.key, third.key]);
+      return list;
+    });
+    const shared = await publish(context, publisher, granted.history);
+    await context.step('grantees', async () => {
+      for (const person of [publisher, second, third]) await reads(context, person, shared);
+      await refused(context, first, shared, 'without a grant');
+      await reads(context, second, { ...alone, history: granted.history });
+    });
+    const patched = await context.step('revoke', async () => {
+      const change = { add: [first.key], revoke: [second.key, third.key] };
+      const work = () => publisher.node.grantees.patch(granted, change, optionsOf(context, publisher.node));
+      const list = await context.measure({ operation: 'revoke', node: publisher.node.name }, work, () => 0);
+      await listed(context, publisher.node, list.reference, [first.key]);
+      return list;
+    });
+    const renewed = await publish(context, publisher, patched.history);
+    await context.step('revoked', async () => {
+      for (const person of [publisher, first]) await reads(context, person, renewed);
+      for (const person of [second, third]) {
+        await refused(context, person, renewed, 'after its revocation');
+        await reads(context, person, shared);
+      }
+    });
+    await verifyLedger(context);
+  },
+});
+
+async function personOf(context: Context, node: ClusterNode): Promise<Person> {
+  const { publicKey } = await node.client.addresses(context.signal);
+  return { node, key: publicKey };
+}
+
+/** Every answer comes when the network has the chunks. */
+function optionsOf({ signal }: Context, node: ClusterNode) {
+  return { batch: batchOf(node), deferred: false, signal };
+}
+
+/** @param history of those who may read; undefined: the publisher alone, in a history of its own */
+function publish(context: Context, { node, key }: Person, history: string | undefined): Promise<Letter> {
+  return context.step('publish', async (progress) => {
+    const { size } = context.parameters;
+    const data = context.random(`letter ${history ?? 'alone'}`).bytes(size);
+    const requestedAtMs = Date.now();
+    const options = { ...optionsOf(context, node), name: NAME, act: true };
+    const access = history === undefined ? options : { ...options, actHistory: history };
+    const measured = { operation: 'publish', node: node.name };
+    const uploaded = await context.measure(
+      measured,
+      () => node.files.upload(data, access),
+      () => size,
+    );
+    const told = uploaded.history ?? '';
+    const right = history === undefined ? /^[0-9a-f]{64}$/.test(told) : told === history;
+    const expected = history ?? 'an address';
+    context.expect('the answer tells the history', right, { observed: told, expected });
+    const { chunks } = await expectBytes(data);
+    await context.ledger.add({
+      kind: 'file',
+      node: node.name,
+      batch: batchOf(node),
+      reference: uploaded.reference,
+      size,
+      chunks: [...chunks, told],
+      mode: 'direct',
+      level: 'api',
+      requestedAtMs,
+      acknowledgedAtMs: Date.now(),
+    });
+    progress.detail(`${uploaded.reference.slice(0, 8)} on ${node.name}`);
+    return { reference: uploaded.reference, publisher: key, history: told, data };
+  });
+}
+
+async function listed(
+  context: Context,
+  node: ClusterNode,
+  reference: string,
+  expected: readonly string[],
+): Promise<void> {
+  const seen = await node.grantees.list(reference, context.signal);
+  const same = seen.toSorted().join() === expected.toSorted().join();
+  context.expect(`the list has ${expected.length}`, same, {
+    observed: seen.join(),
+    expected: expected.join(),
+  });
+}
+
+function open(person: Person, letter: Letter, signal: AbortSignal): Promise<Uint8Array> {
+  const { reference, publisher, history } = letter;
+  return person.node.files.download(reference, NAME, {
+    access: { publisher, history },
+    cache: false,
+    signal,
+  });
+}
+
+async function reads(context: Context, person: Person, letter: Letter): Promise<void> {
+  const { name } = person.node;
+  const what = `${name} reads ${letter.reference.slice(0, 8)}`;
+  const look = async (signal: AbortSignal) => difference(await open(person, letter, signal), letter.data);
+  const work = () => inTime(what, look, { timeoutMs: SEEN_WITHIN_MS, signal: context.signal });
+  const missing = await context.measure({ operation: 'read', node: name }, work, () => letter.data.length);
+  const expected = `${letter.data.length} bytes`;
+  context.expect(what, missing === undefined, { observed: missing ?? 'equal bytes', expected });
+}
+
+async function refused(context: Context, person: Person, letter: Letter, when: string): Promise<void> {
+  const seen = await open(person, letter, context.signal).then(
+    (data) => `${data.length} bytes`,
+    (error: unknown) => (error instanceof ClientError ? error.class : String(error)),
+  );
+  const what = `${person.node.name} is refused ${letter.reference.slice(0, 8)} ${when}`;
+  context.expect(what, seen === 'http.404', { observed: seen, expected: 'http.404' });
+}

@@ -1,0 +1,104 @@
+/** Access control between our nodes and real Bees: what one side protects, the grantees of the other side read. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientError } from '../../harness/client/errors.ts';
+import type { Uploaded } from '../../harness/client/types.ts';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { seededRandom } from '../../harness/scenario.ts';
+import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+
+const DIRECT = { deferred: false, redundancyLevel: 0 } as const;
+/** A Bee asks its whole neighbourhood before it says that a chunk is not there. */
+const READ_TIMEOUT_MS = 120_000;
+
+/** Bees refuse a second change of one history within one second. */
+function nextSecond(): Promise<unknown> {
+  const second = () => Math.floor(Date.now() / 1000);
+  const before = second();
+  return eventually(
+    'the second is not over',
+    async () => second(),
+    (now) => now > before,
+  );
+}
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let ours: ClusterNode;
+  let bee: ClusterNode;
+  let otherBee: ClusterNode;
+  const keys = new Map<ClusterNode, string>();
+  const keyOf = (node: ClusterNode) => keys.get(node) as string;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 3, bees: 2, seed: 71 });
+    [ours] = of('svc', net) as [ClusterNode];
+    [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
+    for (const node of net.nodes) keys.set(node, (await node.client.addresses()).publicKey);
+  });
+  afterAll(() => net.stop());
+
+  async function read(
+    node: ClusterNode,
+    publisher: ClusterNode,
+    { reference, history = '' }: Uploaded,
+  ): Promise<string> {
+    const access = { publisher: keyOf(publisher), history };
+    try {
+      const data = await node.files.download(reference, 'letter', { access, timeoutMs: READ_TIMEOUT_MS });
+      return Buffer.from(data).toString('hex');
+    } catch (error) {
+      return error instanceof ClientError ? error.class : String(error);
+    }
+  }
+
+  test.each([
+    ['ours', 'theirs'],
+    ['theirs', 'ours'],
+  ])(
+    'what %s publish is read by the grantees among %s, before and after a revocation',
+    async (from) => {
+      const publisher = from === 'ours' ? ours : bee;
+      const grantee = from === 'ours' ? bee : ours;
+      const next = from === 'ours' ? otherBee : (of('svc', net)[1] as ClusterNode);
+      const stranger = of('svc', net)[2] as ClusterNode;
+      const letters = ['alone', 'granted', 'revoked'].map((name) =>
+        seededRandom('act', `${from} ${name}`).bytes(6000),
+      );
+      const [alone, granted, revoked] = letters as [Uint8Array, Uint8Array, Uint8Array];
+      const publish = (data: Uint8Array, history?: string) => {
+        const access = history === undefined ? { act: true } : { act: true, actHistory: history };
+        return publisher.files.upload(data, { ...DIRECT, ...access, name: 'letter' });
+      };
+      const text = (data: Uint8Array) => Buffer.from(data).toString('hex');
+
+      const first = await publish(alone);
+      expect(await read(publisher, publisher, first)).toBe(text(alone));
+      expect(await read(grantee, publisher, first)).toBe('http.404');
+
+      await nextSecond();
+      const options = first.history === undefined ? DIRECT : { ...DIRECT, actHistory: first.history };
+      const list = await publisher.grantees.create([keyOf(grantee)], options);
+      expect(await publisher.grantees.list(list.reference)).toEqual([keyOf(grantee)]);
+      const second = await publish(granted, list.history);
+      for (const node of [publisher, grantee])
+        expect(await read(node, publisher, second)).toBe(text(granted));
+      expect(await read(grantee, publisher, { ...first, history: list.history })).toBe(text(alone));
+      for (const node of [next, stranger]) expect(await read(node, publisher, second)).toBe('http.404');
+
+      await nextSecond();
+      const change = { add: [keyOf(next)], revoke: [keyOf(grantee)] };
+      const changed = await publisher.grantees.patch(list, change, DIRECT);
+      expect(await publisher.grantees.list(changed.reference)).toEqual([keyOf(next)]);
+      const third = await publish(revoked, changed.history);
+      for (const node of [publisher, next]) expect(await read(node, publisher, third)).toBe(text(revoked));
+      for (const node of [grantee, stranger]) expect(await read(node, publisher, third)).toBe('http.404');
+      expect(await read(grantee, publisher, second)).toBe(text(granted));
+    },
+    300_000,
+  );
+
+  test('nothing in our logs is an error', () => {
+    const own = of('svc', net).map(({ name }) => `${name}:`);
+    expect(errorsInLogs(net).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+  });
+});

@@ -108,6 +108,8 @@ interface DialectColumn {
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** What stands around the records of pin checks. */
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
+  /** Answer to every chunk of a stream. */
+  readonly chunkTaken: Uint8Array;
   /** A re-upload without a batch is refused instead of paid from the batch of an earlier upload. */
   readonly reuploadNeedsBatch: boolean;
   /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
@@ -153,6 +155,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
+    chunkTaken: Uint8Array.of(0),
     reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
@@ -188,6 +191,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     tagLimit: {},
     redirectsRoot: () => true,
     pinChecks: { start: '', between: '', end: '' },
+    chunkTaken: new Uint8Array(0),
     reuploadNeedsBatch: true,
     rootVary: {},
     feedType: undefined,

@@ -17,7 +17,7 @@ import type { Answer } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { createRouter, pathsOf } from './routing.ts';
 import type { NodeServices } from './services.ts';
-import { acceptUpgrades } from './websocket.ts';
+import { acceptUpgrades, type Upgrades } from './websocket.ts';
 
 interface ApiOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -59,7 +59,8 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
     },
     async stop() {
       listeners.abort();
-      await Promise.all(open.splice(0).map((listening) => close(listening, services.clock)));
+      const closing = open.splice(0).map((listening) => close(listening, services.clock));
+      await Promise.all([...closing, listeners.finished()]);
     },
   };
 }
@@ -68,7 +69,12 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
-): { readonly main: Listener; readonly debug: Listener | undefined; abort(): void } {
+): {
+  readonly main: Listener;
+  readonly debug: Listener | undefined;
+  abort(): void;
+  finished(): Promise<void>;
+} {
   const dialect = dialectOf(options.dialect);
   const stopping = new AbortController();
   const shared = {
@@ -80,19 +86,21 @@ export function createListeners(
     cors: createCors(options.corsAllowedOrigins, dialect),
     metrics: services.metrics.register(API_METRICS),
   };
+  const upgrades = acceptUpgrades({ cors: shared.cors, stopping: stopping.signal, clock: services.clock });
+  const withUpgrades = { ...shared, upgrades };
   return {
-    main: createListener({ ...shared, port: 'main' }),
-    debug: options.debugAddress === undefined ? undefined : createListener({ ...shared, port: 'debug' }),
+    main: createListener({ ...withUpgrades, port: 'main' }),
+    debug:
+      options.debugAddress === undefined ? undefined : createListener({ ...withUpgrades, port: 'debug' }),
     abort: () => stopping.abort(new ServerStoppingError()),
+    finished: () => upgrades.finished(),
   };
 }
 
-type ListenerDeps = DispatchDeps & { readonly cors: Cors };
+type ListenerDeps = DispatchDeps & { readonly cors: Cors; readonly upgrades: Upgrades };
 
 function createListener(deps: ListenerDeps): Listener {
-  const { cors, stopping, services } = deps;
   const router = createRouter(pathsOf(deps.routes, deps.port));
-  const upgrades = acceptUpgrades({ cors, stopping, clock: services.clock });
   const handle: Listener['handle'] = (request, response) => {
     const exchange: Exchange = { request, response, method: request.method ?? '', route: '' };
     observeRequest(exchange, deps);
@@ -102,7 +110,7 @@ function createListener(deps: ListenerDeps): Listener {
     if (target.kind === 'route' && match !== undefined) {
       const { routes, params } = match;
       const known = Object.assign(exchange, { route: routes.path, routes, params, query: target.query });
-      void dispatch(known, { ...deps, upgrades });
+      void dispatch(known, deps);
       return;
     }
     const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);
@@ -110,7 +118,7 @@ function createListener(deps: ListenerDeps): Listener {
   };
   return {
     handle,
-    upgrade: (request, socket, head) => handle(request, upgrades.released(request, socket, head)),
+    upgrade: (request, socket, head) => handle(request, deps.upgrades.released(request, socket, head)),
   };
 }
 

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
-import type { WebSocket, WebSocketServer } from 'ws';
+import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../env/clock.ts';
 import { responseOn } from '../env/upgrade.ts';
 import type { Cors } from './cors.ts';
@@ -24,8 +24,13 @@ const MESSAGE_SIZE_MAX = 8192;
 const VERSION = '13';
 /** 16 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
-/** Close codes: RFC 6455, 7.4.1; 1005 is what the other side sees of a close frame without a code. */
-const TRY_AGAIN_LATER = 1013;
+/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees of one without a code. */
+export const CLOSE = {
+  goingAway: 1001,
+  unsupportedData: 1003,
+  internalError: 1011,
+  tryAgainLater: 1013,
+} as const;
 
 /** What every failed handshake is answered with. */
 export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
@@ -36,15 +41,30 @@ export interface Socket {
   readonly signal: AbortSignal;
   /** Binary. Never waits: a client that takes too little too slowly is disconnected. */
   send(message: Uint8Array): void;
+  /** As `send`, for who has nothing else to do: resolves when the connection has taken it, or takes nothing any more. */
+  sent(message: Uint8Array): Promise<void>;
+  /**
+   * The next message, bytes or text. The client is held back until it is asked for; what it sent before it closed the
+   * connection still comes. For one caller at a time, from the beginning on: until the first call messages are ignored.
+   * @param idleMs after which a silent connection is dropped
+   * @returns undefined when there are no more
+   */
+  read(idleMs: number): Promise<Uint8Array | string | undefined>;
   ping(): void;
   /** @param code none: a close frame without one */
   close(code?: number, reason?: string): void;
+  /** Ends it without a close frame. */
+  drop(): void;
+  /** What is said when the node stops, instead of a close frame without a code. */
+  sayAtStop(code: number, reason: string): void;
+  /** Aborts when the node stops and handlers have had their time to finish what they have begun. */
+  readonly ending: AbortSignal;
 }
 
 /** What is done on the connection until it ends; its rejection closes it. */
 export type SocketHandler = (socket: Socket) => Promise<void>;
 
-/** WebSockets of one listener. */
+/** WebSockets of both listeners. */
 export interface Upgrades {
   /**
    * Makes the request's connection a WebSocket and leaves it to the handler.
@@ -53,6 +73,8 @@ export interface Upgrades {
   upgrade(exchange: Exchange, handler: SocketHandler): void;
   /** Remembers the connection of a request for a WebSocket. @returns what answers it until then */
   released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse;
+  /** When the server stops: resolves when every handler has finished, or had its time to. */
+  finished(): Promise<void>;
 }
 
 interface UpgradeDeps {
@@ -74,10 +96,12 @@ export function wantsWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Makes WebSockets of the requests of one listener. */
+/** Makes WebSockets of requests. */
 export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const connections = new WeakMap<IncomingMessage, Released>();
   let websockets: WebSocketServer | undefined;
+  const running = new Set<Promise<void>>();
+  const ending = new AbortController();
   return {
     released(request, socket, head) {
       // The client may be gone already; its request then ends by its signal.
@@ -96,12 +120,18 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
         // Whoever counts and times requests takes this one for answered.
         response.statusCode = 101;
         response.emit('finish');
-        const session = new Session(websocket, deps);
-        handler(session).then(
+        const session = new Session(websocket, { ...deps, ending: ending.signal });
+        const handled = handler(session).then(
           () => session.close(),
-          () => session.close(TRY_AGAIN_LATER, 'not available'),
+          () => session.close(CLOSE.tryAgainLater, 'not available'),
         );
+        running.add(handled);
+        void handled.then(() => running.delete(handled));
       });
+    },
+    async finished() {
+      using _grace = deps.clock.timer(CLOSE_MS, () => ending.abort(new SocketClosedError()));
+      await Promise.all(running);
     },
   };
 }
@@ -130,12 +160,18 @@ class Session implements Socket {
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   readonly signal = this.#closing.signal;
+  readonly ending: AbortSignal;
   #waiting = 0;
+  #atStop: { readonly code?: number; readonly reason?: string } = {};
+  /** Messages not read yet: those of one packet come together, and the packet bounds them. */
+  #arrived: (Uint8Array | string)[] | undefined;
+  #wake: (() => void) | undefined;
 
-  constructor(websocket: WebSocket, { clock, stopping }: UpgradeDeps) {
+  constructor(websocket: WebSocket, { clock, stopping, ending }: UpgradeDeps & { ending: AbortSignal }) {
     this.#websocket = websocket;
     this.#clock = clock;
-    const onStop = () => this.close();
+    this.ending = ending;
+    const onStop = () => this.close(this.#atStop.code, this.#atStop.reason);
     stopping.addEventListener('abort', onStop, { once: true });
     websocket.on('error', (error) => this.#closing.abort(error));
     websocket.once('close', () => {
@@ -149,35 +185,88 @@ class Session implements Socket {
     this.#write((done) => this.#websocket.send(message, { binary: true }, done));
   }
 
+  sent(message: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      this.#write((done) => this.#websocket.send(message, { binary: true }, done), resolve);
+    });
+  }
+
+  async read(idleMs: number): Promise<Uint8Array | string | undefined> {
+    this.#arrived ??= this.#listen();
+    if (this.#arrived.length === 0 && !this.signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      using _limit = this.#clock.timer(idleMs, () => this.drop());
+      this.#websocket.resume();
+      await promise;
+    }
+    return this.#arrived.shift();
+  }
+
   ping(): void {
     this.#write((done) => this.#websocket.ping(undefined, undefined, done));
   }
 
   close(code?: number, reason?: string): void {
     if (this.#websocket.readyState !== this.#websocket.OPEN) return;
-    this.#closing.abort(new SocketClosedError());
+    this.#end();
     const limit = this.#clock.timer(CLOSE_MS, () => this.#websocket.terminate());
     this.#websocket.once('close', () => limit[Symbol.dispose]());
     this.#websocket.close(code, reason);
+    // The client's close frame has to be read.
+    this.#websocket.resume();
   }
 
-  #write(write: (done: (error?: Error | null) => void) => void): void {
-    if (this.signal.aborted) return;
-    if (this.#waiting === WAITING_MAX) return this.#drop();
+  drop(): void {
+    this.#end();
+    this.#websocket.terminate();
+  }
+
+  sayAtStop(code: number, reason: string): void {
+    this.#atStop = { code, reason };
+  }
+
+  #listen(): (Uint8Array | string)[] {
+    const arrived: (Uint8Array | string)[] = [];
+    this.#websocket.on('message', (data, isBinary) => {
+      if (this.signal.aborted) return;
+      arrived.push(isBinary ? bytesOf(data) : bytesOf(data).toString());
+      this.#websocket.pause();
+      this.#wake?.();
+    });
+    this.signal.addEventListener('abort', () => this.#wake?.(), { once: true });
+    return arrived;
+  }
+
+  /** Nothing that has arrived counts any more. */
+  #end(): void {
+    if (this.#arrived !== undefined) this.#arrived.length = 0;
+    this.#closing.abort(new SocketClosedError());
+  }
+
+  /** @param over called when it is written, or never will be. There is no use in a close frame behind what the client does not take. */
+  #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
+    if (this.signal.aborted) return over();
+    if (this.#waiting === WAITING_MAX) {
+      this.drop();
+      return over();
+    }
     this.#waiting++;
-    const limit = this.#clock.timer(WRITE_MS, () => this.#drop());
+    const limit = this.#clock.timer(WRITE_MS, () => this.drop());
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      if (error instanceof Error) this.#drop();
+      // What the client sent before it left still counts.
+      if (error instanceof Error) this.#websocket.terminate();
+      over();
     });
   }
+}
 
-  /** There is no use in a close frame behind what the client does not take. */
-  #drop(): void {
-    this.#closing.abort(new SocketClosedError());
-    this.#websocket.terminate();
-  }
+/** One buffer, as the default binary type gives it. */
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
 /** Reason of a socket's signal. */

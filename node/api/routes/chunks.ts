@@ -13,8 +13,9 @@ import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../act.ts';
+import { receiveChunks } from '../chunk-stream.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { bool, reference, uint } from '../kinds.ts';
+import { bool, hex, reference, uint } from '../kinds.ts';
 import { optional, required } from '../params.ts';
 import { ACKNOWLEDGEMENT, route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
@@ -26,6 +27,7 @@ const UPLOAD_HEADERS = {
   tag: optional(uint(64), 0),
   ...ACT_UPLOAD_HEADERS,
 } as const;
+const STREAM_HEADERS = { postageBatchId: required(hex), tag: optional(uint(64), 0) } as const;
 const READ_HEADERS = { cache: optional(bool, true), ...ACT_DOWNLOAD_HEADERS } as const;
 const PATH = { address: required(reference) } as const;
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
@@ -61,6 +63,25 @@ export const CHUNK_ROUTES = [
         headers: uploadHeaders({ ...answered, tagUid: headers.tag }, call),
         json: { reference: toHex(answered.reference) },
       };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/chunks/stream',
+    port: 'main',
+    summary: 'upload chunks over a WebSocket',
+    gates: ['started'],
+    headers: STREAM_HEADERS,
+    success: [101],
+    async handle({ headers: { postageBatchId: batchId, tag: tagUid }, services, dialect }) {
+      requireTag(tagUid, services);
+      // The connection outlives the request, and pushes outlive the connection.
+      const over = new AbortController();
+      const begin = { batchId, tagUid, deferred: tagUid !== 0, signal: over.signal };
+      const upload = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
+      const giveUp = (reason: unknown) => over.abort(reason);
+      const deps = { clock: services.clock, log: services.log, taken: dialect.chunkTaken, giveUp };
+      return { status: 101, socket: (socket) => receiveChunks(socket, upload, deps) };
     },
   }),
   route({

@@ -1,0 +1,239 @@
+/** Uploads of chunks over a WebSocket: `http-api-completion.md` 6.1. */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import type { DialectName } from '../../../node/api/dialect.ts';
+import { type Api, createApi } from '../../../node/api/server.ts';
+import type { NodeServices } from '../../../node/api/services.ts';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { type Clock, systemClock } from '../../../node/env/clock.ts';
+import { BATCH, type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+
+interface Running {
+  readonly api: Api;
+  readonly url: string;
+  readonly turn: Knobs;
+  readonly services: NodeServices;
+}
+
+const running: Api[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((api) => api.stop()));
+});
+
+async function start(dialect: DialectName = 'svc', clock: Clock = systemClock()): Promise<Running> {
+  const turn = knobs();
+  const services = { ...(await simulatedNode(turn)), clock };
+  const api = createApi({ address: '127.0.0.1:0', dialect, corsAllowedOrigins: [] }, services);
+  await api.start();
+  running.push(api);
+  return { api, turn, services, url: `ws://${api.addresses.main}/chunks/stream` };
+}
+
+/** A clock whose waits are shorter. */
+function hurried(times: number): Clock {
+  const clock = systemClock();
+  return { ...clock, timer: (ms, wake) => clock.timer(ms / times, wake) };
+}
+
+interface Stream {
+  readonly socket: WebSocket;
+  readonly answers: string[];
+  readonly ended: Promise<readonly [code: number, reason: string]>;
+}
+
+async function open(url: string, tag?: number): Promise<Stream> {
+  const headers = { 'svc-postage-batch-id': BATCH, ...(tag === undefined ? {} : { 'svc-tag': String(tag) }) };
+  const socket = new WebSocket(url, { headers });
+  const answers: string[] = [];
+  socket.on('message', (data: Buffer, isBinary) => answers.push(isBinary ? toHex(data) : 'text'));
+  const ended = new Promise<readonly [number, string]>((resolve) => {
+    socket.once('close', (code, reason) => resolve([code, String(reason)]));
+  });
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  return { socket, answers, ended };
+}
+
+const chunkNo = (number: number) => makeCac(4n, Buffer.from(Uint32Array.of(number).buffer));
+
+async function tagOf({ services }: Running): Promise<number> {
+  return (await services.store.tags.create()).uid;
+}
+
+describe('without a tag', () => {
+  test.each([
+    ['svc', '00'],
+    ['swarm', ''],
+  ] as const)(
+    '%s: 1000 chunks sent ahead are 1000 acknowledgements %j and 1000 pushes',
+    async (name, answer) => {
+      const { url, turn, services } = await start(name);
+      const { socket, answers } = await open(url);
+      for (let i = 0; i < 1000; i++) socket.send(chunkNo(i).data);
+      await vi.waitFor(() => expect(answers).toHaveLength(1000), 20_000);
+      expect(new Set(answers)).toEqual(new Set([answer]));
+      expect(turn.pushed.map(({ chunk }) => toHex(chunk.address))).toEqual(
+        Array.from({ length: 1000 }, (_, i) => toHex(chunkNo(i).address)),
+      );
+      expect(services.store.uploads.totals().uploaded).toBe(0);
+      expect(services.store.tags.list(0, 10)).toEqual([]);
+    },
+  );
+
+  test('what was taken is pushed although the client is gone', async () => {
+    const { url, turn } = await start();
+    const { socket, ended } = await open(url);
+    for (let i = 0; i < 300; i++) socket.send(chunkNo(i).data);
+    socket.close(1000);
+    expect((await ended)[0]).toBe(1000);
+    await vi.waitFor(() => expect(turn.pushed).toHaveLength(300));
+  });
+
+  test('a chunk is acknowledged only while fewer than 128 are unfinished', async () => {
+    const node = await start('svc', hurried(100));
+    node.turn.pushesHang = true;
+    const { socket, answers, ended } = await open(node.url);
+    for (let i = 0; i < 200; i++) socket.send(chunkNo(i).data);
+    await vi.waitFor(() => expect(answers).toHaveLength(128), 10_000);
+    await node.api.stop();
+    expect(await ended).toEqual([1001, 'node shutting down']);
+    expect(answers).toHaveLength(128);
+  });
+
+  test('a push that fails ends the stream', async () => {
+    const { url, turn } = await start();
+    turn.pushError = new Error('refused');
+    const { socket, ended } = await open(url);
+    for (let i = 0; i < 300; i++) socket.send(chunkNo(i).data);
+    expect(await ended).toEqual([1011, 'chunk write error']);
+  });
+});
+
+describe('with a tag', () => {
+  test('chunks are counted and may be pushed when the stream ends', async () => {
+    const node = await start();
+    const { store } = node.services;
+    const tag = await tagOf(node);
+    const { socket, answers } = await open(node.url, tag);
+    for (const number of [1, 2, 2]) socket.send(chunkNo(number).data);
+    await vi.waitFor(() => expect(answers).toEqual(['00', '00', '00']));
+    expect(store.tags.get(tag)).toMatchObject({ split: 0, seen: 0 });
+    expect(store.uploads.pending(0, 10)).toEqual([]);
+    socket.close();
+    await vi.waitFor(() => expect(store.tags.get(tag)).toMatchObject({ split: 3, seen: 1 }));
+    expect(store.uploads.pending(0, 10).map(({ chunk }) => toHex(chunk.address))).toEqual(
+      [1, 2].map((number) => toHex(chunkNo(number).address)),
+    );
+    expect(node.turn.pushed).toEqual([]);
+  });
+
+  test.each([
+    ['says goodbye', (socket: WebSocket) => socket.close()],
+    ['is cut', (socket: WebSocket) => socket.terminate()],
+  ])('what was acknowledged stays when the client %s', async (_what, leave) => {
+    const node = await start();
+    const tag = await tagOf(node);
+    const { socket, answers } = await open(node.url, tag);
+    for (let i = 0; i < 50; i++) socket.send(chunkNo(i).data);
+    await vi.waitFor(() => expect(answers).toHaveLength(50));
+    leave(socket);
+    await vi.waitFor(() => expect(node.services.store.tags.get(tag)).toMatchObject({ split: 50 }));
+  });
+
+  test('what was sent before the goodbye is taken, acknowledged or not', async () => {
+    const node = await start();
+    const tag = await tagOf(node);
+    const { socket } = await open(node.url, tag);
+    for (let i = 0; i < 500; i++) socket.send(chunkNo(i).data);
+    socket.close();
+    await vi.waitFor(() => expect(node.services.store.tags.get(tag)).toMatchObject({ split: 500 }));
+  });
+
+  test('the end of the node ends the stream, and what was taken is kept', async () => {
+    const node = await start();
+    const tag = await tagOf(node);
+    const { socket, answers, ended } = await open(node.url, tag);
+    socket.send(chunkNo(1).data);
+    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await node.api.stop();
+    expect(await ended).toEqual([1001, 'node shutting down']);
+    expect(node.services.store.tags.get(tag)).toMatchObject({ split: 1 });
+  });
+});
+
+describe('what is no chunk, or finds no place', () => {
+  test('text is answered with 1003', async () => {
+    const { socket, ended } = await open((await start()).url);
+    socket.send('chunk');
+    expect(await ended).toEqual([1003, 'invalid message']);
+  });
+
+  test.each([0, 7, 4105])('%i bytes: the connection ends without a close frame', async (length) => {
+    const { socket, ended, answers } = await open((await start()).url);
+    socket.send(new Uint8Array(length));
+    expect(await ended).toEqual([1006, '']);
+    expect(answers).toEqual([]);
+  });
+
+  test.each([8, 4104])('%i bytes are a chunk', async (length) => {
+    const { socket, answers } = await open((await start()).url);
+    socket.send(new Uint8Array(length));
+    await vi.waitFor(() => expect(answers).toEqual(['00']));
+  });
+
+  test.each([
+    [{ stampsLeft: 2 }, 'batch is overissued'],
+    [{ putError: new Error('disk full') }, 'chunk write error'],
+  ] as const)('%o: 1011 %s', async (spoilt, reason) => {
+    const node = await start();
+    const tag = await tagOf(node);
+    const { socket, answers, ended } = await open(node.url, tag);
+    Object.assign(node.turn, spoilt);
+    for (let i = 0; i < 5; i++) socket.send(chunkNo(i).data);
+    expect(await ended).toEqual([1011, reason]);
+    const taken = reason === 'batch is overissued' ? 2 : 0;
+    expect(answers).toHaveLength(taken);
+    await vi.waitFor(() => expect(node.services.store.tags.get(tag)).toMatchObject({ split: taken }));
+  });
+});
+
+describe('a client', () => {
+  test('that sends nothing is dropped', async () => {
+    const { ended } = await open((await start('svc', hurried(10_000))).url);
+    expect(await ended).toEqual([1006, '']);
+  });
+
+  test('gets an answer to its pings', async () => {
+    const { socket } = await open((await start()).url);
+    const pong = new Promise((resolve) => socket.once('pong', (data) => resolve(String(data))));
+    socket.ping('there?');
+    // Also while nothing is asked for.
+    expect(await pong).toBe('there?');
+  });
+
+  test('is refused as any other before the handshake is looked at', async () => {
+    const node = await start();
+    const { api, services } = node;
+    const asked = async (headers: Record<string, string>) => {
+      const answer = await fetch(`http://${api.addresses.main}/chunks/stream`, { headers });
+      return [answer.status, await answer.json()];
+    };
+    expect(await asked({})).toEqual([
+      400,
+      {
+        code: 400,
+        message: 'invalid header params',
+        reasons: ['svc-postage-batch-id: want required:'],
+      },
+    ]);
+    const paid = { 'svc-postage-batch-id': BATCH };
+    expect(await asked({ ...paid, 'svc-tag': '7' })).toEqual([404, { code: 404, message: 'tag not found' }]);
+    const strange = { 'svc-postage-batch-id': 'ab' };
+    expect(await asked(strange)).toEqual([404, { code: 404, message: 'batch with id not found' }]);
+    expect(await asked(paid)).toEqual([400, { code: 400, message: 'upgrade failed' }]);
+    expect(services.store.tags.list(0, 10)).toEqual([]);
+  });
+});

@@ -111,6 +111,12 @@ export class ClusterNode {
   get tags(): NodeClient['tags'] {
     return this.client.tags;
   }
+  get pins(): NodeClient['pins'] {
+    return this.client.pins;
+  }
+  get stewardship(): NodeClient['stewardship'] {
+    return this.client.stewardship;
+  }
   /** The batch it got when the cluster started. */
   get batch(): string | undefined {
     return this.#deps.batch();

@@ -36,12 +36,14 @@ export interface Answer {
 }
 
 export class HttpClient implements AsyncDisposable {
+  /** Such as `http://127.0.0.1:1633`. */
+  readonly base: string;
+  readonly node: string;
   readonly #pool: Pool;
-  readonly #node: string;
 
-  /** @param options.base such as `http://127.0.0.1:1633` */
   constructor(options: { node: string; base: string }) {
-    this.#node = options.node;
+    this.base = options.base;
+    this.node = options.node;
     this.#pool = new Pool(options.base, {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -134,7 +136,7 @@ export class HttpClient implements AsyncDisposable {
   }
 
   #about({ method, path }: RequestOptions): { node: string; method: string; path: string } {
-    return { node: this.#node, method, path };
+    return { node: this.node, method, path };
   }
 }
 
@@ -152,7 +154,7 @@ function poolBody(body: Body): Uint8Array | string | Readable {
 }
 
 /** `{"code", "message", "reasons"}`, where a reason is a text or `{field, error}`; anything else is shown as it is. */
-function errorBody(text: string): { message: string; reasons: string[] } {
+export function errorBody(text: string): { message: string; reasons: string[] } {
   const shown = text.slice(0, ERROR_BODY_MAX).trim();
   let parsed: unknown;
   try {

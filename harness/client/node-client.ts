@@ -8,6 +8,7 @@ import { GranteesClient } from './grantees.ts';
 import { HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
 import { MessagesClient } from './messages.ts';
+import { PinsClient, StewardshipClient } from './pins.ts';
 import { StampsClient, TagsClient } from './sessions.ts';
 import { BytesClient, ChunksClient, FilesClient, Uploads, type UploadsOptions } from './transfers.ts';
 import type {
@@ -48,6 +49,8 @@ export class NodeClient implements AsyncDisposable {
   readonly messages: MessagesClient;
   readonly stamps: StampsClient;
   readonly tags: TagsClient;
+  readonly pins: PinsClient;
+  readonly stewardship: StewardshipClient;
   readonly #http: HttpClient;
   readonly #debug: HttpClient;
 
@@ -67,6 +70,8 @@ export class NodeClient implements AsyncDisposable {
     this.grantees = new GranteesClient(this.#http, uploads);
     this.stamps = new StampsClient(this.#http);
     this.tags = new TagsClient(this.#http);
+    this.pins = new PinsClient(this.#http);
+    this.stewardship = new StewardshipClient(this.#http, this.dialect);
   }
 
   async addresses(signal?: AbortSignal): Promise<Addresses> {

@@ -78,6 +78,12 @@ export class TagsClient {
     }
   }
 
+  /** Gives the session its root. */
+  async done(uid: number, reference: string, signal?: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ address: reference });
+    await settled(this.#http.request({ method: 'PATCH', path: `/tags/${uid}`, body, signal }));
+  }
+
   async delete(uid: number, signal?: AbortSignal): Promise<void> {
     await settled(this.#http.request({ method: 'DELETE', path: `/tags/${uid}`, signal }));
   }

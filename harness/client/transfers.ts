@@ -1,4 +1,5 @@
 /** Data in and out of a node: raw bytes, single chunks, files and collections. */
+import { streamChunks } from './chunk-stream.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type Answer, type Body, type HttpClient, type RequestOptions, settled } from './http.ts';
@@ -156,6 +157,20 @@ export class ChunksClient {
   /** @param data span (8 bytes, little-endian) and payload */
   upload(data: Uint8Array, options: Omit<UploadOptions, 'deferred' | 'pin'> = {}): Promise<Uploaded> {
     return this.#uploads.send('/chunks', data, options);
+  }
+
+  /**
+   * Many chunks over one connection: with a tag stored and pushed at its end, else pushed as they come.
+   * @param chunks span and payload each @returns acknowledgements, one for each of them
+   */
+  stream(
+    chunks: Iterable<Uint8Array>,
+    options: Pick<UploadOptions, 'batch' | 'tag' | 'timeoutMs' | 'signal'> = {},
+  ): Promise<number> {
+    const { base, node } = this.#http;
+    const deadline = AbortSignal.timeout(options.timeoutMs ?? TRANSFER_TIMEOUT_MS);
+    const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+    return streamChunks({ base, node, headers: this.#uploads.headers(options), signal }, chunks);
   }
 
   async download(address: string, options: DownloadOptions = {}): Promise<Uint8Array> {

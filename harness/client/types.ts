@@ -150,6 +150,14 @@ export interface Tag {
   readonly startedAt: string;
 }
 
+/** What became of the chunks of a pinned root. */
+export interface PinCheck {
+  readonly reference: string;
+  readonly total: number;
+  readonly missing: number;
+  readonly invalid: number;
+}
+
 export interface Uploaded {
   /** With access control it is encrypted: of use only together with the history and its publisher. */
   readonly reference: string;

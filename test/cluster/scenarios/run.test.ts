@@ -136,6 +136,7 @@ test.each([
   ['soc', '3', ['size=4096', 'count=2']],
   ['feed', '3', ['updates=2']],
   ['redundancy', '3', ['levels=1,3']],
+  ['tags-and-pins', '3', ['size=256KiB', 'chunks=200']],
   ['act', '4', ['size=5000']],
 ] as const)('%s passes', async (scenario, nodes, sets) => {
   const given = sets.flatMap((set) => ['--set', set]);

@@ -1,0 +1,90 @@
+/** Chunks over a WebSocket, one acknowledgement each (http-api-completion.md 6.1). */
+import { WebSocket } from 'ws';
+import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
+import { errorBody } from './http.ts';
+
+/** Chunks sent ahead of their acknowledgements: enough for both directions to be busy. */
+const AHEAD_MAX = 64;
+const PATH = '/chunks/stream';
+const NORMAL = 1000;
+
+export interface ChunkStreamRequest {
+  /** Base URL of the API. */
+  readonly base: string;
+  readonly node: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends every chunk and waits for all acknowledgements.
+ * @param chunks span and payload @returns acknowledgements, as many as chunks
+ * @throws ClientError when the stream is refused, or ends before its last acknowledgement
+ */
+export async function streamChunks(
+  { base, node, headers, signal }: ChunkStreamRequest,
+  chunks: Iterable<Uint8Array>,
+): Promise<number> {
+  let failure: ClientError | undefined;
+  let acknowledged = 0;
+  let wake: (() => void) | undefined;
+  /** Whoever waits for something meets the first failure there. */
+  const fail = (
+    detail: string,
+    fields: Pick<ClientErrorFields, 'class' | 'status' | 'reasons' | 'cause'>,
+  ) => {
+    failure ??= new ClientError(detail, { node, method: 'GET', path: PATH, ...fields });
+    wake?.();
+  };
+  const failBy = (cause: unknown) => {
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    fail(detail, { class: classOfFailure(cause, false), cause });
+  };
+  const until = async (isReached: () => boolean) => {
+    while (!isReached()) {
+      if (failure !== undefined) throw failure;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  const onAbort = () => failBy(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, { headers: { ...headers } });
+  socket.on('open', () => wake?.());
+  socket.on('message', () => {
+    acknowledged += 1;
+    wake?.();
+  });
+  socket.once('unexpected-response', (_request, response) => {
+    const parts: Buffer[] = [];
+    response.on('data', (part: Buffer) => parts.push(part));
+    response.once('end', () => {
+      const { message, reasons } = errorBody(Buffer.concat(parts).toString());
+      const status = response.statusCode ?? 0;
+      fail(message, { class: classOfAnswer(status, message), status, reasons });
+    });
+  });
+  socket.on('error', failBy);
+  socket.once('close', (code, reason) =>
+    fail(`closed with ${code} ${String(reason)}`, { class: 'client.reset' }),
+  );
+  try {
+    await until(() => socket.readyState === WebSocket.OPEN);
+    let sent = 0;
+    for (const chunk of chunks) {
+      await until(() => sent - acknowledged < AHEAD_MAX);
+      socket.send(chunk);
+      sent += 1;
+    }
+    await until(() => acknowledged === sent);
+    socket.close(NORMAL);
+    return acknowledged;
+  } catch (error) {
+    socket.terminate();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

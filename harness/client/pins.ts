@@ -1,0 +1,70 @@
+/** Content that a node keeps, and whether the network has it. */
+import type { Dialect } from './dialect.ts';
+import { type HttpClient, settled } from './http.ts';
+import type { PinCheck } from './types.ts';
+
+/** Fetching or pushing a whole tree, or asking for every chunk of it. */
+const CONTENT_TIMEOUT_MS = 300_000;
+
+/** Content pinned on the node. */
+export class PinsClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** Fetches what is missing. @returns whether it was not pinned before */
+  async add(reference: string, signal?: AbortSignal): Promise<boolean> {
+    const path = `/pins/${reference}`;
+    const answer = await this.#http.request({ method: 'POST', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
+    await answer.bytes();
+    return answer.status === 201;
+  }
+
+  async delete(reference: string, signal?: AbortSignal): Promise<void> {
+    await settled(this.#http.request({ method: 'DELETE', path: `/pins/${reference}`, signal }));
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly string[]> {
+    const answer = await this.#http.request({ method: 'GET', path: '/pins', signal });
+    return ((await answer.json()) as { references: string[] | null }).references ?? [];
+  }
+
+  /** Reads and hashes every chunk of one root, all zero when it is not pinned. */
+  async check(reference: string, signal?: AbortSignal): Promise<PinCheck> {
+    const path = `/pins/check?ref=${reference}`;
+    const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
+    // One dialect answers a list, the other a record per line.
+    const body = (await answer.json()) as PinCheck | readonly [PinCheck];
+    return 'reference' in body ? body : body[0];
+  }
+}
+
+/** Content on the network. */
+export class StewardshipClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+
+  constructor(http: HttpClient, dialect: Dialect) {
+    this.#http = http;
+    this.#dialect = dialect;
+  }
+
+  /** Whether the network has every chunk, whatever the node has itself. */
+  async isRetrievable(reference: string, signal?: AbortSignal): Promise<boolean> {
+    const path = `/stewardship/${reference}`;
+    const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
+    return ((await answer.json()) as { isRetrievable: boolean }).isRetrievable;
+  }
+
+  /** Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, where the dialect knows it */
+  async reupload(reference: string, options: { batch?: string; signal?: AbortSignal } = {}): Promise<void> {
+    const { batch, signal } = options;
+    const headers = batch === undefined ? {} : { [`${this.#dialect.headerPrefix}postage-batch-id`]: batch };
+    const path = `/stewardship/${reference}`;
+    await settled(
+      this.#http.request({ method: 'PUT', path, headers, timeoutMs: CONTENT_TIMEOUT_MS, signal }),
+    );
+  }
+}

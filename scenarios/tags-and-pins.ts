@@ -1,0 +1,325 @@
+import type { Tag } from '../harness/client/types.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { expectBytes } from '../harness/content.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { makeCac } from '../node/chunk/cac.ts';
+import { toHex } from '../node/crypto/hex.ts';
+import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+
+const parameters = {
+  size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),
+  chunks: parameter('integer', 1000, 'chunks sent over one connection', { min: 1 }),
+  node: parameter('text', '', 'node that uploads; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Every chunk of an upload is on its storer within this time. */
+const SYNCED_WITHIN_MS = 120_000;
+/** Payload of a streamed chunk, bytes. */
+const PAYLOAD_SIZE = 1024;
+/** Nodes that were started again know each other, and the batches, within this time. */
+const RESTARTED_WITHIN_MS = 120_000;
+const COUNTERS = ['split', 'seen', 'stored', 'sent', 'synced'] as const;
+
+interface Stored {
+  readonly data: Uint8Array;
+  readonly reference: string;
+}
+
+export default defineScenario({
+  name: 'tags-and-pins',
+  group: 'functional',
+  about:
+    'Follows the counters of an upload, streams chunks, pins content, serves it without the network and brings it back.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: { nodes: 4 },
+  timeoutMs: 900_000,
+  async run(context) {
+    const uploader = chosenNode(context, context.parameters.node);
+    const [keeper] = otherNodes(context.cluster.nodes, uploader);
+    if (keeper === undefined) throw new HarnessError('NODE_STATE', 'there is no second node that runs');
+    const stored = await followTag(context, uploader);
+    await doneSplit(context, uploader, stored.reference);
+    await streamDirectly(context, uploader);
+    await streamUnderTag(context, uploader);
+    await verifyLedger(context);
+    await pin(context, keeper, stored);
+    await serveAlone(context, keeper, stored);
+    await bringBack(context, keeper, stored);
+    await unpin(context, keeper, stored.reference);
+  },
+});
+
+/** Counters only grow, and add up in the end: every chunk was seen before or has a storer. */
+function followTag(context: Context, node: ClusterNode): Promise<Stored> {
+  return context.step('tag of an upload', async (progress) => {
+    const { signal } = context;
+    const data = context.random('data').bytes(context.parameters.size);
+    const expected = await expectBytes(data);
+    const { uid } = await node.tags.create(signal);
+    const requestedAtMs = Date.now();
+    const work = () => node.bytes.upload(data, { batch: batchOf(node), tag: uid, signal });
+    const key = { operation: 'upload bytes', node: node.name };
+    const { reference } = await context.measure(key, work, () => data.length);
+    let last = await node.tags.get(uid, signal);
+    const falls: string[] = [];
+    const look = async (aborted: AbortSignal) => {
+      const seen = await node.tags.get(uid, aborted);
+      for (const counter of COUNTERS)
+        if (seen[counter] < last[counter]) falls.push(`${counter} ${last[counter]} → ${seen[counter]}`);
+      last = seen;
+      progress.progress(seen.synced + seen.seen, seen.split);
+      return isComplete(seen) ? undefined : written(seen);
+    };
+    const missing = await inTime('every chunk is synced', look, { timeoutMs: SYNCED_WITHIN_MS, signal });
+    context.expect('synced and seen chunks are all chunks in the end', missing === undefined, {
+      observed: missing ?? written(last),
+      expected: 'synced + seen = split',
+    });
+    context.expect('no counter of a tag falls', falls.length === 0, { observed: falls, expected: [] });
+    context.expect('the tag counts every chunk of the upload', last.split >= expected.chunks.length, {
+      observed: last.split,
+      expected: expected.chunks.length,
+    });
+    context.expect('every synced chunk was sent or stored', last.sent + last.stored >= last.synced, {
+      observed: written(last),
+      expected: 'sent + stored >= synced',
+    });
+    context.expect('the tag names the reference', last.address === reference, {
+      observed: last.address,
+      expected: reference,
+    });
+    const listed = (await node.tags.list(signal)).map((tag) => tag.uid);
+    context.expect('the tag is listed', listed.includes(uid), { observed: listed, expected: uid });
+    await context.ledger.add({
+      kind: 'bytes',
+      node: node.name,
+      batch: batchOf(node),
+      reference,
+      size: data.length,
+      chunks: expected.chunks,
+      mode: 'deferred',
+      level: 'synced',
+      requestedAtMs,
+      acknowledgedAtMs: Date.now(),
+    });
+    return { data, reference };
+  });
+}
+
+/** A session that is closed by hand gets a root, and no counts. */
+function doneSplit(context: Context, node: ClusterNode, reference: string): Promise<void> {
+  return context.step('done split', async () => {
+    const { signal } = context;
+    const { uid } = await node.tags.create(signal);
+    await node.tags.done(uid, reference, signal);
+    const seen = await node.tags.get(uid, signal);
+    context.expect('a tag that is closed by hand has its root', seen.address === reference, {
+      observed: seen.address,
+      expected: reference,
+    });
+    context.expect(
+      'and counts nothing',
+      COUNTERS.every((counter) => seen[counter] === 0),
+      {
+        observed: written(seen),
+        expected: 'zeros',
+      },
+    );
+    await node.tags.delete(uid, signal);
+    const left = (await node.tags.list(signal)).some((tag) => tag.uid === uid);
+    context.expect('a deleted tag is gone', !left, { observed: left, expected: false });
+  });
+}
+
+function chunksNamed(context: Context, name: string): { data: Uint8Array; address: string }[] {
+  const random = context.random(name);
+  return Array.from({ length: context.parameters.chunks }, () => {
+    const { data, address } = makeCac(BigInt(PAYLOAD_SIZE), random.bytes(PAYLOAD_SIZE));
+    return { data, address: toHex(address) };
+  });
+}
+
+/** Every chunk is acknowledged, and the network has it. */
+function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
+  return context.step('chunk stream', async (progress) => {
+    const chunks = chunksNamed(context, 'direct chunks');
+    const requestedAtMs = Date.now();
+    const acknowledged = await stream(context, node, { chunks });
+    progress.detail(`${acknowledged} acknowledgements`);
+    context.expect('every chunk of a stream is acknowledged, once', acknowledged === chunks.length, {
+      observed: acknowledged,
+      expected: chunks.length,
+    });
+    const missing = await inTime(
+      'the network has every chunk of the stream',
+      async (signal) => {
+        const last = chunks.at(-1);
+        if (last === undefined) return undefined;
+        const { signal: ended } = context;
+        const held = await Promise.all(
+          context.cluster.nodes
+            .filter((other) => other.running && other !== node)
+            .map((other) => other.chunks.has(last.address, AbortSignal.any([signal, ended]))),
+        );
+        return held.includes(true) ? undefined : `nobody else has chunk ${last.address}`;
+      },
+      { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal },
+    );
+    context.expect('the last chunk of a stream is pushed', missing === undefined, {
+      observed: missing ?? 'held by another node',
+      expected: 'held by another node',
+    });
+    for (const { address } of chunks) {
+      await context.ledger.add({
+        kind: 'chunk',
+        node: node.name,
+        batch: batchOf(node),
+        reference: address,
+        size: PAYLOAD_SIZE,
+        chunks: [address],
+        mode: 'direct',
+        level: 'api',
+        requestedAtMs,
+        acknowledgedAtMs: Date.now(),
+      });
+    }
+  });
+}
+
+/** The session closes with the connection. */
+function streamUnderTag(context: Context, node: ClusterNode): Promise<void> {
+  return context.step('chunk stream with a tag', async () => {
+    const chunks = chunksNamed(context, 'tagged chunks');
+    const { uid } = await node.tags.create(context.signal);
+    await stream(context, node, { chunks, tag: uid });
+    const look = async (signal: AbortSignal) => {
+      const seen = await node.tags.get(uid, signal);
+      return seen.split === chunks.length && isComplete(seen) ? undefined : written(seen);
+    };
+    const options = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
+    const missing = await inTime('the tag of the stream is complete', look, options);
+    context.expect('the tag of a stream counts its chunks', missing === undefined, {
+      observed: missing ?? chunks.length,
+      expected: chunks.length,
+    });
+  });
+}
+
+function stream(
+  context: Context,
+  node: ClusterNode,
+  { chunks, tag }: { chunks: readonly { data: Uint8Array }[]; tag?: number },
+): Promise<number> {
+  const options = { batch: batchOf(node), signal: context.signal, ...(tag === undefined ? {} : { tag }) };
+  const work = () =>
+    node.chunks.stream(
+      chunks.map(({ data }) => data),
+      options,
+    );
+  const key = { operation: 'stream chunks', node: node.name };
+  return context.measure(key, work, () => chunks.length * PAYLOAD_SIZE);
+}
+
+function pin(context: Context, node: ClusterNode, { reference, data }: Stored): Promise<void> {
+  return context.step('pin', async () => {
+    const { signal } = context;
+    const key = { operation: 'pin', node: node.name };
+    const isNew = await context.measure(
+      key,
+      () => node.pins.add(reference, signal),
+      () => data.length,
+    );
+    const again = await node.pins.add(reference, signal);
+    context.expect('content is pinned once', isNew && !again, {
+      observed: [isNew, again],
+      expected: [true, false],
+    });
+    const seen = await node.pins.check(reference, signal);
+    const isWhole = seen.total > 0 && seen.missing === 0 && seen.invalid === 0;
+    context.expect('every chunk of pinned content is there and right', isWhole, {
+      observed: seen,
+      expected: { missing: 0, invalid: 0 },
+    });
+  });
+}
+
+/** With every other node down, the keeper still has all of it, and knows that the network does not. */
+function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
+  return context.step('serve without the network', async (progress) => {
+    const { signal } = context;
+    const others = otherNodes(context.cluster.nodes, keeper);
+    try {
+      for (const node of others) {
+        progress.detail(`stopping ${node.name}`);
+        await node.stop();
+      }
+      const seen = difference(await keeper.bytes.download(reference, { signal }), data);
+      context.expect('pinned content is served without the network', seen === undefined, {
+        observed: seen ?? 'equal bytes',
+        expected: `${data.length} bytes`,
+      });
+      const isRetrievable = await keeper.stewardship.isRetrievable(reference, signal);
+      context.expect('the network does not have it then', !isRetrievable, {
+        observed: isRetrievable,
+        expected: false,
+      });
+    } finally {
+      for (const node of others) await node.start({ timeoutMs: RESTARTED_WITHIN_MS });
+    }
+    progress.detail('waiting for the links');
+    await context.cluster.meshed({ timeoutMs: RESTARTED_WITHIN_MS, signal });
+  });
+}
+
+/** The keeper brings it to the network again, with a batch of its own. */
+function bringBack(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
+  return context.step('stewardship', async () => {
+    const { signal } = context;
+    const key = { operation: 'upload again', node: keeper.name };
+    const work = () => keeper.stewardship.reupload(reference, { batch: batchOf(keeper), signal });
+    await context.measure(key, work, () => data.length);
+    const look = async (aborted: AbortSignal) =>
+      (await keeper.stewardship.isRetrievable(reference, aborted)) ? undefined : 'not retrievable';
+    const options = { timeoutMs: SYNCED_WITHIN_MS, signal };
+    const missing = await inTime('the network has the content', look, options);
+    context.expect('content that was uploaded again is retrievable', missing === undefined, {
+      observed: missing ?? 'retrievable',
+      expected: 'retrievable',
+    });
+    for (const reader of otherNodes(context.cluster.nodes, keeper)) {
+      const seen = difference(await reader.bytes.download(reference, { cache: false, signal }), data);
+      context.expect(`${reader.name} serves it`, seen === undefined, {
+        observed: seen ?? 'equal bytes',
+        expected: `${data.length} bytes`,
+      });
+    }
+  });
+}
+
+function unpin(context: Context, node: ClusterNode, reference: string): Promise<void> {
+  return context.step('unpin', async () => {
+    const { signal } = context;
+    const before = await node.pins.list(signal);
+    await node.pins.delete(reference, signal);
+    const after = await node.pins.list(signal);
+    context.expect(
+      'a root is listed until it is unpinned',
+      before.includes(reference) && !after.includes(reference),
+      {
+        observed: [before, after],
+        expected: [[reference], []],
+      },
+    );
+  });
+}
+
+function isComplete({ split, seen, synced }: Tag): boolean {
+  return split > 0 && synced + seen === split;
+}
+
+function written(tag: Tag): string {
+  return COUNTERS.map((counter) => `${counter} ${tag[counter]}`).join(', ');
+}

@@ -1,0 +1,150 @@
+/**
+ * Content that is kept on real nodes: a light node with a small cache pins what two full nodes store, has it when they
+ * are gone, and brings it back when they have lost it. And many chunks over one connection.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { expectBytes } from '../../../harness/content.ts';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
+
+const CACHE = 30;
+const SIZE = 60 * 4096 + 1;
+
+const stateDir = stateFolder();
+let net: Cluster;
+let uploader: ClusterNode;
+let keeper: ClusterNode;
+
+interface Content {
+  readonly data: Uint8Array;
+  readonly reference: string;
+  readonly chunks: readonly string[];
+}
+let pinned: Content;
+let loose: Content;
+
+async function uploaded(name: string): Promise<Content> {
+  const data = bytesOf(name, SIZE);
+  const { reference, tag } = await uploader.bytes.upload(data);
+  await net.synced({ node: 0, tag: tag ?? 0 });
+  return { data, reference, chunks: (await expectBytes(data)).chunks };
+}
+
+beforeAll(async () => {
+  net = await Cluster.start({
+    nodes: [{ count: 2 }, { count: 1, mode: 'light', options: { 'cache-capacity': CACHE } }],
+    seed: 31,
+    stateDir,
+  });
+  uploader = net.node(0);
+  keeper = net.node(2);
+  pinned = await uploaded('pinned');
+  loose = await uploaded('loose');
+});
+afterAll(async () => {
+  await net.stop();
+});
+
+const fullNodes = () => [net.node(0), net.node(1)];
+
+test('chunks sent over one connection are acknowledged and read on another node', async () => {
+  const chunks = Array.from({ length: 300 }, (_, i) => makeCac(1000n, bytesOf(`streamed ${i}`, 1000)));
+  expect(await uploader.chunks.stream(chunks.map(({ data }) => data))).toBe(300);
+  const reader = net.node(1);
+  for (const { address, data } of chunks) {
+    expect(
+      await eventually('the chunk is pushed', async () => {
+        const { status } = await http(reader, `/chunks/${toHex(address)}`, {
+          headers: { 'svc-cache': 'false' },
+        });
+        return status === 200 ? undefined : `status ${status}`;
+      }),
+    ).toBe(true);
+    expect(sameBytes(await reader.chunks.download(toHex(address), { cache: false }), data)).toBe(true);
+  }
+});
+
+test('under a tag they count, and are pushed when the connection ends', async () => {
+  const chunks = Array.from({ length: 100 }, (_, i) => makeCac(100n, bytesOf(`tagged ${i}`, 100)).data);
+  const { uid } = await uploader.tags.create();
+  expect(await uploader.chunks.stream([...chunks, ...chunks.slice(0, 5)], { tag: uid })).toBe(105);
+  await eventually('the tag is complete', async () => {
+    const { split, seen, synced } = await uploader.tags.get(uid);
+    return split === 105 && seen === 5 && synced === 100 ? undefined : `${split} ${seen} ${synced}`;
+  });
+});
+
+test('a stream with an unknown batch is refused as an upload is', async () => {
+  const stream = uploader.chunks.stream([new Uint8Array(10)], { batch: 'ab'.repeat(32) });
+  await expect(stream).rejects.toMatchObject({ class: 'stamp.unknown', status: 404 });
+});
+
+test('what is pinned outlives the cache', async () => {
+  expect(await keeper.pins.add(pinned.reference)).toBe(true);
+  expect(await keeper.pins.add(pinned.reference)).toBe(false);
+  expect(sameBytes(await keeper.bytes.download(loose.reference), loose.data)).toBe(true);
+  const other = await uploaded('other');
+  await keeper.bytes.download(other.reference);
+  await eventually('the cache has forgotten', async () => {
+    const held = await heldBy([keeper], loose.chunks);
+    return held.length < loose.chunks.length - CACHE / 2 ? undefined : `${held.length} chunks held`;
+  });
+  expect(await heldBy([keeper], pinned.chunks)).toHaveLength(pinned.chunks.length);
+  expect(await keeper.pins.check(pinned.reference)).toEqual({
+    reference: pinned.reference,
+    total: new Set(pinned.chunks).size,
+    missing: 0,
+    invalid: 0,
+  });
+});
+
+test('and the end of its process, and is served when nobody else runs', async () => {
+  await keeper.kill();
+  for (const node of fullNodes()) await node.kill();
+  await keeper.start();
+  expect(await keeper.pins.list()).toEqual([pinned.reference]);
+  expect(sameBytes(await keeper.bytes.download(pinned.reference), pinned.data)).toBe(true);
+  expect((await http(keeper, `/bytes/${loose.reference}`)).status).not.toBe(200);
+  expect(await keeper.stewardship.isRetrievable(pinned.reference)).toBe(false);
+});
+
+test('content that the network has lost is told to be lost, and brought back by who has it', async () => {
+  for (const node of fullNodes()) {
+    rmSync(join(node.dataDir, 'store'), { recursive: true });
+    await node.start();
+  }
+  await net.meshed();
+  expect(await keeper.stewardship.isRetrievable(pinned.reference)).toBe(false);
+  const withoutBatch = await http(keeper, `/stewardship/${pinned.reference}`, { method: 'PUT' });
+  expect([withoutBatch.status, withoutBatch.json['message']]).toEqual([
+    404,
+    'unable to find old batch for reference, provide new batch id',
+  ]);
+  const lost = await http(keeper, `/stewardship/${loose.reference}`, {
+    method: 'PUT',
+    headers: { 'svc-postage-batch-id': keeper.batch ?? '' },
+  });
+  expect([lost.status, lost.json['message']]).toEqual([500, 're-upload failed']);
+
+  await keeper.stewardship.reupload(pinned.reference, { batch: keeper.batch ?? '' });
+  expect(
+    await eventually('the content is retrievable', async () =>
+      (await keeper.stewardship.isRetrievable(pinned.reference)) ? undefined : 'not retrievable',
+    ),
+  ).toBe(true);
+  for (const node of fullNodes())
+    expect(sameBytes(await node.bytes.download(pinned.reference, { cache: false }), pinned.data)).toBe(true);
+  // Now there is a batch to use again.
+  await keeper.stewardship.reupload(pinned.reference);
+});
+
+test('what is unpinned goes', async () => {
+  await keeper.pins.delete(pinned.reference);
+  expect(await keeper.pins.list()).toEqual([]);
+  expect((await heldBy([keeper], pinned.chunks)).length).toBeLessThanOrEqual(CACHE);
+});

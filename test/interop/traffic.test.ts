@@ -1,0 +1,97 @@
+/**
+ * Both implementations under steady traffic at the public network's credit limits: everybody uploads, everybody reads,
+ * and nobody has a reason to complain, to break off a stream or to block a peer.
+ */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { type SeededRandom, seededRandom } from '../../harness/scenario.ts';
+import { BEES, errorsInLogs, of } from './kit.ts';
+
+/** `SVCNET_TRAFFIC_MINUTES=10` for a long run. */
+const MINUTES = Number(process.env['SVCNET_TRAFFIC_MINUTES'] ?? '1');
+const TRAFFIC_MS = MINUTES * 60_000;
+/** Credit allows about 14 chunks a second on a link; files of this size keep links busy without waiting for credit. */
+const SIZE_MAX = 120_000;
+const READERS = 2;
+/** A round that starts at the end of the time, on a loaded machine. */
+const GRACE_MS = 300_000;
+/** What either implementation logs, at debug, of a stream that broke. */
+const BROKEN_STREAM = /"handle protocol failed"|stream failed/;
+/**
+ * That a chunk has not arrived yet is an answer. A Bee logs its own as a failure, and resets the stream when it gets
+ * one, which is what our side then logs.
+ */
+const ANSWERED =
+  /retrieve chunk: (no peer found|storage: not found)|"code":"STREAM_RESET".*\/swarm\/retrieval\//;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    const options = { verbosity: 'debug' };
+    net = await Cluster.start({
+      seed: 21,
+      nodes: [
+        { flavour: 'svc', count: 4, options },
+        { flavour: 'bee', binary, count: 2, options },
+      ],
+    });
+  }, 120_000);
+  afterAll(() => net.stop());
+
+  test(
+    `${MINUTES} min of files in all directions arrive, byte for byte`,
+    async () => {
+      const random = seededRandom(`traffic ${net.seed}`);
+      const end = Date.now() + TRAFFIC_MS;
+      let files = 0;
+      for (; Date.now() < end; files++) await exchange(net, random, files);
+      expect(files).toBeGreaterThan(0);
+    },
+    TRAFFIC_MS + GRACE_MS,
+  );
+
+  test('no node has blocked another one, and all are still connected', async () => {
+    for (const node of net.nodes) expect(await node.client.blocklist()).toEqual([]);
+    expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
+  });
+
+  test('no stream between the two implementations broke, and nothing in any log is an error', () => {
+    expect(errorsInLogs(net)).toEqual([]);
+    expect(net.nodes.flatMap((node) => brokenStreams(node, others(net, node)))).toEqual([]);
+  });
+});
+
+/** One file from a node in turn, read at once by two others: one of each implementation. */
+async function exchange(net: Cluster, random: SeededRandom, turn: number): Promise<void> {
+  const data = random.bytes(1 + random.below(SIZE_MAX));
+  const uploader = net.node(turn % net.nodes.length);
+  const { reference } = await uploader.bytes.upload(data, { redundancyLevel: 0 });
+  await net.synced(reference);
+  const readers = (['svc', 'bee'] as const)
+    .map((flavour) => of(flavour, net).filter((node) => node !== uploader))
+    .map((nodes) => nodes[turn % nodes.length] as ClusterNode);
+  expect(readers).toHaveLength(READERS);
+  for (const reader of readers) {
+    const read = await reader.bytes.download(reference, { cache: false });
+    if (Buffer.compare(read, data) !== 0)
+      throw new Error(`${reader.name} served other bytes of ${reference}`);
+  }
+}
+
+/** The nodes of the other implementation. */
+function others({ nodes }: Cluster, node: ClusterNode): ClusterNode[] {
+  return nodes.filter(({ flavour }) => flavour !== node.flavour);
+}
+
+/** Each kind of complaint once, with how often it was made. */
+function brokenStreams(node: ClusterNode, peers: readonly ClusterNode[]): string[] {
+  const overlays = peers.map(({ overlay }) => overlay);
+  const lines = readFileSync(node.log, 'utf8')
+    .split('\n')
+    .filter((line) => BROKEN_STREAM.test(line) && !ANSWERED.test(line))
+    .filter((line) => overlays.some((overlay) => line.includes(overlay)));
+  const kinds = Map.groupBy(lines, (line) => line.replaceAll(/[0-9a-f]{64}|\d{4,}\S*/g, '…'));
+  return [...kinds].map(([kind, { length }]) => `${node.name}: ${length} times ${kind}`);
+}

@@ -123,14 +123,13 @@ export async function download(call: DownloadCall, content: Content, getter: Con
   const etag = content.etag === false ? undefined : etagOf(content.reference);
   const plan = planDownload(wishes, { size: file.length, etag, nowSeconds: Math.floor(nowMs / 1000) });
   const common = { ...exposed(content.expose), ...content.headers };
-  const tagged = etag === undefined ? common : { ...common, etag };
-  const refusal = bodylessAnswer(plan, tagged, file.length);
+  const known = { ...common, ...(etag === undefined ? {} : { etag }), 'last-modified': httpDate(nowMs) };
+  const refusal = bodylessAnswer(plan, known, file.length);
   if (refusal !== undefined) return refusal;
   const read = reader(call, file, content.endpoint);
   const sent = {
-    ...tagged,
+    ...known,
     'accept-ranges': 'bytes',
-    'last-modified': httpDate(nowMs),
     'content-type': content.contentType,
   };
   if (plan.kind !== 'parts') return whole(file.length, sent, read);
@@ -154,12 +153,15 @@ type Headers = NonNullable<Answer['headers']>;
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
-  if (plan.kind === 'not-modified') return { status: 304, headers };
+  const { 'last-modified': _modified, ...undated } = headers;
+  // The tag alone says what is not modified; the date stands in for a tag that is missing.
+  if (plan.kind === 'not-modified')
+    return { status: 304, headers: headers['etag'] === undefined ? headers : undated };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
   if (plan.kind !== 'unsatisfiable') return undefined;
-  const { etag: _etag, ...withoutEtag } = headers;
+  const { etag: _etag, ...withoutTag } = undated;
   const plain = {
-    ...withoutEtag,
+    ...withoutTag,
     'content-type': 'text/plain; charset=utf-8',
     'x-content-type-options': 'nosniff',
   };

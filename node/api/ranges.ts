@@ -44,30 +44,35 @@ const OFFSET_DIGITS_MAX = 19;
 export function planDownload(request: DownloadRequest, content: ContentFacts): DownloadPlan {
   if (preconditionFailed(request, content)) return { kind: 'precondition-failed' };
   if (notModified(request, content)) return { kind: 'not-modified' };
-  if (request.range === undefined || request.range === '' || !rangeApplies(request, content))
-    return { kind: 'whole' };
+  if (!isGiven(request.range) || !rangeApplies(request, content)) return { kind: 'whole' };
   return planRange(request.range, content.size);
 }
 
+/** An empty header says as much as none. */
+function isGiven(header: string | undefined): header is string {
+  return header !== undefined && header !== '';
+}
+
 function preconditionFailed({ ifMatch, ifUnmodifiedSince }: DownloadRequest, content: ContentFacts): boolean {
-  if (ifMatch !== undefined) return !listMatches(ifMatch, content.etag, strongMatch);
+  if (isGiven(ifMatch)) return !listMatches(ifMatch, content.etag, strongMatch);
   const since = ifUnmodifiedSince === undefined ? undefined : parseHttpDate(ifUnmodifiedSince);
   return since !== undefined && since < content.nowSeconds;
 }
 
 function notModified({ ifNoneMatch, ifModifiedSince }: DownloadRequest, content: ContentFacts): boolean {
-  if (ifNoneMatch !== undefined) return listMatches(ifNoneMatch, content.etag, weakMatch);
+  if (isGiven(ifNoneMatch)) return listMatches(ifNoneMatch, content.etag, weakMatch);
   const since = ifModifiedSince === undefined ? undefined : parseHttpDate(ifModifiedSince);
   return since !== undefined && since >= content.nowSeconds;
 }
 
 function rangeApplies({ ifRange }: DownloadRequest, content: ContentFacts): boolean {
-  if (ifRange === undefined || ifRange === '') return true;
+  if (!isGiven(ifRange)) return true;
   if (/^(W\/)?"/.test(ifRange)) return content.etag !== undefined && strongMatch(ifRange, content.etag);
   return parseHttpDate(ifRange) === content.nowSeconds;
 }
 
-const ETAG = /\s*,*\s*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"|\*)/y;
+/** Elements of a list may be empty. */
+const ETAG = /[\s,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"|\*)/y;
 
 function listMatches(
   list: string,

@@ -99,6 +99,7 @@ describe.each(URLS)('GET %s', (url) => {
   test('content that is not the wanted one', async () => {
     const { statusCode, headers, rawPayload } = await get(url, { 'if-match': '"x"' });
     expect([statusCode, rawPayload.length, headers['content-length']]).toEqual([412, 0, '0']);
+    expect(headers['last-modified']).toBe(httpDate(NOW_MS));
   });
 });
 

@@ -1,5 +1,6 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
+import { httpDate } from '../../../node/api/http-date.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
@@ -7,7 +8,7 @@ import { updateId } from '../../../node/feeds/feed.ts';
 import { storeCollection } from '../../../node/files/collection.ts';
 import { tarEntries } from '../../../node/files/tar.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };
-import { BATCH, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, type Kit, NOW_MS, startKit, YOUNG_BATCH_ID } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };
@@ -273,6 +274,14 @@ describe('a feed manifest, browsed', () => {
     expect((await get(kit, `${root}/docs/a.txt`, { 'if-match': '"x"' })).statusCode).toBe(412);
     const answer = await get(kit, `${root}/docs/a.txt`, { 'if-none-match': '"x"' });
     expect([answer.statusCode, answer.headers['swarm-feed-index']]).toEqual([200, '0'.repeat(16)]);
+  });
+
+  test('a 304 tells the date, as there is no ETag to tell', async () => {
+    const kit = await startKit();
+    const root = await feed(kit);
+    update(kit, 0, await website(kit, SITE));
+    const { statusCode, headers } = await get(kit, `${root}/docs/a.txt`, { 'if-none-match': '*' });
+    expect([statusCode, headers['last-modified'], headers.etag]).toEqual([304, httpDate(NOW_MS), undefined]);
   });
 
   test('without an update, with one that is no manifest, or with a failing search: 404', async () => {

@@ -20,7 +20,8 @@ describe('conditions', () => {
     ['W/"abc"', 'precondition-failed'],
     ['"x"', 'precondition-failed'],
     ['abc', 'precondition-failed'],
-    ['', 'precondition-failed'],
+    ['"x", ,, "abc"', 'whole'],
+    ['', 'whole'],
   ])('If-Match %s on "abc": %s', (ifMatch, expected) => {
     expect(kind({ ifMatch })).toBe(expected);
   });
@@ -34,6 +35,8 @@ describe('conditions', () => {
     ['"abc"', 'not-modified'],
     ['W/"abc"', 'not-modified'],
     ['"x",W/"abc"', 'not-modified'],
+    ['"x" , , "abc"', 'not-modified'],
+    ['', 'whole'],
     ['*', 'not-modified'],
     ['"x"', 'whole'],
   ])('If-None-Match %s on "abc": %s', (ifNoneMatch, expected) => {
@@ -59,6 +62,11 @@ describe('conditions', () => {
   test('tags win over dates', () => {
     expect(kind({ ifMatch: etag, ifUnmodifiedSince: dateAt(0) })).toBe('whole');
     expect(kind({ ifNoneMatch: '"x"', ifModifiedSince: dateAt(nowSeconds) })).toBe('whole');
+  });
+
+  test('an empty tag list leaves the decision to the date', () => {
+    expect(kind({ ifMatch: '', ifUnmodifiedSince: dateAt(0) })).toBe('precondition-failed');
+    expect(kind({ ifNoneMatch: '', ifModifiedSince: dateAt(nowSeconds) })).toBe('not-modified');
   });
 
   test('what must match is looked at before what must not', () => {

@@ -1,0 +1,37 @@
+/** Feeds: where the official JavaScript client looks for an update, and under which id it stores one. */
+import { FeedIndex } from '@ethersphere/bee-js';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { INDEX_MAX, updateAddress, updateId } from '../../../node/feeds/feed.ts';
+import { ids, requestedPath } from './kit.ts';
+
+const indexes = fc.oneof(
+  fc.constantFrom(0n, 1n, 255n, 256n, INDEX_MAX),
+  fc.bigInt({ min: 0n, max: INDEX_MAX }),
+);
+
+test('an update is looked for at the address that ours has', async () => {
+  const owners = fc.uint8Array({ minLength: 20, maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(owners, ids, indexes, async (owner, topic, index) => {
+      const asked = await requestedPath((client) =>
+        client.makeFeedReader(topic, owner).downloadPayload({ index: FeedIndex.fromBigInt(index) }),
+      );
+      expect(asked).toBe(`/chunks/${toHex(updateAddress({ owner, topic }, index))}`);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test.each([0n, 1n, INDEX_MAX])('update %i is stored under the owner and id that ours has', async (index) => {
+  const key = new Uint8Array(32).fill(5);
+  const topic = new Uint8Array(32).fill(6);
+  const asked = await requestedPath((client) =>
+    client
+      .makeFeedWriter(topic, key)
+      .uploadPayload('00'.repeat(32), Buffer.from('news'), { index: FeedIndex.fromBigInt(index) }),
+  );
+  expect(asked).toBe(`/soc/${toHex(createSigner(key).address)}/${toHex(updateId(topic, index))}`);
+});

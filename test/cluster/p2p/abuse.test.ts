@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -73,7 +74,8 @@ function rawOf(socket: Socket): RawStream {
   socket.on('end', () => inbox.end());
   return {
     write: (bytes) => void socket.write(bytes),
-    drained: () => (socket.writableNeedDrain ? room(socket) : undefined),
+    // That the node has hung up is heard in a turn of its own, even while there seems to be room.
+    drained: () => (socket.writableNeedDrain ? room(socket) : nextTurn()),
     take: () => inbox.take(),
     read: () => inbox.read(),
     closeWrite: () => void socket.end(),

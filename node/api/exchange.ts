@@ -18,7 +18,7 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
   const { request, response, method } = exchange;
   drain(request);
   response.statusCode = answer.status;
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  setHeaders(response, answer.headers ?? {});
   if (answer.stream !== undefined && method !== 'HEAD') {
     sendStream(response, Readable.from(answer.stream), (error) => {
       for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
@@ -31,12 +31,24 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
   else sendNothing(exchange);
 }
 
+/**
+ * The length goes last: once Node.js knows it, it decodes a `content-disposition` that follows, and UTF-8 in it comes
+ * out as something else.
+ */
+function setHeaders(response: ServerResponse, headers: NonNullable<Answer['headers']>): void {
+  const { 'content-length': length, ...others } = headers;
+  for (const [name, value] of Object.entries(others)) response.setHeader(name, value);
+  if (length !== undefined) response.setHeader('content-length', length);
+}
+
 function sendBytes({ response, method }: Exchange, bytes: Uint8Array, contentType: string): void {
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
   // An answer to HEAD may have told the length of what it leaves out.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
     response.setHeader('content-length', bytes.length);
   }
+  // Before `end`, which would take the length from the bytes ahead of all headers.
+  response.writeHead(response.statusCode);
   response.end(bytes);
 }
 

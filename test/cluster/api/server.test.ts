@@ -344,3 +344,27 @@ describe('connections', () => {
     await expect(request(`${main}/health`)).rejects.toThrow();
   });
 });
+
+describe('names of files on the wire', () => {
+  const NAME = 'é pr€is.txt';
+
+  test.each([
+    ['GET', ''],
+    ['HEAD', ''],
+    ['GET', 'Range: bytes=0-1\r\n'],
+    ['GET', 'Range: bytes=5-2\r\n'],
+    ['GET', 'If-None-Match: *\r\n'],
+    ['GET', 'If-Match: "x"\r\n'],
+  ])('%s %j tells a name in UTF-8, as it is', async (method, header) => {
+    const { main, port } = await start();
+    const { body } = await request(`${main}/svc?name=${encodeURIComponent(NAME)}`, {
+      method: 'POST',
+      headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
+      body: 'hello',
+    });
+    const { reference } = (await body.json()) as { reference: string };
+    const ask = `${method} /svc/${reference}/ HTTP/1.1\r\nHost: node\r\nConnection: close\r\n${header}\r\n`;
+    const answer = Buffer.concat(await Array.fromAsync(await raw(port, ask))).toString('utf8');
+    expect(answer).toContain(`\r\ncontent-disposition: inline; filename="${NAME}"\r\n`);
+  });
+});

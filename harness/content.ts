@@ -7,7 +7,7 @@ import { join, relative, sep } from 'node:path';
 import { pack } from 'tar-stream';
 import type { Chunk, ChunkPutter } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { storeCollection } from '../node/files/collection.ts';
+import { type CollectionOptions, storeCollection, storeFile } from '../node/files/collection.ts';
 import { multipartEntries } from '../node/files/multipart.ts';
 import { split } from '../node/files/splitter.ts';
 import { tarEntries } from '../node/files/tar.ts';
@@ -35,9 +35,25 @@ export async function expectBytes(data: Uint8Array): Promise<ExpectedContent> {
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
-export async function expectTar(archive: Uint8Array): Promise<ExpectedContent> {
+/** One file under a manifest. */
+export async function expectFile(
+  data: Uint8Array,
+  about: { readonly name: string; readonly contentType: string },
+): Promise<ExpectedContent> {
   const recorded = recordingPutter();
-  const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter);
+  const reference = await storeFile(oneBuffer(data), recorded.putter, about);
+  return { reference: toHex(reference), chunks: recorded.addresses() };
+}
+
+/** Paths of what is served for the root, and for what is not there. */
+export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocument'>;
+
+export async function expectTar(
+  archive: Uint8Array,
+  documents: SiteDocuments = {},
+): Promise<ExpectedContent> {
+  const recorded = recordingPutter();
+  const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter, documents);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 

@@ -1,9 +1,18 @@
 import type { ClusterNode } from '../harness/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import { fromHex, toHex } from '../node/crypto/hex.ts';
+import { toHex } from '../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../node/crypto/signer.ts';
-import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+import {
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  otherNodes,
+  type UpdateVersion,
+  updatePayload,
+  updateVersions,
+  verifyLedger,
+} from './steps.ts';
 
 const parameters = {
   updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),
@@ -17,7 +26,7 @@ type Context = ScenarioContext<typeof parameters>;
 const SEEN_WITHIN_MS = 30_000;
 
 interface Feed {
-  readonly version: 'v1' | 'v2';
+  readonly version: UpdateVersion;
   readonly owner: Signer;
   readonly topic: Uint8Array;
   /** Reference of the feed manifest. */
@@ -35,9 +44,7 @@ export default defineScenario({
   timeoutMs: 300_000,
   async run(context) {
     const writer = chosenNode(context, context.parameters.node);
-    for (const version of context.parameters.versions) {
-      if (version !== 'v1' && version !== 'v2')
-        throw new RangeError(`versions: got '${version}', expected v1 or v2`);
+    for (const version of updateVersions(context.parameters.versions)) {
       const feed = await create(context, writer, version);
       for (let index = 0; index < context.parameters.updates; index++) {
         const data = context.random(`${version} update ${index}`).bytes(context.parameters.size);
@@ -57,7 +64,7 @@ export default defineScenario({
   },
 });
 
-function create(context: Context, node: ClusterNode, version: Feed['version']): Promise<Feed> {
+function create(context: Context, node: ClusterNode, version: UpdateVersion): Promise<Feed> {
   return context.step('create', async (progress) => {
     const random = context.random(version);
     const owner = createSigner(random.bytes(32));
@@ -85,8 +92,7 @@ async function update(
   const key = { operation: `update feed ${version}`, node: node.name };
   const work = async () => {
     const file = await node.files.upload(data, { batch, deferred: false, name: 'update', signal });
-    const wrapped =
-      version === 'v1' ? pointerTo(file.reference) : await node.chunks.download(file.reference, { signal });
+    const wrapped = await updatePayload(version, file.reference, node, signal);
     return node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
   };
   const { reference } = await context.measure(key, work, () => data.length);
@@ -102,14 +108,6 @@ async function update(
     requestedAtMs,
     acknowledgedAtMs: Date.now(),
   });
-}
-
-/** Time and reference: what an update of the first kind wraps. */
-function pointerTo(reference: string): Uint8Array {
-  const payload = Buffer.alloc(8 + reference.length / 2);
-  payload.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
-  payload.set(fromHex(reference), 8);
-  return makeCac(BigInt(payload.length), payload).data;
 }
 
 async function look(

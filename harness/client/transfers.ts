@@ -3,7 +3,7 @@ import { streamChunks } from './chunk-stream.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type Answer, type Body, type HttpClient, type RequestOptions, settled } from './http.ts';
-import type { DownloadOptions, Uploaded, UploadOptions } from './types.ts';
+import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
 /** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
 const TRANSFER_TIMEOUT_MS = 300_000;
@@ -233,7 +233,18 @@ export class FilesClient {
   }
 
   async download(reference: string, path = '', options: DownloadOptions = {}): Promise<Uint8Array> {
-    return (await this.#open(reference, path, options)).bytes();
+    return (await this.#request(reference, path, options)).bytes();
+  }
+
+  /** What the node tells about the file, and its bytes. */
+  async open(reference: string, path = '', options: DownloadOptions = {}): Promise<OpenedFile> {
+    const answer = await this.#request(reference, path, options);
+    const { headers } = answer;
+    return {
+      contentType: headers['content-type'] ?? '',
+      filename: filenameOf(headers['content-disposition'] ?? ''),
+      pieces: () => answer.pieces(),
+    };
   }
 
   async stream(
@@ -241,13 +252,19 @@ export class FilesClient {
     path = '',
     options: DownloadOptions = {},
   ): Promise<AsyncIterable<Uint8Array>> {
-    return (await this.#open(reference, path, options)).pieces();
+    return (await this.#request(reference, path, options)).pieces();
   }
 
-  #open(reference: string, path: string, options: DownloadOptions): Promise<Answer> {
+  #request(reference: string, path: string, options: DownloadOptions): Promise<Answer> {
     const encoded = path.split('/').map(encodeURIComponent).join('/');
     return this.#http.request(
       downloadRequest(this.#dialect, `${this.#dialect.files}/${reference}/${encoded}`, options),
     );
   }
+}
+
+/** UTF-8 in a quoted string, with backslashes before quotes and backslashes. */
+function filenameOf(disposition: string): string | undefined {
+  const quoted = /;\s*filename="((?:[^"\\]|\\.)*)"/.exec(disposition)?.[1];
+  return quoted === undefined ? undefined : Buffer.from(quoted.replace(/\\(.)/g, '$1'), 'latin1').toString();
 }

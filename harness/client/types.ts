@@ -196,6 +196,15 @@ export interface ReadAccess {
   readonly timestamp?: number;
 }
 
+/** A file whose bytes are still to come. */
+export interface OpenedFile {
+  readonly contentType: string;
+  /** Undefined when the manifest names none. */
+  readonly filename: string | undefined;
+  /** Leaving the loop early ends the transfer. */
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
 export interface DownloadOptions {
   readonly access?: ReadAccess;
   /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */

@@ -114,6 +114,25 @@ test('the swarm dialect has its own names and the same results', async () => {
   });
 });
 
+test('a file is opened with its name and type before its bytes', async () => {
+  const api = await serve((_request, response) => {
+    const name = Buffer.from('pr\u20acis "x" \\\\ y'.replace(/"/g, String.raw`\"`)).toString('latin1');
+    response.setHeader('content-type', 'text/x-own; a=b');
+    response.setHeader('content-disposition', `inline; filename="${name}"`);
+    response.setHeader('content-length', 5);
+    response.write(Buffer.from('hello'));
+    response.end();
+  });
+  const file = await client(api).files.open(REFERENCE, 'a');
+  expect([file.contentType, file.filename]).toEqual(['text/x-own; a=b', 'pr\u20acis "x" \\ y']);
+  expect(Buffer.concat(await Array.fromAsync(file.pieces())).toString()).toBe('hello');
+});
+
+test('a file without a name is opened all the same', async () => {
+  const api = await serve((_request, response) => response.end('hello'));
+  expect((await client(api).files.open(REFERENCE)).filename).toBeUndefined();
+});
+
 test('presence of a chunk is asked with HEAD', async () => {
   const asked: string[] = [];
   const api = await serve((request, response) => {

@@ -135,6 +135,8 @@ test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) =
 test.each([
   ['soc', '3', ['size=4096', 'count=2']],
   ['feed', '3', ['updates=2']],
+  ['manifest', '3', ['files=6']],
+  ['file-retrieval', '3', ['size=300000', 'uploaders=2', 'full=true']],
   ['redundancy', '3', ['levels=1,3']],
   ['tags-and-pins', '3', ['size=256KiB', 'chunks=200']],
   ['act', '4', ['size=5000']],

@@ -1,0 +1,254 @@
+import { ClientError } from '../harness/client/errors.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/content.ts';
+import { formatBytes } from '../harness/report/console.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { plural } from '../harness/words.ts';
+import { toHex } from '../node/crypto/hex.ts';
+import { createSigner, type Signer } from '../node/crypto/signer.ts';
+import {
+  atMost,
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  otherNodes,
+  type UpdateVersion,
+  updatePayload,
+  updateVersions,
+  uploadLedgered,
+  verifyLedger,
+} from './steps.ts';
+
+const parameters = {
+  files: parameter('integer', 10, 'files of the flat collection', { min: 1 }),
+  size: parameter('size', 5000, 'size of the largest file', { min: 1 }),
+  pathBytes: parameter('integer', 64, 'longest path of the flat collection, before hex doubles it', {
+    min: 8,
+  }),
+  versions: parameter(
+    'list',
+    ['v1', 'v2'],
+    'updates that point to the website (v1), that wrap its root (v2)',
+  ),
+  node: parameter('text', '', 'node that uploads; the first one when empty'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Ten tries of five seconds are what others give a path; here there are more tries in the same time. */
+const SERVED_WITHIN_MS = 50_000;
+/** Paths read at once from one node, as a browser would. */
+const PATHS_AT_ONCE = 6;
+/** Shorter ones could be drawn twice. */
+const PATH_BYTES_MIN = 8;
+const WRONG_PATH = 'assets/no-such-file';
+const DOCUMENTS = { indexDocument: 'index.html', errorDocument: 'error.html' } as const;
+const SITE_PATHS = [
+  DOCUMENTS.indexDocument,
+  'assets/styles/styles.css',
+  'assets/styles/images/image.png',
+  DOCUMENTS.errorDocument,
+];
+
+/** What a reference must serve. */
+interface Shown {
+  readonly what: string;
+  readonly root: string;
+  /** Bytes by path. */
+  readonly paths: readonly TreeFile[];
+  /** What is served for a path that is none; absent: 404. */
+  readonly error?: Uint8Array;
+}
+
+interface Site {
+  readonly version: UpdateVersion;
+  readonly owner: Signer;
+  readonly topic: Uint8Array;
+  /** Reference of the feed manifest. */
+  readonly root: string;
+}
+
+export default defineScenario({
+  name: 'manifest',
+  group: 'functional',
+  about:
+    'Uploads a flat collection and websites behind feeds, replaces the websites; every other node serves every path.',
+  parameters,
+  needs: { nodes: 2 },
+  cluster: { nodes: 5 },
+  timeoutMs: 600_000,
+  async run(context) {
+    const uploader = chosenNode(context, context.parameters.node);
+    const flat = flatTree(context);
+    const root = await upload(context, uploader, 'flat collection', flat);
+    await readBack(context, uploader, { what: 'the flat collection', root, paths: flat });
+    for (const version of updateVersions(context.parameters.versions)) {
+      const site = await create(context, uploader, version);
+      for (const index of [0n, 1n]) {
+        const what = `${version} website, update ${index}`;
+        const tree = siteTree(context, what);
+        const reference = await upload(context, uploader, what, tree, DOCUMENTS);
+        await update(context, uploader, site, index, reference);
+        await readBack(context, uploader, shownSite(what, site, tree));
+      }
+    }
+    await verifyLedger(context);
+  },
+});
+
+/** Files side by side, under long paths that have nothing in common but by chance. */
+function flatTree(context: Context): TreeFile[] {
+  const { files, pathBytes, size } = context.parameters;
+  const random = context.random('flat collection');
+  return Array.from({ length: files }, () => ({
+    path: toHex(random.bytes(PATH_BYTES_MIN + random.below(pathBytes - PATH_BYTES_MIN + 1))),
+    data: random.bytes(1 + random.below(size)),
+  }));
+}
+
+/** The same paths every time, with other bytes. */
+function siteTree(context: Context, stream: string): TreeFile[] {
+  const random = context.random(stream);
+  return SITE_PATHS.map((path) => ({ path, data: random.bytes(1 + random.below(context.parameters.size)) }));
+}
+
+/** The empty path is the index document. */
+function shownSite(what: string, { root }: Site, tree: readonly TreeFile[]): Shown {
+  const [index, , , error] = tree as readonly [TreeFile, TreeFile, TreeFile, TreeFile];
+  return { what: `the ${what}`, root, paths: [{ path: '', data: index.data }, ...tree], error: error.data };
+}
+
+function upload(
+  context: Context,
+  node: ClusterNode,
+  what: string,
+  tree: readonly TreeFile[],
+  documents: SiteDocuments = {},
+): Promise<string> {
+  const { signal } = context;
+  return context.step('upload', async (progress) => {
+    const archive = await tarOf(tree);
+    const batch = batchOf(node);
+    const size = tree.reduce((sum, { data }) => sum + data.length, 0);
+    progress.detail(`${what}: ${plural(tree.length, 'file')}, ${formatBytes(size)} on ${node.name}`);
+    const options = { batch, deferred: false, redundancyLevel: 0, signal, ...documents };
+    return uploadLedgered(context, {
+      operation: 'upload archive',
+      kind: 'collection',
+      node,
+      batch,
+      size,
+      mode: 'direct',
+      upload: () => node.files.uploadTar(archive, options),
+      expected: () => expectTar(archive, documents),
+    });
+  });
+}
+
+function create(context: Context, node: ClusterNode, version: UpdateVersion): Promise<Site> {
+  return context.step('create', async (progress) => {
+    const random = context.random(version);
+    const owner = createSigner(random.bytes(32));
+    const topic = random.bytes(32);
+    const options = { batch: batchOf(node), deferred: false, signal: context.signal };
+    const key = { operation: 'create feed', node: node.name };
+    const work = () => node.feeds.create(toHex(owner.address), topic, options);
+    const { reference } = await context.measure(key, work, () => 0);
+    progress.detail(`${version}, manifest ${reference.slice(0, 8)} on ${node.name}`);
+    return { version, owner, topic, root: reference };
+  });
+}
+
+function update(
+  context: Context,
+  node: ClusterNode,
+  { version, owner, topic }: Site,
+  index: bigint,
+  website: string,
+): Promise<void> {
+  const { signal } = context;
+  return context.step('update', async (progress) => {
+    progress.detail(`${version}, update ${index} on ${node.name}`);
+    const batch = batchOf(node);
+    const requestedAtMs = Date.now();
+    const wrapped = await updatePayload(version, website, node, signal);
+    const work = () => node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
+    const key = { operation: 'update feed', node: node.name };
+    const { reference } = await context.measure(key, work, () => wrapped.length);
+    await context.ledger.add({
+      kind: 'feed-update',
+      node: node.name,
+      batch,
+      reference,
+      size: wrapped.length,
+      chunks: [reference],
+      mode: 'direct',
+      level: 'api',
+      requestedAtMs,
+      acknowledgedAtMs: Date.now(),
+    });
+  });
+}
+
+function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promise<void> {
+  return context.step('download', async (progress) => {
+    for (const reader of otherNodes(context.cluster.nodes, uploader)) {
+      progress.detail(`${shown.what} from ${reader.name}`);
+      const wrong: string[] = [];
+      const works = shown.paths.map((file) => async () => {
+        const missing = await servedWrong(context, reader, shown.root, file);
+        if (missing !== undefined) wrong.push(missing);
+      });
+      await atMost(PATHS_AT_ONCE, works);
+      const { length: count } = shown.paths;
+      context.expect(`${reader.name} serves every path of ${shown.what}`, wrong.length === 0, {
+        observed: `${plural(count - wrong.length, 'path')} equal`,
+        expected: `${plural(count, 'path')} equal`,
+        ...(wrong.length === 0 ? {} : { evidence: wrong.join('\n') }),
+      });
+      await askWrongPath(context, reader, shown);
+    }
+  });
+}
+
+/** Every try is measured, so that errors in the table are tries that failed. @returns what was wrong in the end */
+function servedWrong(
+  context: Context,
+  reader: ClusterNode,
+  root: string,
+  { path, data }: TreeFile,
+): Promise<string | undefined> {
+  const key = { operation: 'download path', node: reader.name };
+  const look = async (signal: AbortSignal) => {
+    const work = () => reader.files.download(root, path, { cache: false, signal });
+    try {
+      return difference(await context.measure(key, work, ({ length }) => length), data);
+    } catch (error) {
+      if (error instanceof ClientError && !signal.aborted) return error.message;
+      throw error;
+    }
+  };
+  const what = `${reader.name} serves '${path}' of ${root}, ${data.length} bytes`;
+  return inTime(what, look, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
+}
+
+/** With an error document the answer is a success: it is the website that says that there is no such page. */
+async function askWrongPath(
+  context: Context,
+  reader: ClusterNode,
+  { what, root, error }: Shown,
+): Promise<void> {
+  const options = { cache: false, signal: context.signal };
+  const seen = await reader.files.download(root, WRONG_PATH, options).then(
+    (data) => (error === undefined ? `${data.length} bytes` : (difference(data, error) ?? 'error document')),
+    (failure: unknown) => {
+      if (failure instanceof ClientError && failure.status !== undefined) return String(failure.status);
+      throw failure;
+    },
+  );
+  const expected = error === undefined ? '404' : 'error document';
+  context.expect(`${reader.name} answers a wrong path of ${what} with ${expected}`, seen === expected, {
+    observed: seen,
+    expected,
+  });
+}

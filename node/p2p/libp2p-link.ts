@@ -60,7 +60,7 @@ export class Libp2pLink implements Link {
         send: (bytes) => this.#send(bytes),
         defer: deps.defer,
         accepted: (stream) => void this.#accept(stream),
-        broken: (error) => this.close(error),
+        broken: (error) => this.#breakOff(error),
       },
     );
   }
@@ -129,6 +129,13 @@ export class Libp2pLink implements Link {
 
   close(reason: Error): void {
     void this.shutDown(reason);
+  }
+
+  /** No farewell: who breaks the rules, or does not read, would go on sending until it had heard it. */
+  #breakOff(reason: Error): void {
+    if (this.#ended) return;
+    this.#end(reason);
+    this.#channel.connection.abort(reason);
   }
 
   /** Resolves when the socket is closed. */

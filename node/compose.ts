@@ -20,7 +20,8 @@ import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
 import { createGsoc } from './gsoc/gsoc.ts';
-import { createPuller, type Puller } from './neighbourhood/puller.ts';
+import { ownStatus } from './neighbourhood/own-status.ts';
+import { createPuller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
 import { createSalud } from './neighbourhood/salud.ts';
 import { createWarmUp } from './neighbourhood/warmup.ts';
@@ -30,7 +31,6 @@ import { createTransactions } from './onchain/transactions.ts';
 import type { NodeOptions } from './options.ts';
 import { createAddressBook } from './p2p/address-book.ts';
 import { createLibp2pHost } from './p2p/libp2p-host.ts';
-import type { Postage } from './postage/ports.ts';
 import { createPostage } from './postage/postage.ts';
 import { createHive } from './protocols/hive/hive.ts';
 import { createPingpong } from './protocols/pingpong/pingpong.ts';
@@ -41,14 +41,12 @@ import { createPusher } from './protocols/pushsync/pusher.ts';
 import { createPushsync } from './protocols/pushsync/pushsync.ts';
 import { refusingHost } from './protocols/refusal.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
-import { createStatus, type StatusSnapshot } from './protocols/status/status.ts';
+import { createStatus } from './protocols/status/status.ts';
 import { createPss } from './pss/pss.ts';
 import { createStewardship } from './stewardship/stewardship.ts';
 import { loadOrCreateKey } from './store/key-store.ts';
 import { openLmdbStore } from './store/lmdb-store.ts';
-import type { LocalStore } from './store/ports.ts';
 import { createKademlia } from './topology/kademlia.ts';
-import type { Topology } from './topology/topology.ts';
 import { VERSION } from './version.ts';
 
 /** A running node. */
@@ -178,6 +176,7 @@ async function build(
       addressBook,
       state: store.state('p2p'),
       clock,
+      random,
       log: module('p2p'),
       metrics,
     },
@@ -303,7 +302,7 @@ async function build(
     },
   );
   const snapshot = () =>
-    localStatus({ store, topology, postage, puller, fullNode, serving, reachable, capacityDoubling });
+    ownStatus({ store, topology, postage, puller, fullNode, serving, reachable, capacityDoubling });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
   const salud = createSalud(
     { pauseMs: options['salud-pause'] },
@@ -426,67 +425,6 @@ async function loadKeys(options: NodeOptions, random: Random): Promise<Keys> {
     swarm: await load('swarm', 'secp256k1'),
     libp2p: await load('libp2p', 'ed25519'),
     pss: await load('pss', 'secp256k1'),
-  };
-}
-
-interface StatusSources {
-  readonly store: LocalStore;
-  readonly topology: Topology;
-  readonly postage: Postage;
-  readonly puller: Puller;
-  readonly fullNode: boolean;
-  readonly serving: boolean;
-  readonly reachable: boolean;
-  readonly capacityDoubling: number;
-}
-
-/** What this node says of itself in the status protocol and at `GET /status`. */
-function localStatus(sources: StatusSources): StatusSnapshot {
-  const { topology, postage, fullNode, reachable } = sources;
-  return {
-    ...(sources.serving ? reserveStatus(sources) : withoutReserve(topology)),
-    connectedPeers: BigInt(topology.connectedCount()),
-    // A bootnode is a full node that happens to serve nothing.
-    beeMode: fullNode ? 'full' : 'light',
-    batchCommitment: postage.batches.commitment(),
-    isReachable: reachable,
-    lastSyncedBlock: BigInt(postage.batches.chainState().block),
-    metrics: new Map(),
-  };
-}
-
-type ReserveStatus = Pick<
-  StatusSnapshot,
-  | 'reserveSize'
-  | 'reserveSizeWithinRadius'
-  | 'pullsyncRate'
-  | 'storageRadius'
-  | 'neighborhoodSize'
-  | 'committedDepth'
->;
-
-function reserveStatus({ store, topology, puller, capacityDoubling }: StatusSources): ReserveStatus {
-  const radius = topology.storageRadius();
-  return {
-    reserveSize: BigInt(store.reserve.size()),
-    reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
-    pullsyncRate: puller.rate(),
-    storageRadius: radius,
-    // The node itself counts as one of its neighbourhood.
-    neighborhoodSize: BigInt(topology.neighbours().length + 1),
-    committedDepth: radius + capacityDoubling,
-  };
-}
-
-/** A radius of zero, within which everybody is a neighbour. */
-function withoutReserve(topology: Topology): ReserveStatus {
-  return {
-    reserveSize: 0n,
-    reserveSizeWithinRadius: 0n,
-    pullsyncRate: 0,
-    storageRadius: 0,
-    neighborhoodSize: BigInt(topology.connectedCount() + 1),
-    committedDepth: 0,
   };
 }
 

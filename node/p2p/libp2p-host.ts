@@ -1,9 +1,9 @@
 /**
  * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), over
- * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything about connections in
- * `libp2p-transport.ts`.
+ * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
+ * about connections in `libp2p-transport.ts`.
  */
-import { randomBytes } from 'node:crypto';
+import type { Random } from '../env/random.ts';
 import { VERSION } from '../version.ts';
 import type { Host } from './host.ts';
 import { ownIdentity } from './identity-key.ts';
@@ -23,6 +23,8 @@ export interface Libp2pHostOptions extends PeerHostOptions {
 export interface Libp2pHostDeps extends Omit<PeerHostDeps, 'transport'> {
   /** Ed25519 seed, 32 bytes: the libp2p identity. */
   readonly identity: Uint8Array;
+  /** Of the identities that probe peers. */
+  readonly random: Random;
 }
 
 /** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
@@ -32,7 +34,7 @@ const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')
 const SEED_SIZE = 32;
 
 export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDeps): Host {
-  const { identity, ...shared } = deps;
+  const { identity, random, ...shared } = deps;
   const own = ownIdentity(identity);
   const transport = new Libp2pTransport(
     {
@@ -45,7 +47,7 @@ export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDep
     {
       tcp,
       secure: createSecure(own),
-      stranger,
+      stranger: () => stranger(random),
       clock: deps.clock,
       log: deps.log,
       // Frames of one turn leave together: most of the cost of a small frame is its system call and its encryption.
@@ -55,7 +57,7 @@ export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDep
   return createPeerHost(options, { ...shared, transport });
 }
 
-function stranger(): Stranger {
-  const identity = ownIdentity(randomBytes(SEED_SIZE));
+function stranger(random: Random): Stranger {
+  const identity = ownIdentity(random.bytes(SEED_SIZE));
   return { publicKey: identity.publicKey, secure: createSecure(identity) };
 }

@@ -3,6 +3,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import { systemRandom } from '../../../node/env/random.ts';
 import { createAddressBook } from '../../../node/p2p/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';
@@ -37,6 +38,7 @@ export async function libp2pNode(
       addressBook,
       state: memoryRecords(),
       clock: systemClock(),
+      random: systemRandom(),
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
     },

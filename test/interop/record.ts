@@ -15,7 +15,7 @@ import type { ClusterNode } from '../../harness/cluster-node.ts';
 import { deriveNode } from '../../harness/seed.ts';
 import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
-import type { Chunk } from '../../node/chunk/chunk.ts';
+import { type Chunk, ChunkNotFoundError } from '../../node/chunk/chunk.ts';
 import { signSoc } from '../../node/chunk/soc.ts';
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../node/chunk/stamp.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
@@ -178,12 +178,19 @@ async function asked(
   own.transport.about = 'single-owner chunk';
   await own.retrieval.retrieve(soc.address, { signal: never });
   own.transport.about = 'chunk that nobody has';
-  await own.retrieval.retrieve(chunkNear(nearBee, 2).address, { signal: never }).catch(() => undefined);
+  await nobodyHas(own, chunkNear(nearBee, 2).address);
   const owed = own.accounting.balance(peer.id)?.consumedBalance ?? 0n;
   await own.pseudosettle.settle(peer, -owed);
   const { cursors } = await own.pullsync.cursors(peer, never);
   const bin = cursors.findIndex((cursor) => cursor > 0n);
   await own.pullsync.sync(peer, bin, 1n, never);
+}
+
+async function nobodyHas({ retrieval }: Own, address: Uint8Array): Promise<void> {
+  const outcome = await retrieval.retrieve(address, { signal: never }).catch((error: unknown) => error);
+  if (!(outcome instanceof ChunkNotFoundError)) {
+    throw new Error(`${toHex(address)} should be nowhere`, { cause: outcome });
+  }
 }
 
 /** The Bee asks. */

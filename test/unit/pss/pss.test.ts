@@ -66,13 +66,13 @@ function messageTo(text: string, over: Partial<Message> = {}): Message {
 /** Time stands still but for the turns that mining and trying give away. */
 async function pass<T>({ clock }: Node, work: Promise<T>): Promise<T> {
   const state = { ended: false };
-  const settled = work.finally(() => {
+  const ended = () => {
     state.ended = true;
-  });
-  settled.catch(() => undefined);
+  };
+  work.then(ended, ended);
   await clock.settle();
   while (!state.ended) await clock.advance(1);
-  return await settled;
+  return await work;
 }
 
 function listen({ pss }: Node, text = 'topic'): { heard: string[]; end: () => void } {

@@ -39,8 +39,8 @@ const COMMANDS: Record<string, Command> = {
 
 /** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
 export function describeChain(chain: LocalChain): Record<string, unknown> {
-  const { rpc, chainId, contracts, startBlock, batches, anvilPid } = chain;
-  return { rpc, chainId, contracts, startBlock, batches, anvilPid };
+  const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
+  return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
 }
 
 /** @throws LocalChainError PORT_IN_USE */

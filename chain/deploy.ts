@@ -6,7 +6,7 @@
  *   block 1    the seven contracts
  *   block 2    their roles and limits
  *   block 3    the price, one block after the first one nodes read
- *   block 4-   tokens, native coins and batches of the accounts
+ *   block 4-   tokens, native coins, batches and chequebooks of the accounts
  *   then 13 empty blocks at the wall clock: nodes find the history they ask for, and batches old enough to use
  */
 import { type Account, createAccount } from './account.ts';
@@ -18,6 +18,7 @@ import stakeRegistry from './artifacts/StakeRegistry.json' with { type: 'json' }
 import swapPriceOracle from './artifacts/SwapPriceOracle.json' with { type: 'json' };
 import token from './artifacts/TestToken.json' with { type: 'json' };
 import { BlockMiner, type Step } from './block-miner.ts';
+import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
 import {
   type AbiValue,
   abiWord,
@@ -52,6 +53,8 @@ const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 /** Upper bounds; a block takes transactions up to 30 million gas by their limits. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
+/** What nodes give for it too. */
+const GAS_OF_DEPLOY_CHEQUEBOOK = 175_000;
 const GAS_OF_DEPLOYMENT = { base: 600_000, perByte: 216 };
 const ROLES = {
   priceOracle: roleId('PRICE_ORACLE_ROLE'),
@@ -87,17 +90,27 @@ export interface GenesisBatch {
   nonce: string;
 }
 
+export interface GenesisChequebook {
+  /** Who may sign its cheques. */
+  issuer: string;
+  /** token units, minted to it */
+  deposit: bigint;
+}
+
 export interface DeploymentOptions {
   chainId: number;
   networkId: bigint;
   minimumValidityBlocks: number;
   accounts: readonly FundedAccount[];
   batches: readonly GenesisBatch[];
+  chequebooks: readonly GenesisChequebook[];
 }
 
 export interface Deployment {
   contracts: ContractAddresses;
   batchIds: string[];
+  /** In the order of the options. */
+  chequebooks: { issuer: string; address: string }[];
 }
 
 /** Addresses of the contracts that a key deploys with its first seven transactions. */
@@ -175,7 +188,27 @@ export async function deploy(
   for (const steps of blocks) if (steps.length > 0) await miner.mine(steps);
   await rpc.call('evm_setTime', Math.floor(Date.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
-  return { contracts, batchIds: options.batches.map(({ nonce }) => batchId(deployer.address, nonce)) };
+  return {
+    contracts,
+    batchIds: options.batches.map(({ nonce }) => batchId(deployer.address, nonce)),
+    chequebooks: placed(options.chequebooks, deployer, contracts).map(({ issuer, address }) => ({
+      issuer,
+      address,
+    })),
+  };
+}
+
+/** Chequebooks with the addresses they get. */
+function placed(
+  chequebooks: readonly GenesisChequebook[],
+  deployer: Account,
+  { chequebookFactory }: ContractAddresses,
+): (GenesisChequebook & { salt: string; address: string })[] {
+  return chequebooks.map((chequebook, index) => {
+    const salt = chequebookSalt(index);
+    const address = chequebookAddress({ factory: chequebookFactory, sender: deployer.address, salt });
+    return { ...chequebook, salt, address };
+  });
 }
 
 export function balanceCall(address: string, wei: bigint): RpcCall {
@@ -225,32 +258,35 @@ function setupSteps(
   signing: Signing,
   deployer: Account,
   c: ContractAddresses,
-  { accounts, batches }: DeploymentOptions,
+  options: DeploymentOptions,
 ): Step[] {
-  const steps = accounts
-    .filter(({ tokens }) => tokens > 0n)
-    .map(({ address, tokens }) =>
-      signing.step(`tokens of ${address}`, { to: c.token, ...mintCall(address, tokens) }),
-    );
-  if (batches.length === 0) return steps;
-
-  const cost = batches.reduce((sum, { amount, depth }) => sum + amount * 2n ** BigInt(depth), 0n);
-  steps.push(
-    signing.step('tokens for batches', { to: c.token, ...mintCall(deployer.address, cost) }),
-    signing.call(
-      'approval of batches',
-      c.token,
-      GAS_OF_CALL,
-      'approve(address,uint256)',
-      c.postageStamp,
-      cost,
+  return [
+    ...options.accounts
+      .filter(({ tokens }) => tokens > 0n)
+      .map(({ address, tokens }) => mintStep(signing, c, `tokens of ${address}`, address, tokens)),
+    ...batchSteps(signing, deployer, c, options.batches),
+    ...placed(options.chequebooks, deployer, c).flatMap((chequebook) =>
+      chequebookSteps(signing, c, chequebook),
     ),
-  );
-  for (const { owner, amount, depth, nonce, immutable } of batches) {
-    steps.push(
+  ];
+}
+
+function batchSteps(
+  signing: Signing,
+  deployer: Account,
+  c: ContractAddresses,
+  batches: readonly GenesisBatch[],
+): Step[] {
+  if (batches.length === 0) return [];
+  const cost = batches.reduce((sum, { amount, depth }) => sum + amount * 2n ** BigInt(depth), 0n);
+  const { token: tokens, postageStamp: stamps } = c;
+  return [
+    signing.step('tokens for batches', { to: tokens, ...mintCall(deployer.address, cost) }),
+    signing.call('approval of batches', tokens, GAS_OF_CALL, 'approve(address,uint256)', stamps, cost),
+    ...batches.map(({ owner, amount, depth, nonce, immutable }) =>
       signing.call(
         `batch of ${owner} with amount ${amount} and depth ${depth}`,
-        c.postageStamp,
+        stamps,
         GAS_OF_CREATE_BATCH,
         'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
         owner,
@@ -260,9 +296,31 @@ function setupSteps(
         nonce,
         immutable,
       ),
-    );
-  }
-  return steps;
+    ),
+  ];
+}
+
+/** Issuers need no coins for it: the deployer pays. */
+function chequebookSteps(
+  signing: Signing,
+  c: ContractAddresses,
+  { issuer, deposit, salt, address }: GenesisChequebook & { salt: string; address: string },
+): Step[] {
+  const deployed = signing.call(
+    `chequebook of ${issuer}`,
+    c.chequebookFactory,
+    GAS_OF_DEPLOY_CHEQUEBOOK,
+    'deploySimpleSwap(address,uint256,bytes32)',
+    issuer,
+    0,
+    salt,
+  );
+  if (deposit === 0n) return [deployed];
+  return [deployed, mintStep(signing, c, `deposit of ${issuer}`, address, deposit)];
+}
+
+function mintStep(signing: Signing, c: ContractAddresses, label: string, to: string, amount: bigint): Step {
+  return signing.step(label, { to: c.token, ...mintCall(to, amount) });
 }
 
 function roleId(name: string): string {

@@ -12,6 +12,7 @@ import {
   deploy,
   type FundedAccount,
   type GenesisBatch,
+  type GenesisChequebook,
   mintCall,
   START_BLOCK,
 } from './deploy.ts';
@@ -52,6 +53,8 @@ export interface LocalChainOptions {
   accounts: FundedAccount[];
   /** Paid by the deployer. */
   batches?: GenesisBatch[];
+  /** Deployed and filled by the deployer. */
+  chequebooks?: GenesisChequebook[];
   /** At least 2. */
   minimumValidityBlocks?: number;
   /** 32 bytes as hex; the contract addresses follow from it. */
@@ -68,6 +71,7 @@ export interface LocalChain extends AsyncDisposable {
   /** The first block that nodes need to read. */
   readonly startBlock: number;
   readonly batches: readonly { id: string; owner: string; depth: number }[];
+  readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly blockTimeMs: number;
   readonly paused: boolean;
   readonly anvilPid: number;
@@ -93,7 +97,7 @@ export interface LocalChain extends AsyncDisposable {
  * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
-  const settings = { ...LOCAL_CHAIN_DEFAULTS, batches: [], log: () => {}, ...options };
+  const settings = { ...LOCAL_CHAIN_DEFAULTS, batches: [], chequebooks: [], log: () => {}, ...options };
   checkOptions(settings);
   const anvil = await startAnvil(settings);
   try {
@@ -129,6 +133,7 @@ class RunningChain implements LocalChain {
   readonly contracts: ContractAddresses;
   readonly startBlock = START_BLOCK;
   readonly batches: readonly { id: string; owner: string; depth: number }[];
+  readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly #settings: Settings;
   readonly #anvil: Anvil;
   readonly #ticker: Ticker;
@@ -136,12 +141,13 @@ class RunningChain implements LocalChain {
   /** Transactions of the deployer one after the other, so that each finds its nonce. */
   #funding: Promise<unknown> = Promise.resolve();
 
-  constructor(settings: Settings, anvil: Anvil, { contracts, batchIds }: Deployment) {
+  constructor(settings: Settings, anvil: Anvil, { contracts, batchIds, chequebooks }: Deployment) {
     this.#settings = settings;
     this.#anvil = anvil;
     this.chainId = settings.chainId;
     this.contracts = contracts;
     this.batches = settings.batches.map(({ owner, depth }, i) => ({ id: batchIds[i] ?? '', owner, depth }));
+    this.chequebooks = chequebooks;
     this.#ticker = new Ticker({
       mineBlock: async () => void (await anvil.rpc.call('evm_mine')),
       onError: (error) => settings.log(`no block: ${String(error)}`),

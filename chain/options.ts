@@ -38,6 +38,7 @@ const schema = z.strictObject({
       z.strictObject({ owner: address, amount, depth: integer(17, 255), immutable: flag, nonce: bytes32 }),
     )
     .default([]),
+  chequebooks: z.array(z.strictObject({ issuer: address, deposit: amount })).default([]),
 });
 
 /** @throws LocalChainError OPTIONS_INVALID: one line that names each wrong key, its value and what is expected */

@@ -121,10 +121,29 @@ describe('a started chain', () => {
     }
   });
 
+  test('has chequebooks with their deposits, of which the factory knows', async () => {
+    const chequebooks = [player, second, player].map(({ address }, i) => ({
+      issuer: address,
+      deposit: BigInt(i) * TOKENS,
+    }));
+    const network = await start({ chequebooks });
+    const stored = network.chain.chequebooks;
+    expect(stored.map(({ issuer }) => issuer)).toEqual(chequebooks.map(({ issuer }) => issuer));
+    expect(new Set(stored.map(({ address }) => address)).size).toBe(chequebooks.length);
+    for (const [i, { issuer, address }] of stored.entries()) {
+      const book = network.chequebook(address);
+      expect(await network.view(network.factory, 'deployedContracts', [address])).toBe(true);
+      expect(await network.view(book, 'issuer')).toBe(issuer);
+      expect(await network.view(book, 'defaultHardDepositTimeout')).toBe(0n);
+      expect(await network.view(book, 'balance')).toBe(chequebooks[i]?.deposit);
+    }
+  });
+
   test('has the same first blocks in every run', async () => {
     const options = {
       accounts: [{ address: player.address, native: 1n, tokens: 1n }],
       batches: [batchFor(player.address, 1)],
+      chequebooks: [{ issuer: player.address, deposit: 1n }],
     };
     const hashes = async () => {
       const network = await start(options);

@@ -101,7 +101,8 @@ describe('the ready line', () => {
   test('says everything that nodes need', async () => {
     const nonce = `0x${'01'.repeat(32)}`;
     const batches = [{ owner: player.address, amount: '2073600000', depth: 20, immutable: false, nonce }];
-    const { ready } = await startWith({ batches });
+    const chequebooks = [{ issuer: player.address, deposit: '500000000000000000' }];
+    const { ready } = await startWith({ batches, chequebooks });
     expect(ready).toEqual({
       ready: true,
       control: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -110,6 +111,7 @@ describe('the ready line', () => {
       contracts: expect.objectContaining({ token: '0x5FbDB2315678afecb367f032d93F642f64180aa3' }),
       startBlock: 1,
       batches: [{ id: expect.stringMatching(/^0x[0-9a-f]{64}$/), owner: player.address, depth: 20 }],
+      chequebooks: [{ issuer: player.address, address: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) }],
       anvilPid: expect.any(Number),
     });
   });

@@ -11,7 +11,15 @@ test('a minimal document gets the defaults', () => {
   expect(parse(minimal)).toMatchObject({
     controlPort: 0,
     stopOnStdinEnd: false,
-    chain: { host: '127.0.0.1', port: 0, chainId: 31_337, networkId: 4020n, blockTimeMs: 1_000, batches: [] },
+    chain: {
+      host: '127.0.0.1',
+      port: 0,
+      chainId: 31_337,
+      networkId: 4020n,
+      blockTimeMs: 1_000,
+      batches: [],
+      chequebooks: [],
+    },
   });
 });
 
@@ -20,12 +28,14 @@ test('amounts may be numbers or decimal texts', () => {
     ...minimal,
     accounts: [{ address, native: '10000000000000000000', tokens: 7 }],
     batches: [{ owner: address, amount: '2073600000', depth: 20, immutable: true, nonce }],
+    chequebooks: [{ issuer: address, deposit: '500000000000000000' }],
   };
   const { chain } = parse(document);
   expect(chain.accounts).toEqual([{ address, native: 10n ** 19n, tokens: 7n }]);
   expect(chain.batches).toEqual([
     { owner: address, amount: 2_073_600_000n, depth: 20, immutable: true, nonce },
   ]);
+  expect(chain.chequebooks).toEqual([{ issuer: address, deposit: 500_000_000_000_000_000n }]);
 });
 
 test.each([
@@ -52,6 +62,11 @@ test.each([
     'a depth not above the buckets',
     { ...minimal, batches: [{ owner: address, amount: 1, depth: 16, immutable: true, nonce }] },
     'batches.0.depth is 16, expected a whole number from 17 to 255',
+  ],
+  [
+    'a chequebook of nobody',
+    { ...minimal, chequebooks: [{ issuer: '0x', deposit: 1 }] },
+    'chequebooks.0.issuer is "0x", expected an address: 0x and 40 hex digits',
   ],
   [
     'a validity of one block',

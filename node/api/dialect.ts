@@ -93,6 +93,8 @@ interface DialectColumn {
   readonly prefix: string;
   /** First segment of the file routes. */
   readonly segment: string;
+  /** End of the host names whose first part is what is read. */
+  readonly hostSuffix: string;
   readonly metricPrefix: string;
   readonly fields: FieldNames;
   readonly messages: Messages;
@@ -130,6 +132,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
   svc: {
     prefix: 'svc-',
     segment: 'svc',
+    hostSuffix: '.svc.localhost',
     metricPrefix: 'svc',
     fields: {
       mode: ['svcMode'],
@@ -166,6 +169,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
   swarm: {
     prefix: 'swarm-',
     segment: 'bzz',
+    hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
     fields: {
       mode: ['beeMode'],
@@ -208,6 +212,8 @@ export interface Dialect extends DialectColumn {
 
 /** First path segments under which files are served; both work in either dialect. */
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
+/** Host names under which content is served; both work in either dialect. */
+export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
 /** The segment under which the route table writes them. */
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
 

@@ -113,6 +113,7 @@ export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
   parse(value, dialect) {
+    if (value === '') return undefined;
     if (/^([0-9a-fA-F]{2})+$/.test(value)) return new Uint8Array(Buffer.from(value, 'hex'));
     const result = referenceFromCid(value);
     if (result instanceof Uint8Array) return result;

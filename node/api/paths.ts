@@ -5,8 +5,8 @@
 import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
 
 export type Target =
-  /** Canonical path for the router, percent-encoded again, and query without its question mark. */
-  | { readonly kind: 'route'; readonly path: string; readonly query: string }
+  /** Canonical path for the router, percent-encoded again; decoded path as it was sent; query without its question mark. */
+  | { readonly kind: 'route'; readonly path: string; readonly sent: string; readonly query: string }
   /** Cleaning changed the path. */
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'malformed' };
@@ -17,12 +17,14 @@ const PLAIN = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+\
 
 export function targetOf(requestTarget: string): Target {
   const [rawPath, query] = splitQuery(requestTarget);
-  if (PLAIN.test(rawPath)) return { kind: 'route', path: canonical(rawPath), query: query.slice(1) };
+  if (PLAIN.test(rawPath)) {
+    return { kind: 'route', path: canonical(rawPath), sent: rawPath, query: query.slice(1) };
+  }
   const decoded = decode(rawPath);
   if (decoded === undefined) return { kind: 'malformed' };
   const cleaned = clean(decoded);
   if (cleaned !== decoded) return { kind: 'redirect', location: encode(cleaned) + query };
-  return { kind: 'route', path: encode(canonical(decoded)), query: query.slice(1) };
+  return { kind: 'route', path: encode(canonical(decoded)), sent: decoded, query: query.slice(1) };
 }
 
 /** Path and query, the latter with its question mark; the authority of an absolute target is dropped. */

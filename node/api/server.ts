@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { observeRequest } from './access.ts';
+import { createMatcher } from './by-host.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
 import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
@@ -15,7 +16,6 @@ import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
 import type { Answer } from './route.ts';
 import { ROUTES } from './routes/table.ts';
-import { createRouter, pathsOf } from './routing.ts';
 import type { NodeServices } from './services.ts';
 import { acceptUpgrades, type Upgrades } from './websocket.ts';
 
@@ -100,13 +100,13 @@ export function createListeners(
 type ListenerDeps = DispatchDeps & { readonly cors: Cors; readonly upgrades: Upgrades };
 
 function createListener(deps: ListenerDeps): Listener {
-  const router = createRouter(pathsOf(deps.routes, deps.port));
+  const matchOf = createMatcher(deps.routes, deps.port);
   const handle: Listener['handle'] = (request, response) => {
     const exchange: Exchange = { request, response, method: request.method ?? '', route: '' };
     observeRequest(exchange, deps);
     prepare(request, response, deps);
     const target = targetOf(request.url ?? '/');
-    const match = target.kind === 'route' ? router(target.path) : undefined;
+    const match = matchOf(target, request.headers.host);
     if (target.kind === 'route' && match !== undefined) {
       const { routes, params } = match;
       const known = Object.assign(exchange, { route: routes.path, routes, params, query: target.query });

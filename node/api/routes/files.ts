@@ -22,6 +22,7 @@ import {
   exposed,
   FETCH_HEADERS,
   openContent,
+  PLAIN_DOWNLOAD_HEADERS,
   requestGetter,
 } from '../download.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -133,6 +134,27 @@ export const FILE_ROUTES = [
     handle: (call) => describe(call, call.params.path, {}),
   }),
 ];
+
+/** The same by host name, `{subdomain}.svc.localhost/{path}`: `../by-host.ts` says which requests come here. */
+export const HOST_FILE_ROUTE = route({
+  method: 'GET',
+  path: '/{path}',
+  port: 'main',
+  summary: 'file of a collection that the host name tells',
+  // Also while the node starts.
+  gates: [],
+  params: { subdomain: required(reference), path: optional(text, '') },
+  headers: PLAIN_DOWNLOAD_HEADERS,
+  success: [200, 206, 304, 308],
+  response: 'octets',
+  handle: (call) =>
+    serve(
+      { ...call, params: { reference: call.params.subdomain }, headers: { ...call.headers, ...NO_ACT } },
+      call.params.path,
+      {},
+    ),
+});
+const NO_ACT = { actPublisher: undefined, actHistoryAddress: undefined, actTimestamp: undefined } as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;

@@ -227,6 +227,14 @@ async function readsTree(reference: string): Promise<void> {
     expect([missing.status, Buffer.from(missing.body).toString()]).toEqual([200, '<h1>nothing here</h1>']);
     const folder = await http(node, `/svc/${reference}/img`);
     expect([folder.status, folder.headers['location']]).toEqual([308, `/svc/${reference}/img/`]);
+    const byHost = { headers: { host: `${reference}.svc.localhost:${new URL(node.api).port}` } };
+    const page = await http(node, '/', byHost);
+    expect([page.status, Buffer.from(page.body).toString()]).toEqual([200, '<h1>index</h1>']);
+    const picture = await http(node, '/img/a.png', byHost);
+    expect([picture.status, picture.body.length]).toEqual([200, 5000]);
+    const site = await http(node, '/img', byHost);
+    expect([site.status, site.headers['location']]).toEqual([308, '/img/']);
+    expect((await http(node, '/health', byHost)).json['status']).toBe('ok');
   }
 }
 

@@ -195,6 +195,8 @@ async function build(
       refreshRate,
       fullNode,
       pricePerProximity: PRICE_PER_PROXIMITY,
+      minimumPayment: forClass(BigInt(options['payment-minimum']), fullNode),
+      paymentRetryMs: options['payment-retry-pause'],
     },
     {
       host,

@@ -185,6 +185,13 @@ export const OPTIONS = {
     { min: 0, max: 100 },
     '%',
   ),
+  'payment-minimum': whole(
+    'least amount of a cheque; a light node pays from a tenth of it on',
+    900_000,
+    { min: 1, max: ACCOUNTING_MAX },
+    'accounting units',
+  ),
+  'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000),
   'refresh-rate': whole(
     'debt forgiven per second',
     4_500_000,

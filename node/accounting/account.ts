@@ -17,11 +17,17 @@ export interface Account extends Amounts, StoredBalance {
   rate: bigint;
   /** A refresh of ours is running. */
   refreshing: boolean;
-  /** Debits prepared since it started. */
+  /** Debits prepared and payments started since it started. */
   refreshReserved: bigint;
   /** Monotonic milliseconds at the end of the last refresh sent and received; -Infinity before the first. */
   refreshSentAt: number;
   refreshReceivedAt: number;
+  /** As `refreshSentAt`, but -Infinity also after a refresh that failed: then nothing is known of what time will pay. */
+  refreshedAt: number;
+  /** A payment of ours is running. */
+  paying: boolean;
+  /** Monotonic milliseconds at the end of the last payment that failed. */
+  paymentFailedAt: number;
   /** Debt the peer has repaid since this process started. */
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
@@ -55,6 +61,9 @@ export function newAccount(stored: StoredBalance, limits: Limits): Account {
     refreshReserved: 0n,
     refreshSentAt: Number.NEGATIVE_INFINITY,
     refreshReceivedAt: Number.NEGATIVE_INFINITY,
+    refreshedAt: Number.NEGATIVE_INFINITY,
+    paying: false,
+    paymentFailedAt: Number.NEGATIVE_INFINITY,
     repaid: 0n,
     growAt: firstGrowth(limits.refreshRate),
   };

@@ -19,6 +19,7 @@ import {
   AccountingError,
   type Credit,
   type Debit,
+  type PaymentLedger,
   type PeerAccount,
   type RefreshLedger,
   type Refreshment,
@@ -26,6 +27,7 @@ import {
 import {
   blocklistMs,
   boundedOriginated,
+  chequeAmount,
   debtToSettle,
   disconnectLimit,
   earlyPayment,
@@ -63,6 +65,10 @@ export interface AccountingOptions {
   /** Mode of this node: a light one is granted a tenth. */
   readonly fullNode: boolean;
   readonly pricePerProximity: bigint;
+  /** Least amount that is worth a cheque. */
+  readonly minimumPayment: bigint;
+  /** After a payment that failed, before the next one to the same peer. */
+  readonly paymentRetryMs: number;
 }
 
 export interface AccountingDeps {
@@ -74,11 +80,17 @@ export interface AccountingDeps {
   readonly metrics: Metrics;
   /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
   readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
+  /**
+   * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer has
+   * ended its side of the conversation or has had the time to: it must count the payment no later than we do, or it
+   * sees a debt above the limit. Rejects when nothing was paid, within a time of its own.
+   */
+  readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
   /** Tells a peer its grown threshold (pricing). */
   readonly announce: (peer: Peer, threshold: bigint) => void;
 }
 
-export type AccountingService = Accounting & RefreshLedger & { stop(): Promise<void> };
+export type AccountingService = Accounting & RefreshLedger & PaymentLedger & { stop(): Promise<void> };
 
 export function createAccounting(options: AccountingOptions, deps: AccountingDeps): AccountingService {
   return new Ledger(options, deps);
@@ -91,6 +103,8 @@ class Ledger implements AccountingService {
   readonly #prices: readonly bigint[];
   readonly #accounts = new Map<string, Account>();
   readonly #balances: BalanceStore;
+  /** Running ones, at most one per peer. They never reject. */
+  readonly #payments = new Set<Promise<void>>();
 
   constructor(options: AccountingOptions, deps: AccountingDeps) {
     this.#options = options;
@@ -101,9 +115,10 @@ class Ledger implements AccountingService {
     for (const stored of this.#balances.load()) this.#accounts.set(stored.id, newAccount(stored, options));
   }
 
-  /** Writes the balances that are not on disk yet. */
-  stop(): Promise<void> {
-    return this.#balances.stop();
+  /** Waits for running payments, then writes the balances that are not on disk yet. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#payments);
+    await this.#balances.stop();
   }
 
   price(peerOverlay: Uint8Array, address: Uint8Array): bigint {
@@ -210,13 +225,58 @@ class Ledger implements AccountingService {
   }
 
   #settle(account: Account, peer: Peer): void {
-    if (account.refreshing) return;
+    const { clock, pay } = this.#deps;
+    const mayPay = pay !== undefined && !account.paying;
+    if (account.refreshing && !mayPay) return;
     const debt = debtToSettle(account);
     if (debt < this.#options.refreshRate) return;
-    if (this.#deps.clock.monotonic() - account.refreshSentAt < REFRESH_INTERVAL_MS) return;
-    account.refreshing = true;
-    account.refreshReserved = 0n;
-    void this.#refresh(account, peer, debt);
+    const now = clock.monotonic();
+    if (!account.refreshing && now - account.refreshSentAt >= REFRESH_INTERVAL_MS) {
+      account.refreshing = true;
+      account.refreshReserved = 0n;
+      void this.#refresh(account, peer, debt);
+    }
+    if (mayPay) this.#payRest(account, { peer, now, pay });
+  }
+
+  /** A cheque for what the refreshes will not pay, unless that is too little or the last one failed just now. */
+  #payRest(
+    account: Account,
+    { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<AccountingDeps['pay']> },
+  ): void {
+    const { minimumPayment, paymentRetryMs, refreshRate } = this.#options;
+    if (now - account.paymentFailedAt < paymentRetryMs) return;
+    const amount = chequeAmount(account, { rate: refreshRate, elapsedMs: now - account.refreshedAt });
+    if (amount < minimumPayment) return;
+    account.paying = true;
+    account.shadowReserved += amount;
+    if (account.refreshing) account.refreshReserved += amount;
+    const paying = this.#pay(account, { peer, amount, pay }).finally(() => this.#payments.delete(paying));
+    this.#payments.add(paying);
+  }
+
+  async #pay(
+    account: Account,
+    { peer, amount, pay }: { peer: Peer; amount: bigint; pay: NonNullable<AccountingDeps['pay']> },
+  ): Promise<void> {
+    const { clock, log } = this.#deps;
+    let paid = true;
+    try {
+      await pay(peer, amount);
+    } catch (err) {
+      paid = false;
+      account.paymentFailedAt = clock.monotonic();
+      this.#metrics.paymentErrors.inc();
+      log.warn({ err, peer: peer.id }, 'payment failed');
+    }
+    account.paying = false;
+    // The debt of an ended session is forgotten on both sides, whatever was paid of it.
+    if (account.peer !== peer) return;
+    account.shadowReserved -= amount;
+    if (!paid) return;
+    account.balance += amount;
+    account.originated += amount;
+    this.#balances.changed(account);
   }
 
   async #refresh(account: Account, peer: Peer, attempted: bigint): Promise<void> {
@@ -229,6 +289,7 @@ class Ledger implements AccountingService {
     account.refreshing = false;
     // Also after a failure: the creditor may have stamped it, and refuses a second one in the same second.
     account.refreshSentAt = clock.monotonic();
+    account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
     // A peer that left has broken no rule, and the next session starts at zero.
     if (account.peer !== peer || peer.closed.aborted) return;
     if (answer === undefined) {
@@ -274,6 +335,18 @@ class Ledger implements AccountingService {
     account.repaid += amount;
     if (account.peer !== peer) return;
     account.balance -= amount;
+    this.#balances.changed(account);
+    if (account.repaid > account.growAt) this.#grow(account, peer);
+  }
+
+  paymentReceived(peer: Peer, amount: bigint): void {
+    const account = this.#account(peer.id);
+    account.repaid += amount;
+    if (account.peer !== peer) return;
+    const owed = account.balance > 0n ? account.balance : 0n;
+    const paid = amount < owed ? amount : owed;
+    account.balance -= paid;
+    account.surplus += amount - paid;
     this.#balances.changed(account);
     if (account.repaid > account.growAt) this.#grow(account, peer);
   }

@@ -55,6 +55,7 @@ export const ACCOUNTING_METRICS = {
     help: 'Peers disconnected.',
   },
   settleErrors: { kind: 'counter', name: 'accounting_settle_error_count', help: 'Refreshes that failed.' },
+  paymentErrors: { kind: 'counter', name: 'accounting_payment_error_count', help: 'Payments that failed.' },
   refreshmentBelowExpected: {
     kind: 'counter',
     name: 'accounting_refreshment_below_expected',

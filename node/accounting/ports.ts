@@ -77,6 +77,15 @@ export interface Refreshment {
   readonly allegedSeconds: bigint;
 }
 
+/** Accounting as the protocol of cheques sees it. */
+export interface PaymentLedger {
+  /**
+   * A cheque of the peer was accepted: it pays what the peer owes, and what is left becomes surplus, which later
+   * services use up. A payment never makes this node owe: it would have to pay for a cheque that may bounce.
+   */
+  paymentReceived(peer: Peer, amount: bigint): void;
+}
+
 /** Accounting as the time settlement protocol sees it. */
 export interface RefreshLedger {
   connected(peer: Peer): void;

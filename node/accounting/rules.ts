@@ -21,11 +21,11 @@ export interface Amounts {
   balance: bigint;
   /** Received beyond what the peer owed. */
   surplus: bigint;
-  /** Part (<= 0) of our debt that our own requests caused. */
+  /** Part (<= 0) of our debt that our own requests caused; above zero what was paid for it beyond the debt. */
   originated: bigint;
   /** Credits in progress: what we will owe. */
   reserved: bigint;
-  /** Debits in progress: what the peer will owe. */
+  /** Debits and payments of ours in progress: what the peer will owe, and what we will owe less. */
   shadowReserved: bigint;
   /** Debits prepared but never applied. */
   ghost: bigint;
@@ -86,6 +86,20 @@ export function debtToSettle(amounts: Amounts): bigint {
   const { balance, surplus, shadowReserved } = amounts;
   if (balance >= 0n || surplus - balance < shadowReserved) return 0n;
   return -balance - shadowReserved;
+}
+
+/**
+ * What a cheque would pay now: of the debt that our own requests caused, what neither the next refresh nor debits in
+ * progress will pay. Nothing before a refresh with the peer has succeeded: it pays any debt, however large.
+ */
+export function chequeAmount(
+  amounts: Amounts,
+  refresh: { rate: bigint /** Since the last one that succeeded, Infinity without. */; elapsedMs: number },
+): bigint {
+  if (refresh.elapsedMs === Number.POSITIVE_INFINITY) return 0n;
+  const refreshed = BigInt(Math.floor(refresh.elapsedMs / 1000)) * refresh.rate;
+  const left = -amounts.balance - refreshed - amounts.shadowReserved;
+  return -amounts.originated < left ? -amounts.originated : left;
 }
 
 /** Debt of the peer as a refresh may pay it: with debits in progress, never negative. */

@@ -22,6 +22,8 @@ export async function run(): Promise<BenchResult[]> {
       refreshRate: 4_500_000_000n,
       fullNode: true,
       pricePerProximity: PRICE_PER_PROXIMITY,
+      minimumPayment: 900_000_000n,
+      paymentRetryMs: 10_000,
     },
     {
       host: { blocklist: async () => undefined },

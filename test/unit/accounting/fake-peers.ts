@@ -43,6 +43,9 @@ export interface Bookkeeper {
   readonly blocklisted: { peer: string; durationMs: number; reason: string }[];
   readonly refreshes: bigint[];
   readonly announced: bigint[];
+  readonly payments: bigint[];
+  /** How a payment ends from now on; of no effect without chequebook. */
+  pay: (peer: Peer, amount: bigint) => Promise<void>;
   /** What the creditor answers from now on. */
   answer: Refresh;
 }
@@ -51,19 +54,27 @@ export interface Bookkeeper {
 const generous: Refresh = async (_peer, accepted) => ({ accepted, allegedSeconds: 1_000n });
 
 export function bookkeeper(
-  given: { clock?: ManualClock; state?: KeyValueStore; terms?: Partial<AccountingOptions> } = {},
+  given: {
+    clock?: ManualClock;
+    state?: KeyValueStore;
+    terms?: Partial<AccountingOptions>;
+    chequebook?: boolean;
+  } = {},
 ): Bookkeeper {
   const clock = given.clock ?? new ManualClock();
   const state = given.state ?? memoryRecords();
   const blocklisted: Bookkeeper['blocklisted'] = [];
   const refreshes: bigint[] = [];
   const announced: bigint[] = [];
+  const payments: bigint[] = [];
   const keeper: Bookkeeper = {
     clock,
     state,
     blocklisted,
     refreshes,
     announced,
+    payments,
+    pay: async () => undefined,
     answer: generous,
     accounting: createAccounting(
       { ...PRODUCTION, ...given.terms },
@@ -80,6 +91,12 @@ export function bookkeeper(
           return keeper.answer(peer, amount);
         },
         announce: (_peer, threshold) => void announced.push(threshold),
+        ...(given.chequebook === true && {
+          pay(peer: Peer, amount: bigint) {
+            payments.push(amount);
+            return keeper.pay(peer, amount);
+          },
+        }),
       },
     ),
   };

@@ -32,6 +32,8 @@ export const PRODUCTION: AccountingOptions = {
   refreshRate: 4_500_000n,
   fullNode: true,
   pricePerProximity: PRICE_PER_PROXIMITY,
+  minimumPayment: 900_000n,
+  paymentRetryMs: 10_000,
 };
 
 /** Deeper than any two addresses of a test: nobody is in the neighbourhood of anything. */

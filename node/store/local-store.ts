@@ -4,6 +4,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';
 import { ChunkTable } from './chunk-table.ts';
+import { HandedOver } from './handed-over.ts';
 import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
 import { openReserve } from './reserve.ts';
@@ -35,11 +36,13 @@ export async function openLocalStore(
   const log = deps.log.child({ module: 'store' });
   const table = new ChunkTable(backend);
   const cache = createCache(options.cacheCapacity, { backend, chunks: table, log });
+  const handedOver = new HandedOver(clock);
   const chunks: ChunkReader = {
     has: (address) => table.has(address),
     get(address) {
       const chunk = table.get(address);
-      if (chunk !== undefined) cache.touch(chunk.address);
+      if (chunk === undefined) return handedOver.get(address);
+      cache.touch(chunk.address);
       return chunk;
     },
   };
@@ -49,7 +52,7 @@ export async function openLocalStore(
     chunkTotals: () => table.totals(),
     cache,
     tags,
-    uploads: await openUploads({ backend, chunks: table, tags, log }),
+    uploads: await openUploads({ backend, chunks: table, tags, handedOver, log }),
     pins: await openPins({ backend, chunks: table, log }),
     reserve: await openReserve(options, { backend, chunks: table, overlay, clock }),
     state: (subsystem) => createState(backend, subsystem),

@@ -24,8 +24,9 @@ export type KeyValueChange =
 
 /** Chunks of every logical store, each held once with a reference count. */
 export interface ChunkReader {
-  /** The stored chunk, or undefined. Bytes are the caller's to keep. */
+  /** The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep. */
   get(address: Uint8Array): Chunk | undefined;
+  /** Is it stored? */
   has(address: Uint8Array): boolean;
 }
 

@@ -2,6 +2,7 @@
 import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
+import type { HandedOver } from './handed-over.ts';
 import type { PushOutcome, UploadStore } from './ports.ts';
 import { PushQueue } from './push-queue.ts';
 import type { TagCounts, Tags } from './tags.ts';
@@ -17,11 +18,12 @@ interface Deps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
   readonly tags: Tags;
+  readonly handedOver: HandedOver;
   readonly log: Logger;
 }
 
 /** Takes back the sessions that a crash cut short, then opens the store. */
-export async function openUploads({ backend, chunks, tags, log }: Deps): Promise<UploadStore> {
+export async function openUploads({ backend, chunks, tags, handedOver, log }: Deps): Promise<UploadStore> {
   const queue = new PushQueue({ backend, chunks, log });
   for (const session of queue.openSessions()) {
     log.info({ session }, 'taking back an upload that was cut short');
@@ -42,11 +44,13 @@ export async function openUploads({ backend, chunks, tags, log }: Deps): Promise
         })
         .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
     },
-    report: (push, outcome) =>
-      backend.change((tx) => {
+    report(push, outcome) {
+      if (outcome === 'synced') handedOver.add(push.chunk);
+      return backend.change((tx) => {
         const counts = COUNTS[outcome];
         if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);
-      }),
+      });
+    },
     onPushable: (listener) => void listeners.push(listener),
     totals: () => queue.totals(),
   };

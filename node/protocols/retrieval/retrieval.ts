@@ -13,7 +13,7 @@
  *
  * The origin asks the closest peer, one more every second and after every failure, up to 32 failures; a forwarder
  * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
- * forwarded ones separately. A request reaching the chunk's neighbourhood is sent to two more peers at once.
+ * forwarded ones separately.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';

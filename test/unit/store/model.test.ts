@@ -84,6 +84,8 @@ class Model {
     { split: number; seen: number; stored: number; sent: number; synced: number }
   >();
   readonly #totals = { uploaded: 0, synced: 0 };
+  /** Readable still, though not held. */
+  readonly #handedOver = new Map<string, Chunk>();
   #reserve: Holding[] = [];
   readonly #lastBinIds = Array.from({ length: 32 }, () => 0);
   /** Least recently used first. */
@@ -245,6 +247,7 @@ class Model {
     this.#removePush(this.#pending()[nth]!);
     const tag = this.#tags.get(push.tagUid)!;
     if (outcome === 'stored') tag.stored += 1;
+    if (outcome === 'synced') this.#handedOver.set(toHex(push.chunk.address), push.chunk);
     if (outcome === 'dropped') return;
     tag.synced += 1;
     this.#totals.synced += 1;
@@ -290,7 +293,8 @@ class Model {
   }
 
   #read(wanted: Chunk): void {
-    const expected = this.#bytes.get(toHex(wanted.address));
+    const key = toHex(wanted.address);
+    const expected = this.#bytes.get(key) ?? this.#handedOver.get(key);
     const found = this.#store.chunks.get(wanted.address);
     expect(found && { ...found, data: toHex(found.data), identity: toHex(found.identity) }).toEqual(
       expected && { ...expected, data: toHex(expected.data), identity: toHex(expected.identity) },
@@ -305,6 +309,7 @@ class Model {
     if (this.#cache.length > 0) this.#keep(this.#cache[0]!);
     await this.#bench.reopen();
     if (this.#store === before) return;
+    this.#handedOver.clear();
     this.#slots.length = 0;
     for (const session of this.#sessions.filter(({ open }) => open)) this.#takeBack(session);
   }

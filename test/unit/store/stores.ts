@@ -13,7 +13,8 @@ import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 
 const NOW = 1_700_000_000_123;
-const clock = { ...systemClock(), now: () => NOW };
+/** Stands still: what is kept for a while is kept to the end of a test. */
+const clock = { ...systemClock(), now: () => NOW, monotonic: () => NOW };
 export const OVERLAY = new Uint8Array(32);
 const deps = { clock, log: silentLogger(), overlay: OVERLAY };
 const DEFAULTS: LocalStoreOptions = { cacheCapacity: 3, reserveCapacity: 100, radius: 2 };

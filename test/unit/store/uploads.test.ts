@@ -91,6 +91,18 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 0 });
   });
 
+  test('a chunk that a peer holds now can still be read for a moment, and is not held', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    await upload(store, [chunk(1), chunk(2)]);
+    const [handedOver, dropped] = store.uploads.pending(0, 2);
+    await store.uploads.report(handedOver!, 'synced');
+    await store.uploads.report(dropped!, 'dropped');
+    expect(store.chunks.get(chunk(1).address)?.data).toEqual(chunk(1).data);
+    expect(store.chunks.has(chunk(1).address)).toBe(false);
+    expect(store.chunks.get(chunk(2).address)).toBeUndefined();
+  });
+
   test('a chunk that only an open session holds is kept for the second session when the first is taken back', async () => {
     await using bench = await open();
     const { store } = bench;

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { HandedOver } from '../../../node/store/handed-over.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { chunk } from './stores.ts';
+
+const numbered = (n: number) => {
+  const address = new Uint8Array(32);
+  new DataView(address.buffer).setUint32(0, n);
+  return { ...chunk(1), address };
+};
+
+test('chunks are kept for ten seconds', async () => {
+  const clock = new ManualClock();
+  const handedOver = new HandedOver(clock);
+  handedOver.add(chunk(1));
+  await clock.advance(9_999);
+  expect(handedOver.get(chunk(1).address)).toEqual(chunk(1));
+  await clock.advance(1);
+  expect(handedOver.get(chunk(1).address)).toBeUndefined();
+});
+
+test('a chunk that is handed over again counts from then', async () => {
+  const clock = new ManualClock();
+  const handedOver = new HandedOver(clock);
+  handedOver.add(chunk(1));
+  await clock.advance(9_000);
+  handedOver.add(chunk(1));
+  await clock.advance(9_000);
+  expect(handedOver.get(chunk(1).address)).toEqual(chunk(1));
+});
+
+test('the last 1,024 are kept', () => {
+  const handedOver = new HandedOver(new ManualClock());
+  for (let n = 0; n < 1025; n++) handedOver.add(numbered(n));
+  expect(handedOver.get(numbered(0).address)).toBeUndefined();
+  expect(handedOver.get(numbered(1).address)).toBeDefined();
+  expect(handedOver.get(numbered(1024).address)).toBeDefined();
+});

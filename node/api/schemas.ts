@@ -55,6 +55,8 @@ export type SchemaName =
   | 'BatchList'
   | 'Buckets'
   | 'BatchTransaction'
+  | 'BatchLabel'
+  | 'NetworkBatch'
   | 'NetworkBatches'
   | 'Balance'
   | 'Balances'
@@ -272,6 +274,8 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       buckets: Type.Array(Type.Object({ bucketID: Uint, collisions: Uint })),
     }),
     BatchTransaction: Type.Object({ batchID: Hex32, txHash: TxHash }),
+    BatchLabel: Type.Object({ label: Type.String() }),
+    NetworkBatch,
     NetworkBatches: Type.Object({ batches: Type.Array(NetworkBatch) }),
     Balance,
     Balances: Type.Object({ ...named(fields.balancesByPeer, PeerData), balances: Type.Array(Balance) }),

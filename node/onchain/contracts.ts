@@ -4,14 +4,18 @@
  */
 import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
-import { encodeCall, encodeWord, malformed, readWords, selectorOf, topicOf } from './abi.ts';
+import { encodeCall, encodeWord, hexBytes, malformed, readWords, selectorOf, topicOf } from './abi.ts';
 import { type Chain, ChainError, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {
   balanceOf: 'balanceOf(address)',
+  allowance: 'allowance(address,address)',
   bzzToken: 'bzzToken()',
   approve: 'approve(address,uint256)',
   createBatch: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
+  topUp: 'topUp(bytes32,uint256)',
+  increaseDepth: 'increaseDepth(bytes32,uint8)',
+  batches: 'batches(bytes32)',
   expireLimited: 'expireLimited(uint256)',
   expiredBatchesExist: 'expiredBatchesExist()',
   lastPrice: 'lastPrice()',
@@ -29,9 +33,13 @@ export const EVENTS = {
 
 const selector = {
   balanceOf: selectorOf(FUNCTIONS.balanceOf),
+  allowance: selectorOf(FUNCTIONS.allowance),
   bzzToken: selectorOf(FUNCTIONS.bzzToken),
   approve: selectorOf(FUNCTIONS.approve),
   createBatch: selectorOf(FUNCTIONS.createBatch),
+  topUp: selectorOf(FUNCTIONS.topUp),
+  increaseDepth: selectorOf(FUNCTIONS.increaseDepth),
+  batches: selectorOf(FUNCTIONS.batches),
   expireLimited: selectorOf(FUNCTIONS.expireLimited),
   expiredBatchesExist: selectorOf(FUNCTIONS.expiredBatchesExist),
   lastPrice: selectorOf(FUNCTIONS.lastPrice),
@@ -55,6 +63,17 @@ export async function tokenBalance(
   return readWords(result, 'balanceOf').uint(0);
 }
 
+/** What the spender may still take from the owner. @param owner 20 bytes @param spender `0x` and 40 hex @returns base units */
+export async function tokenAllowance(
+  chain: Reader,
+  token: string,
+  { owner, spender }: { readonly owner: Uint8Array; readonly spender: string },
+  signal?: AbortSignal,
+): Promise<bigint> {
+  const data = encodeCall(selector.allowance, owner, hexBytes(spender, 'spender'));
+  return readWords(await chain.call({ to: token, data }, signal), 'allowance').uint(0);
+}
+
 /** @param spender 20 bytes */
 export function encodeApprove(spender: Uint8Array, amount: bigint): string {
   return encodeCall(selector.approve, spender, amount);
@@ -74,6 +93,29 @@ interface CreateBatch {
 export function encodeCreateBatch(batch: CreateBatch): string {
   const { owner, amountPerChunk, depth, bucketDepth, nonce, immutable } = batch;
   return encodeCall(selector.createBatch, owner, amountPerChunk, depth, bucketDepth, nonce, immutable);
+}
+
+/** @param id 32 bytes */
+export function encodeTopUp(id: Uint8Array, amountPerChunk: bigint): string {
+  return encodeCall(selector.topUp, id, amountPerChunk);
+}
+
+/** @param id 32 bytes */
+export function encodeIncreaseDepth(id: Uint8Array, depth: number): string {
+  return encodeCall(selector.increaseDepth, id, depth);
+}
+
+/** A batch as the contract has it at the head of the chain; undefined when there is none. @param id 32 bytes */
+export async function batchOnChain(
+  chain: Reader,
+  contract: string,
+  id: Uint8Array,
+  signal?: AbortSignal,
+): Promise<{ readonly owner: Uint8Array; readonly depth: number } | undefined> {
+  const data = encodeCall(selector.batches, id);
+  const words = readWords(await chain.call({ to: contract, data }, signal), 'batches');
+  const owner = words.address(0);
+  return owner.every((byte) => byte === 0) ? undefined : { owner, depth: words.small(1) };
 }
 
 /** Id that the contract gives to a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */

@@ -51,6 +51,12 @@ export class Issuers {
     return issuer === undefined || depth <= issuer.depth ? [] : this.#update(issuer, { depth });
   }
 
+  /** @returns what has to be written, undefined for a batch of others */
+  relabel(batchId: Uint8Array, label: string): KeyValueChange[] | undefined {
+    const issuer = this.get(batchId);
+    return issuer && this.#update(issuer, { label });
+  }
+
   #update(issuer: BatchIssuer, change: Partial<IssuerRecord>): KeyValueChange[] {
     const { batchId, label, amount, depth, bucketDepth, blockNumber, immutable } = issuer;
     const record = { batchId, label, amount, depth, bucketDepth, blockNumber, immutable, ...change };

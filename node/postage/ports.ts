@@ -56,6 +56,7 @@ export type PostageErrorCode =
   | 'STAMP_INVALID'
   | 'OUT_OF_FUNDS'
   | 'INSUFFICIENT_VALIDITY'
+  | 'AMOUNT_INVALID'
   | 'DEPTH_INVALID';
 
 export class PostageError extends Error {
@@ -78,14 +79,29 @@ export interface Stamper {
   stamp(chunk: Stampable): Stamp;
 }
 
-export interface PurchaseRequest {
+/** What a user wants to pay for gas; absent: what the chain suggests. */
+export interface GasTerms {
+  readonly gasPrice?: bigint;
+  readonly gasLimit?: bigint;
+}
+
+export interface PurchaseRequest extends GasTerms {
   /** Per chunk. */
   readonly amount: bigint;
   readonly depth: number;
   readonly immutable: boolean;
   readonly label: string;
-  readonly gasPrice?: bigint;
-  readonly gasLimit?: bigint;
+}
+
+export interface TopUpRequest extends GasTerms {
+  readonly batchId: Uint8Array;
+  /** Per chunk, added to what is left. */
+  readonly amount: bigint;
+}
+
+export interface DilutionRequest extends GasTerms {
+  readonly batchId: Uint8Array;
+  readonly depth: number;
 }
 
 export interface Postage {
@@ -95,6 +111,8 @@ export interface Postage {
   issuer(batchId: Uint8Array): Issuer | undefined;
   /** Chain-state block - issuer block >= usable blocks, and the batch exists. */
   usable(issuer: Issuer): boolean;
+  /** The chain has no such batch any more. One that was just bought, whose creation has not been read yet, is not gone. */
+  gone(issuer: Issuer): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */
@@ -107,6 +125,15 @@ export interface Postage {
   validate(chunk: Stampable, stamp: Stamp): void;
   /** Approve, create, wait for the receipts. @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError */
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
+  /**
+   * Approve, top up, wait for the receipts; any batch of the network. Seen in `batches` once the event is read.
+   * @throws PostageError `BATCH_NOT_FOUND`, `AMOUNT_INVALID`, `OUT_OF_FUNDS`; ChainError
+   */
+  topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }>;
+  /** As above, for an own batch and a greater depth. @throws PostageError `BATCH_NOT_FOUND`, `DEPTH_INVALID`; ChainError */
+  dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }>;
+  /** Durable when it resolves. @throws PostageError `BATCH_NOT_FOUND` for a batch that is not this node's */
+  relabel(batchId: Uint8Array, label: string): Promise<void>;
   /** Seconds the batch lasts at the present price, -1 when unknown or free. */
   batchTtl(batch: Batch): number;
   /** 'running' until the first catch-up is done. */

@@ -12,21 +12,22 @@ import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { BatchMirror } from './batch-store.ts';
-import type { BatchIssuer } from './issuer.ts';
 import { Issuers, RECOVERED } from './issuers.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
 import { POSTAGE_METRICS } from './metrics.ts';
 import {
   type Batch,
   type BatchStore,
+  type DilutionRequest,
   type Issuer,
   type Postage,
   PostageError,
   type PurchaseRequest,
   type Stampable,
   type Stamper,
+  type TopUpRequest,
 } from './ports.ts';
-import { createPurchases, type Purchased } from './purchase.ts';
+import { createPurchases, type Purchases } from './purchase.ts';
 import { BUCKET_DEPTH, BUCKET_DEPTH_MAX, batchSize, secondsLeft } from './rules.ts';
 import { validateStamp } from './validation.ts';
 
@@ -82,7 +83,7 @@ class ContractPostage implements PostageService {
   readonly #state: KeyValueStore;
   readonly #mirror: BatchMirror;
   readonly #issuers: Issuers;
-  readonly #buy: (request: PurchaseRequest, signal: AbortSignal) => Promise<Purchased>;
+  readonly #purchases: Purchases;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
   readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
@@ -96,7 +97,7 @@ class ContractPostage implements PostageService {
     this.#state = deps.state(SUBSYSTEM);
     this.#mirror = new BatchMirror(options, this.#state);
     this.#issuers = new Issuers({ ...deps, state: this.#state });
-    this.#buy = createPurchases(options, deps);
+    this.#purchases = createPurchases(options, deps);
     this.#metrics = deps.metrics.register(POSTAGE_METRICS);
     this.#setGauges();
   }
@@ -111,7 +112,7 @@ class ContractPostage implements PostageService {
   }
 
   issuers(options?: { all: boolean }): Issuer[] {
-    return this.#issuers.all().filter((issuer) => options?.all === true || !this.#expired(issuer));
+    return this.#issuers.all().filter((issuer) => options?.all === true || !this.gone(issuer));
   }
 
   issuer(batchId: Uint8Array): Issuer | undefined {
@@ -121,6 +122,11 @@ class ContractPostage implements PostageService {
   usable(issuer: Issuer): boolean {
     const age = this.#mirror.chainState().block - issuer.blockNumber;
     return age >= this.#options.usableBlocks && this.#mirror.get(issuer.batchId) !== undefined;
+  }
+
+  gone(issuer: Issuer): boolean {
+    const seen = this.#mirror.chainState().block >= issuer.blockNumber;
+    return seen && this.#mirror.get(issuer.batchId) === undefined;
   }
 
   buckets(batchId: Uint8Array): Uint32Array | undefined {
@@ -159,11 +165,25 @@ class ContractPostage implements PostageService {
   }
 
   async buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }> {
-    const { batchId, txHash, blockNumber } = await this.#buy(request, signal);
+    const { batchId, txHash, blockNumber } = await this.#purchases.buy(request, signal);
     const { label, amount, depth, immutable } = request;
     const record = { batchId, label, amount, depth, bucketDepth: BUCKET_DEPTH, blockNumber, immutable };
     await this.#state.batch(this.#issuers.add(record));
     return { batchId, txHash };
+  }
+
+  async topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }> {
+    return { txHash: await this.#purchases.topUp(request, signal) };
+  }
+
+  async dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }> {
+    return { txHash: await this.#purchases.dilute(request, signal) };
+  }
+
+  async relabel(batchId: Uint8Array, label: string): Promise<void> {
+    const changes = this.#issuers.relabel(batchId, label);
+    if (changes === undefined) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
+    await this.#state.batch(changes);
   }
 
   batchTtl(batch: Batch): number {
@@ -191,7 +211,7 @@ class ContractPostage implements PostageService {
     const { chain, clock, log, onFatal } = this.#deps;
     const { signal } = this.#stopping;
     try {
-      for (const issuer of this.#issuers.all()) if (this.#expired(issuer)) await issuer.dropItems();
+      for (const issuer of this.#issuers.all()) if (this.gone(issuer)) await issuer.dropItems();
       await followPostage(
         this.#options,
         {
@@ -280,12 +300,6 @@ class ContractPostage implements PostageService {
     for (const issuer of this.#issuers.all()) {
       if (expired.includes(toHex(issuer.batchId))) await issuer.dropItems();
     }
-  }
-
-  /** Gone from the contract; a batch whose creation has not been read yet is not. */
-  #expired(issuer: BatchIssuer): boolean {
-    const seen = this.#mirror.chainState().block >= issuer.blockNumber;
-    return seen && this.#mirror.get(issuer.batchId) === undefined;
   }
 
   #setSynced(): void {

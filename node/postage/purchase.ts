@@ -1,6 +1,6 @@
 /**
- * Buying a batch: checks, expiry of old batches, allowance, creation; each transaction is awaited. One purchase at a
- * time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
+ * What costs tokens: buying a batch, topping one up, diluting one. Checks, expiry of old batches, allowance, the call
+ * itself; each transaction is awaited. One at a time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
 import { equalBytes, toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
@@ -8,19 +8,30 @@ import type { Signer } from '../crypto/signer.ts';
 import { hexBytes } from '../onchain/abi.ts';
 import {
   batchIdOf,
+  batchOnChain,
   decodePostageEvent,
   encodeApprove,
   encodeCreateBatch,
   encodeExpireLimited,
+  encodeIncreaseDepth,
+  encodeTopUp,
   expiredBatchesExist,
   lastPrice,
   minimumValidityBlocks,
+  type PostageEvent,
   toAddress,
+  tokenAllowance,
   tokenBalance,
 } from '../onchain/contracts.ts';
 import { Lock } from '../onchain/lock.ts';
 import { type Chain, ChainError, type Receipt, type Transactions } from '../onchain/ports.ts';
-import { PostageError, type PurchaseRequest } from './ports.ts';
+import {
+  type DilutionRequest,
+  type GasTerms,
+  PostageError,
+  type PurchaseRequest,
+  type TopUpRequest,
+} from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
 /** Batches expired per transaction: what fits a block of the public chain. */
@@ -38,42 +49,42 @@ interface PurchaseOptions {
 
 interface PurchaseDeps {
   readonly chain: Pick<Chain, 'call' | 'transactionCount'>;
-  readonly transactions: Transactions;
+  readonly transactions: Pick<Transactions, 'execute'>;
   readonly signer: Pick<Signer, 'address'>;
 }
 
-export interface Purchased {
+interface Purchased {
   readonly batchId: Uint8Array;
   readonly txHash: string;
   readonly blockNumber: number;
 }
 
-/** @returns a function that buys; @throws (from it) PostageError DEPTH_INVALID, OUT_OF_FUNDS, INSUFFICIENT_VALIDITY; ChainError */
-export function createPurchases(
-  options: PurchaseOptions,
-  deps: PurchaseDeps,
-): (request: PurchaseRequest, signal: AbortSignal) => Promise<Purchased> {
-  // Two at once would take the same account nonce into the id of their batch.
-  const lock = new Lock();
-  return (request, signal) => lock.run(() => purchase(request, { ...options, ...deps, signal }));
+/** Each throws PostageError as `Postage` says, and ChainError. */
+export interface Purchases {
+  buy(request: PurchaseRequest, signal: AbortSignal): Promise<Purchased>;
+  /** @returns hash of the transaction */
+  topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
+  /** @returns hash of the transaction */
+  dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
 }
 
-type Context = PurchaseOptions & PurchaseDeps & { readonly signal: AbortSignal };
+export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): Purchases {
+  // Two at once would take the same account nonce into the id of their batch, and each other's allowance.
+  const lock = new Lock();
+  const oneAtATime =
+    <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
+    (request: R, signal: AbortSignal): Promise<T> =>
+      lock.run(() => work(request, { ...options, ...deps, gas: gasOf(request), signal }));
+  return { buy: oneAtATime(buy), topUp: oneAtATime(topUp), dilute: oneAtATime(dilute) };
+}
 
-async function purchase(request: PurchaseRequest, context: Context): Promise<Purchased> {
-  const { contract, token, signer, chain, signal } = context;
+type Context = PurchaseOptions & PurchaseDeps & { readonly gas: GasTerms; readonly signal: AbortSignal };
+
+async function buy(request: PurchaseRequest, context: Context): Promise<Purchased> {
+  const { contract, signer, chain, signal } = context;
   await check(request, context);
-  await expireOld(request, context);
-  const total = request.amount * batchSize(request.depth);
-  await execute(
-    request,
-    {
-      to: token,
-      data: encodeApprove(hexBytes(contract, 'contract'), total),
-      description: 'Approve tokens for postage operations',
-    },
-    context,
-  );
+  await expireOld(context);
+  await allow(request.amount * batchSize(request.depth), context);
   const nonce = await batchNonce(chain, signer.address, signal);
   const data = encodeCreateBatch({
     owner: signer.address,
@@ -83,14 +94,54 @@ async function purchase(request: PurchaseRequest, context: Context): Promise<Pur
     nonce,
     immutable: request.immutable,
   });
-  const receipt = await execute(
-    request,
-    { to: contract, data, description: 'Postage batch creation' },
-    context,
-  );
+  const receipt = await execute({ to: contract, data, description: 'Postage batch creation' }, context);
   const batchId = batchIdOf(signer.address, nonce);
-  assertCreated(receipt, contract, batchId);
+  assertDone(receipt, { kind: 'BatchCreated', batchId }, context);
   return { batchId, txHash: receipt.transactionHash, blockNumber: receipt.blockNumber };
+}
+
+async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promise<string> {
+  const { chain, contract, token, signer, signal } = context;
+  if (amount <= 0n) throw new PostageError('AMOUNT_INVALID', 'a batch is topped up with something');
+  const { depth } = await knownBatch(batchId, context);
+  const total = amount * batchSize(depth);
+  checkFunds(await tokenBalance(chain, token, signer.address, signal), total);
+  await allow(total, context);
+  const call = { to: contract, data: encodeTopUp(batchId, amount), description: 'Postage batch top up' };
+  const receipt = await execute(call, context);
+  assertDone(receipt, { kind: 'BatchTopUp', batchId }, context);
+  return receipt.transactionHash;
+}
+
+async function dilute({ batchId, depth }: DilutionRequest, context: Context): Promise<string> {
+  const { contract, signer } = context;
+  const batch = await knownBatch(batchId, context);
+  // What the contract would refuse costs nothing here.
+  if (!equalBytes(batch.owner, signer.address)) throw new PostageError('BATCH_NOT_FOUND', 'not an own batch');
+  if (depth <= batch.depth || depth > DEPTH_MAX) {
+    throw new PostageError('DEPTH_INVALID', `new depth ${depth} should be greater than ${batch.depth}`);
+  }
+  await expireOld(context);
+  const call = {
+    to: contract,
+    data: encodeIncreaseDepth(batchId, depth),
+    description: 'Postage batch dilution',
+  };
+  const receipt = await execute(call, context);
+  assertDone(receipt, { kind: 'BatchDepthIncrease', batchId }, context);
+  return receipt.transactionHash;
+}
+
+/** As the contract has it now: what the node has read may be some blocks behind, and the depth decides about the price. */
+async function knownBatch(
+  batchId: Uint8Array,
+  { chain, contract, signal }: Context,
+): Promise<{ readonly owner: Uint8Array; readonly depth: number }> {
+  const batch = await batchOnChain(chain, contract, batchId, signal);
+  if (batch === undefined) {
+    throw new PostageError('BATCH_NOT_FOUND', `the contract has no batch ${toHex(batchId)}`);
+  }
+  return batch;
 }
 
 /** In the order in which the reference reports what is wrong. */
@@ -102,30 +153,44 @@ async function check({ amount, depth }: PurchaseRequest, context: Context): Prom
     lastPrice(chain, contract, signal),
     minimumValidityBlocks(chain, contract, signal),
   ]);
-  if (balance < amount * batchSize(depth))
-    throw new PostageError('OUT_OF_FUNDS', 'insufficient token balance');
+  checkFunds(balance, amount * batchSize(depth));
   if (amount <= price * validity) throw new PostageError('INSUFFICIENT_VALIDITY', 'insufficient validity');
 }
 
-async function expireOld(request: PurchaseRequest, context: Context): Promise<void> {
+function checkFunds(balance: bigint, total: bigint): void {
+  if (balance < total) throw new PostageError('OUT_OF_FUNDS', 'insufficient token balance');
+}
+
+async function expireOld(context: Context): Promise<void> {
   const { chain, contract, signal } = context;
   for (let round = 0; round < EXPIRE_ROUNDS; round++) {
     if (!(await expiredBatchesExist(chain, contract, signal))) return;
     const data = encodeExpireLimited(EXPIRE_PAGE);
-    await execute(request, { to: contract, data, description: 'expire limited batches' }, context);
+    await execute({ to: contract, data, description: 'expire limited batches' }, context);
   }
 }
 
+/** An allowance that an earlier operation has left behind, because it was given up or failed, is used first. */
+async function allow(total: bigint, context: Context): Promise<void> {
+  const { chain, token, contract, signer, signal } = context;
+  const allowed = await tokenAllowance(chain, token, { owner: signer.address, spender: contract }, signal);
+  if (allowed >= total) return;
+  const data = encodeApprove(hexBytes(contract, 'contract'), total);
+  await execute({ to: token, data, description: 'Approve tokens for postage operations' }, context);
+}
+
 function execute(
-  { gasPrice, gasLimit }: PurchaseRequest,
   call: { readonly to: string; readonly data: string; readonly description: string },
-  { transactions, signal }: Context,
+  { transactions, gas, signal }: Context,
 ): Promise<Receipt> {
-  const gas = {
+  return transactions.execute({ ...call, ...gas }, signal);
+}
+
+function gasOf({ gasPrice, gasLimit }: GasTerms): GasTerms {
+  return {
     ...(gasPrice === undefined ? {} : { gasPrice }),
     ...(gasLimit === undefined ? {} : { gasLimit }),
   };
-  return transactions.execute({ ...call, ...gas }, signal);
 }
 
 async function batchNonce(
@@ -139,13 +204,17 @@ async function batchNonce(
   return keccak256(NONCE_PREFIX, account, count);
 }
 
-/** @throws ChainError RPC_ERROR when the receipt does not show the batch */
-function assertCreated(receipt: Receipt, contract: string, batchId: Uint8Array): void {
-  const created = receipt.logs.some((entry) => {
+type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];
+
+/** @throws ChainError RPC_ERROR when the receipt does not show what was asked for */
+function assertDone(
+  receipt: Receipt,
+  { kind, batchId }: { readonly kind: BatchEventKind; readonly batchId: Uint8Array },
+  { contract }: Context,
+): void {
+  const done = receipt.logs.some((entry) => {
     const event = entry.address === contract ? decodePostageEvent(entry) : undefined;
-    return event?.kind === 'BatchCreated' && equalBytes(event.id, batchId);
+    return event !== undefined && event.kind === kind && 'id' in event && equalBytes(event.id, batchId);
   });
-  if (!created) {
-    throw new ChainError('RPC_ERROR', `batch creation failed: no event of ${toHex(batchId)} in the receipt`);
-  }
+  if (!done) throw new ChainError('RPC_ERROR', `no ${kind} of ${toHex(batchId)} in the receipt`);
 }

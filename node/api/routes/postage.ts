@@ -1,16 +1,20 @@
 /** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, everything else numbers. */
 import { toHex } from '../../crypto/hex.ts';
-import type { Batch, Issuer } from '../../postage/ports.ts';
+import type { Batch, GasTerms, Issuer } from '../../postage/ports.ts';
 import { type Dialect, emit } from '../dialect.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, orElse } from '../errors.ts';
 import { bigInteger, bool, hex, type Kind, text, uint } from '../kinds.ts';
 import { length, min, optional, required } from '../params.ts';
-import { route } from '../route.ts';
+import { ACKNOWLEDGEMENT, type GasHeaders, route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
+/** Transactions are mined before these answer; one operation at a time. */
+const ONCHAIN_GATES = ['started', 'chain', 'onchainSlot', 'postageSync', 'gas'] as const;
+/** Longest body with a label, bytes. */
+const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
 
 /** Only a dialect that lists expired batches looks at the parameter. */
@@ -33,10 +37,7 @@ export const POSTAGE_ROUTES = [
     handle: ({ query: { all }, services, dialect }) => ({
       status: 200,
       json: {
-        stamps: services.postage
-          .issuers({ all })
-          .filter(({ batchId }) => all || services.postage.batches.get(batchId) !== undefined)
-          .map((issuer) => batchBody(issuer, services, dialect)),
+        stamps: services.postage.issuers({ all }).map((issuer) => batchBody(issuer, services, dialect)),
       },
     }),
   }),
@@ -52,8 +53,28 @@ export const POSTAGE_ROUTES = [
     failure: 'ISSUER_FAILED',
     handle: ({ params, services, dialect }) => ({
       status: 200,
-      json: batchBody(ownBatch(params.batch_id, services), services, dialect),
+      json: batchBody(ownBatch(params.batch_id, services, dialect), services, dialect),
     }),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/stamps/{batch_id}',
+    port: 'both',
+    summary: 'give an own batch another label',
+    gates: GATES,
+    params: PATH,
+    body: { content: 'json', schema: 'BatchLabel' },
+    bodyLimit: LABEL_BODY_MAX,
+    success: [200],
+    response: 'Acknowledgement',
+    failure: 'LABEL_FAILED',
+    errors: { BATCH_NOT_FOUND: 'ISSUER_NOT_FOUND' },
+    async handle({ params, services, body }) {
+      const label = await orElse('LABEL_BODY_INVALID', async () => labelOf(await body.read()));
+      if (label.trim() === '') throw new ApiError('LABEL_REQUIRED');
+      await services.postage.relabel(params.batch_id, label);
+      return ACKNOWLEDGEMENT;
+    },
   }),
   route({
     method: 'GET',
@@ -65,8 +86,8 @@ export const POSTAGE_ROUTES = [
     success: [200],
     response: 'Buckets',
     failure: 'ISSUER_FAILED',
-    handle({ params, services }) {
-      const { depth, bucketDepth } = ownBatch(params.batch_id, services);
+    handle({ params, services, dialect }) {
+      const { depth, bucketDepth } = ownBatch(params.batch_id, services, dialect);
       const counts = services.postage.buckets(params.batch_id) ?? new Uint32Array(0);
       const buckets = Array.from(counts, (collisions, bucketID) => ({ bucketID, collisions }));
       return {
@@ -80,7 +101,7 @@ export const POSTAGE_ROUTES = [
     path: '/stamps/{amount}/{depth}',
     port: 'both',
     summary: 'buy a batch; answers when its transactions are mined',
-    gates: ['started', 'chain', 'onchainSlot', 'postageSync', 'gas'],
+    gates: ONCHAIN_GATES,
     params: { amount: required(bigInteger), depth: required(uint(8), { checks: [min(DEPTH_MIN)] }) },
     query: { label: optional(text, '') },
     headers: { immutable: optional(bool, true) },
@@ -96,17 +117,42 @@ export const POSTAGE_ROUTES = [
       signal,
     }) {
       const { batchId, txHash } = await services.postage.buy(
-        {
-          amount,
-          depth,
-          immutable,
-          label,
-          ...(gas.gasPrice === undefined ? {} : { gasPrice: gas.gasPrice }),
-          ...(gas.gasLimit === undefined ? {} : { gasLimit: gas.gasLimit }),
-        },
+        { amount, depth, immutable, label, ...gasTerms(gas) },
         signal,
       );
       return { status: 201, json: { batchID: toHex(batchId), txHash } };
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/stamps/topup/{batch_id}/{amount}',
+    port: 'both',
+    summary: 'pay more for a batch, be it of another node; answers when its transactions are mined',
+    gates: ONCHAIN_GATES,
+    params: { ...PATH, amount: required(bigInteger) },
+    success: [202],
+    response: 'BatchTransaction',
+    failure: 'BATCH_TOPUP_FAILED',
+    errors: { OUT_OF_FUNDS: 'TOPUP_OUT_OF_FUNDS', BATCH_NOT_FOUND: 'BATCH_TOPUP_FAILED' },
+    async handle({ params: { batch_id: batchId, amount }, gas, services: { postage }, signal }) {
+      const { txHash } = await postage.topUp({ batchId, amount, ...gasTerms(gas) }, signal);
+      return { status: 202, json: { batchID: toHex(batchId), txHash } };
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/stamps/dilute/{batch_id}/{depth}',
+    port: 'both',
+    summary: 'let an own batch stamp more chunks for a shorter time; answers when its transactions are mined',
+    gates: ONCHAIN_GATES,
+    params: { ...PATH, depth: required(uint(8)) },
+    success: [202],
+    response: 'BatchTransaction',
+    failure: 'BATCH_DILUTE_FAILED',
+    errors: { DEPTH_INVALID: 'DEPTH_INVALID', BATCH_NOT_FOUND: 'BATCH_DILUTE_FAILED' },
+    async handle({ params: { batch_id: batchId, depth }, gas, services: { postage }, signal }) {
+      const { txHash } = await postage.dilute({ batchId, depth, ...gasTerms(gas) }, signal);
+      return { status: 202, json: { batchID: toHex(batchId), txHash } };
     },
   }),
   route({
@@ -125,20 +171,59 @@ export const POSTAGE_ROUTES = [
       },
     }),
   }),
+  route({
+    method: 'GET',
+    path: '/batches/{batch_id}',
+    port: 'both',
+    summary: 'one live batch of the network',
+    gates: ['started'],
+    params: PATH,
+    success: [200],
+    response: 'NetworkBatch',
+    failure: 'BATCH_GET_FAILED',
+    handle({ params, services, dialect }) {
+      const batch = services.postage.batches.get(params.batch_id);
+      if (batch === undefined) throw new ApiError('NETWORK_BATCH_NOT_FOUND');
+      return { status: 200, json: networkBatchBody(batch, services, dialect) };
+    },
+  }),
 ];
 
-/** @throws ApiError for a batch of somebody else, and for one that is too young */
-function ownBatch(batchId: Uint8Array, { postage }: NodeServices): Issuer {
+/**
+ * @throws ApiError for a batch of somebody else, for one that is too young or not read from the chain yet, and for one
+ * that is gone in a dialect that does not tell of those
+ */
+function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Dialect): Issuer {
   const issuer = postage.issuer(batchId);
   if (issuer === undefined) throw new ApiError('ISSUER_NOT_FOUND');
-  const exists = postage.batches.get(batchId) !== undefined;
-  if (exists && !postage.usable(issuer)) throw new ApiError('ISSUER_NOT_USABLE');
+  const gone = postage.gone(issuer);
+  if (gone && !dialect.expiredStamps) throw new ApiError('ISSUER_NOT_FOUND');
+  if (!gone && !postage.usable(issuer)) throw new ApiError('ISSUER_NOT_USABLE');
   return issuer;
+}
+
+function gasTerms({ gasPrice, gasLimit }: GasHeaders): GasTerms {
+  return {
+    ...(gasPrice === undefined ? {} : { gasPrice }),
+    ...(gasLimit === undefined ? {} : { gasLimit }),
+  };
+}
+
+/** Empty when there is none. @throws when the body is no JSON object, or its label no text */
+function labelOf(body: Uint8Array): string {
+  const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new TypeError('the body is no object');
+  }
+  const { label = '' } = value as Record<string, unknown>;
+  if (typeof label !== 'string') throw new TypeError('the label is no text');
+  return label;
 }
 
 function batchBody(issuer: Issuer, { postage }: NodeServices, dialect: Dialect): Record<string, unknown> {
   const { batchId, utilization, label, depth, amount, bucketDepth, blockNumber, immutable } = issuer;
   const batch = postage.batches.get(batchId);
+  const gone = postage.gone(issuer);
   return {
     batchID: toHex(batchId),
     utilization,
@@ -150,9 +235,9 @@ function batchBody(issuer: Issuer, { postage }: NodeServices, dialect: Dialect):
     bucketDepth,
     blockNumber,
     immutableFlag: immutable,
-    exists: batch !== undefined,
+    exists: !gone,
     batchTTL: batch === undefined ? -1 : postage.batchTtl(batch),
-    ...emit(dialect.fields.stampExpired, batch === undefined),
+    ...emit(dialect.fields.stampExpired, gone),
   };
 }
 

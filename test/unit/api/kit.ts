@@ -25,6 +25,7 @@ import type { TopologySnapshot } from '../../../node/topology/topology.ts';
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
 export const BATCH = toHex(BATCH_ID);
 export const YOUNG_BATCH_ID = new Uint8Array(32).fill(0x70);
+export const NEW_BATCH_ID = new Uint8Array(32).fill(0x4e);
 export const EXPIRED_BATCH_ID = new Uint8Array(32).fill(0xee);
 export const OVERLAY = new Uint8Array(32).fill(0x11);
 /** Of the node as a publisher. */
@@ -53,6 +54,9 @@ export interface Knobs {
   connectError: Error | undefined;
   connected: string[];
   buyError: Error | undefined;
+  /** The node has a batch whose creation it has not read yet. */
+  justBought: boolean;
+  /** Requests of purchases, top-ups and dilutions. */
   bought: unknown[];
   /** Holds every purchase until it is called. */
   buying: Promise<void>;
@@ -93,6 +97,7 @@ export function knobs(): Knobs {
     connectError: undefined,
     connected: [],
     buyError: undefined,
+    justBought: false,
     bought: [],
     buying: Promise.resolve(),
     chainError: undefined,
@@ -463,12 +468,16 @@ function fakePostage(turn: Knobs): Postage {
   const stampedBy = new Map<string, Uint8Array>();
   const live = [batch(BATCH_ID, 10), batch(YOUNG_BATCH_ID, 119)];
   const issuers = [issuer(BATCH_ID, 10), issuer(YOUNG_BATCH_ID, 119), issuer(EXPIRED_BATCH_ID, 5)];
+  const held = () => (turn.justBought ? [...issuers, issuer(NEW_BATCH_ID, 121)] : issuers);
   const same = (id: Uint8Array) => (other: { id?: Uint8Array; batchId?: Uint8Array }) =>
     toHex((other.id ?? other.batchId) as Uint8Array) === toHex(id);
   const batchOf = (id: Uint8Array) => live.find(same(id));
   const postage: Postage = {
     batches: {
-      get: batchOf,
+      get(id) {
+        failIf(turn, 'batch');
+        return batchOf(id);
+      },
       all() {
         failIf(turn, 'batches');
         return live;
@@ -482,12 +491,13 @@ function fakePostage(turn: Knobs): Postage {
     },
     issuers(options) {
       failIf(turn, 'issuers');
-      return issuers.filter(({ batchId }) => options?.all === true || batchOf(batchId) !== undefined);
+      return held().filter((own) => options?.all === true || !postage.gone(own));
     },
     issuer(batchId) {
       failIf(turn, 'issuer');
-      return issuers.find(same(batchId));
+      return held().find(same(batchId));
     },
+    gone: ({ batchId, blockNumber }) => batchOf(batchId) === undefined && blockNumber <= 120,
     usable: ({ batchId, blockNumber }) => batchOf(batchId) !== undefined && 120 - blockNumber >= 10,
     buckets: (batchId) => (issuers.some(same(batchId)) ? new Uint32Array(65_536).fill(1, 0, 2) : undefined),
     stamper(batchId) {
@@ -520,6 +530,22 @@ function fakePostage(turn: Knobs): Postage {
       if (turn.buyError !== undefined) throw turn.buyError;
       turn.bought.push(request);
       return { batchId: new Uint8Array(32).fill(0xcc), txHash: `0x${'ab'.repeat(32)}` };
+    },
+    async topUp(request) {
+      if (turn.buyError !== undefined) throw turn.buyError;
+      turn.bought.push(request);
+      return { txHash: `0x${'cd'.repeat(32)}` };
+    },
+    async dilute(request) {
+      if (turn.buyError !== undefined) throw turn.buyError;
+      turn.bought.push(request);
+      return { txHash: `0x${'ef'.repeat(32)}` };
+    },
+    async relabel(batchId, label) {
+      failIf(turn, 'relabel');
+      const own = issuers.find(same(batchId));
+      if (own === undefined) throw new PostageError('BATCH_NOT_FOUND', 'no issuer');
+      issuers[issuers.indexOf(own)] = { ...own, label };
     },
     batchTtl: () => 3600,
     syncState: () => turn.syncState,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
-import { BATCH, EXPIRED_BATCH_ID, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NEW_BATCH_ID, startKit, YOUNG_BATCH_ID } from './kit.ts';
 
 const OWN = {
   batchID: BATCH,
@@ -85,6 +85,29 @@ describe('own batches', () => {
     expect(await answerOf(BATCH)).toEqual({ code: 500, message: 'get issuer failed' });
   });
 
+  test('one just bought, whose creation is not read yet, is listed but not usable', async () => {
+    const { api, knobs } = await startKit();
+    knobs.justBought = true;
+    const { stamps } = (await api.main.inject({ url: '/stamps' })).json();
+    expect(stamps[2]).toEqual({
+      ...OWN,
+      batchID: toHex(NEW_BATCH_ID),
+      blockNumber: 121,
+      usable: false,
+      batchTTL: -1,
+    });
+    const own = await api.main.inject({ url: `/stamps/${toHex(NEW_BATCH_ID)}` });
+    expect(own.json()).toEqual({ code: 400, message: 'batch not usable' });
+  });
+
+  test('an expired one by its id: svc tells of it, swarm does not know it', async () => {
+    const url = `/stamps/${toHex(EXPIRED_BATCH_ID)}`;
+    const told = await (await startKit()).api.main.inject({ url });
+    expect(told.json()).toMatchObject({ exists: false, usable: false, expired: true, batchTTL: -1 });
+    const unknown = await (await startKit({ dialect: 'swarm' })).api.main.inject({ url });
+    expect(unknown.json()).toEqual({ code: 404, message: 'issuer does not exist' });
+  });
+
   test('a list that cannot be made', async () => {
     const { api, knobs } = await startKit();
     knobs.failing.add('issuers');
@@ -157,6 +180,120 @@ describe('POST /stamps/{amount}/{depth}', () => {
   test.each(['0', '-5'])('amount %s is left to the rule of the shortest validity', async (amount) => {
     const { knobs } = await buy(`/stamps/${amount}/20`);
     expect(knobs.bought).toHaveLength(1);
+  });
+});
+
+describe.each([
+  ['topup', `/stamps/topup/${BATCH}/5000`, { amount: 5000n }, 'cd', 'cannot topup batch'],
+  ['dilute', `/stamps/dilute/${BATCH}/21`, { depth: 21 }, 'ef', 'cannot dilute batch'],
+] as const)('PATCH /stamps/%s', (what, url, terms, hash, failure) => {
+  const patch = async (target: string, headers: Record<string, string> = {}, buyError?: Error) => {
+    const kit = await startKit();
+    kit.knobs.buyError = buyError;
+    return { ...kit, answer: await kit.api.main.inject({ method: 'PATCH', url: target, headers }) };
+  };
+
+  test('does what is asked for, with the gas that is offered', async () => {
+    const { answer, knobs } = await patch(url, { 'gas-price': '7', 'gas-limit': '21000' });
+    expect([answer.statusCode, answer.json()]).toEqual([
+      202,
+      { batchID: BATCH, txHash: `0x${hash.repeat(32)}` },
+    ]);
+    expect(knobs.bought).toEqual([{ batchId: BATCH_ID, ...terms, gasPrice: 7n, gasLimit: 21_000n }]);
+    expect((await patch(url)).knobs.bought).toEqual([{ batchId: BATCH_ID, ...terms }]);
+  });
+
+  test('waits for no other one', async () => {
+    const { api, knobs } = await startKit();
+    const held = Promise.withResolvers<void>();
+    knobs.buying = held.promise;
+    const buying = api.main.inject({ method: 'POST', url: '/stamps/1000/20' });
+    await new Promise(setImmediate);
+    const busy = { code: 429, message: 'simultaneous on-chain operations not supported' };
+    expect((await api.main.inject({ method: 'PATCH', url })).json()).toEqual(busy);
+    held.resolve();
+    expect((await buying).statusCode).toBe(201);
+    expect((await api.main.inject({ method: 'PATCH', url })).statusCode).toBe(202);
+  });
+
+  test.each([
+    [`/stamps/${what}/${'ab'.repeat(31)}/18`, {}, 'invalid path params', ['batch_id: want len:32']],
+    [`/stamps/${what}/${BATCH}/x`, {}, 'invalid path params', undefined],
+    [url, { 'gas-price': 'x' }, 'invalid header params', ['Gas-Price: invalid value']],
+    [url, { 'gas-limit': '-1' }, 'invalid header params', ['Gas-Limit: invalid syntax']],
+  ] as [string, Record<string, string>, string, string[] | undefined][])(
+    '%s %j is refused',
+    async (target, headers, message, reasons) => {
+      const { answer, knobs } = await patch(target, headers);
+      expect(answer.json()).toMatchObject({ code: 400, message, ...(reasons ? { reasons } : {}) });
+      expect(knobs.bought).toEqual([]);
+    },
+  );
+
+  test.each([
+    [new PostageError('BATCH_NOT_FOUND', ''), 500, failure],
+    [new PostageError('AMOUNT_INVALID', ''), 500, failure],
+    [new ChainError('REVERTED', ''), 500, failure],
+    [new ChainError('GAS_PRICE_TOO_LOW', ''), 500, failure],
+    [new Error('anything'), 500, failure],
+    what === 'topup'
+      ? ([new PostageError('OUT_OF_FUNDS', ''), 402, 'out of funds'] as const)
+      : ([new PostageError('DEPTH_INVALID', ''), 400, 'invalid depth'] as const),
+  ])('%s: %i %s', async (error, code, message) => {
+    expect((await patch(url, {}, error)).answer.json()).toEqual({ code, message });
+  });
+});
+
+describe('PATCH /stamps/{batch_id}', () => {
+  const url = `/stamps/${BATCH}`;
+
+  test('gives the batch another label', async () => {
+    const { api } = await startKit();
+    const answer = await api.main.inject({ method: 'PATCH', url, payload: { label: 'new' } });
+    expect([answer.statusCode, answer.json()]).toEqual([200, { code: 200, message: 'OK' }]);
+    expect((await api.main.inject({ url })).json().label).toBe('new');
+  });
+
+  test.each([
+    ['', 400, 'invalid request body'],
+    ['{"label"', 400, 'invalid request body'],
+    ['[]', 400, 'invalid request body'],
+    ['{"label":7}', 400, 'invalid request body'],
+    ['{}', 400, 'label is required'],
+    ['{"label":" "}', 400, 'label is required'],
+    [`{"label":"${'x'.repeat(1024)}"}`, 413, 'Request Entity Too Large'],
+  ])('body %s: %i %s', async (payload, code, message) => {
+    const { api } = await startKit();
+    expect((await api.main.inject({ method: 'PATCH', url, payload })).json()).toEqual({ code, message });
+    expect((await api.main.inject({ url })).json().label).toBe('label');
+  });
+
+  test('errors of the batch, after those of the body', async () => {
+    const { api, knobs } = await startKit();
+    const unknown = `/stamps/${'00'.repeat(32)}`;
+    const patch = async (target: string, payload: object) =>
+      (await api.main.inject({ method: 'PATCH', url: target, payload })).json();
+    expect(await patch(unknown, {})).toEqual({ code: 400, message: 'label is required' });
+    expect(await patch(unknown, { label: 'new' })).toEqual({ code: 404, message: 'issuer does not exist' });
+    knobs.failing.add('relabel');
+    expect(await patch(url, { label: 'new' })).toEqual({ code: 500, message: 'cannot update label' });
+  });
+});
+
+describe('GET /batches/{batch_id}', () => {
+  test('is the same as in the list', async () => {
+    const { api } = await startKit();
+    const { batches } = (await api.main.inject({ url: '/batches' })).json();
+    expect((await api.main.inject({ url: `/batches/${BATCH}` })).json()).toEqual(batches[0]);
+  });
+
+  test('errors', async () => {
+    const { api, knobs } = await startKit();
+    const answerOf = async (id: string) => (await api.main.inject({ url: `/batches/${id}` })).json();
+    expect(await answerOf('00'.repeat(32))).toEqual({ code: 404, message: 'batch not found' });
+    expect((await answerOf('abcd')).reasons).toEqual(['batch_id: want len:32']);
+    knobs.failing.add('batch');
+    expect(await answerOf(BATCH)).toEqual({ code: 500, message: 'unable to get batch' });
   });
 });
 

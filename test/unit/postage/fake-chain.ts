@@ -21,6 +21,7 @@ export const TOKEN = `0x${'70'.repeat(20)}`;
 
 interface ContractBatch {
   readonly id: Uint8Array;
+  readonly owner: Uint8Array;
   balance: bigint;
   depth: number;
 }
@@ -38,6 +39,8 @@ export class FakeChain implements Chain, Transactions {
   token = TOKEN;
   /** Of the one account. */
   tokens = 10n ** 20n;
+  /** What the contract may take of them. */
+  allowance = 0n;
   nonce = 0;
   readonly entries: LogEntry[] = [];
   readonly executed: { description: string; gasPrice: bigint | undefined }[] = [];
@@ -80,7 +83,7 @@ export class FakeChain implements Chain, Transactions {
     this.mine();
     const id = batchIdOf(this.#sender, nonce);
     const balance = this.payout() + terms.amount;
-    this.batches.set(toHex(id), { id, balance, depth: terms.depth });
+    this.batches.set(toHex(id), { id, owner, balance, depth: terms.depth });
     const total = terms.amount << BigInt(terms.depth);
     this.emit('BatchCreated', [id], [total, balance, owner, terms.depth, 16, terms.immutable]);
     return id;
@@ -143,8 +146,13 @@ export class FakeChain implements Chain, Transactions {
   async call({ data }: { data: string }): Promise<string> {
     const selector = data.slice(0, 10);
     if (this.token === '') return this.#answer('0x');
+    if (selector === selectorOf(FUNCTIONS.batches)) {
+      const batch = this.batches.get(data.slice(10));
+      return this.#answer(encodeCall('0x', batch?.owner ?? new Uint8Array(20), batch?.depth ?? 0));
+    }
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.balanceOf, this.tokens],
+      [FUNCTIONS.allowance, this.allowance],
       [FUNCTIONS.bzzToken, fromHex(this.token.slice(2))],
       [FUNCTIONS.lastPrice, this.price],
       [FUNCTIONS.minimumValidityBlocks, this.minimumValidity],
@@ -179,7 +187,7 @@ export class FakeChain implements Chain, Transactions {
     switch (data.slice(0, 10)) {
       case selectorOf(FUNCTIONS.createBatch): {
         const terms = { amount: words.uint(1), depth: words.small(2), immutable: words.bool(5) };
-        this.tokens -= terms.amount << BigInt(terms.depth);
+        this.#take(terms.amount << BigInt(terms.depth));
         this.createBatch(words.address(0), words.bytes32(4), terms);
         return;
       }
@@ -191,9 +199,30 @@ export class FakeChain implements Chain, Transactions {
         }
         return;
       }
+      case selectorOf(FUNCTIONS.approve):
+        this.mine();
+        this.allowance = words.uint(1);
+        return;
+      case selectorOf(FUNCTIONS.topUp): {
+        const id = words.bytes32(0);
+        this.#take(words.uint(1) << BigInt(this.#batch(id).depth));
+        this.topUp(id, words.uint(1));
+        return;
+      }
+      case selectorOf(FUNCTIONS.increaseDepth):
+        this.increaseDepth(words.bytes32(0), words.small(1));
+        return;
       default:
         this.mine();
     }
+  }
+
+  #take(total: bigint): void {
+    if (this.allowance < total || this.tokens < total) {
+      throw new ChainError('REVERTED', `the contract may take ${this.allowance}, not ${total}`);
+    }
+    this.allowance -= total;
+    this.tokens -= total;
   }
 
   #batch(id: Uint8Array): ContractBatch {

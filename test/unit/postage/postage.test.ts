@@ -6,6 +6,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { batchIdOf } from '../../../node/onchain/contracts.ts';
+import { ChainError } from '../../../node/onchain/ports.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';
 import { createPostage, type PostageOptions, type PostageService } from '../../../node/postage/postage.ts';
 import { MemoryState } from '../onchain/memory-state.ts';
@@ -191,7 +192,159 @@ describe('buying', () => {
   });
 });
 
+describe('topping up', () => {
+  test('approves, pays, and the batch lives longer once its event is read', async () => {
+    const own = node();
+    const { chain, postage } = own;
+    const id = chain.createBatch(OTHER, id32(1), { amount: 10_000_000n, depth: 18, immutable: true });
+    await running(own, async () => {
+      const before = chain.tokens;
+      const { txHash } = await postage.topUp({ batchId: id, amount: 5_000_000n, gasPrice: 5n }, forever);
+      expect(txHash).toMatch(/^0x[0-9a-f]{64}$/);
+      expect(chain.executed).toEqual([
+        { description: 'Approve tokens for postage operations', gasPrice: 5n },
+        { description: 'Postage batch top up', gasPrice: 5n },
+      ]);
+      expect(before - chain.tokens).toBe(5_000_000n << 18n);
+      const value = postage.batches.get(id)?.value ?? 0n;
+      await upToDate(own);
+      expect(postage.batches.get(id)?.value).toBe(value + 5_000_000n);
+    });
+  });
+
+  test('goes by the depth that the batch has now, not by the one that was read', async () => {
+    const own = node();
+    const id = own.chain.createBatch(signer.address, id32(1), {
+      amount: 10_000_000n,
+      depth: 17,
+      immutable: true,
+    });
+    await running(own, async () => {
+      await upToDate(own);
+      own.chain.onBlockNumber = () => {
+        throw new ChainError('RPC_UNREACHABLE', 'the node reads no more');
+      };
+      await own.postage.dilute({ batchId: id, depth: 19 }, forever);
+      expect(own.postage.batches.get(id)?.depth).toBe(17);
+      const before = own.chain.tokens;
+      await own.postage.topUp({ batchId: id, amount: 5n }, forever);
+      expect(before - own.chain.tokens).toBe(5n << 19n);
+    });
+  });
+
+  test.each([
+    ['an unknown batch', { batchId: id32(9) }, 'BATCH_NOT_FOUND'],
+    ['nothing', { amount: 0n }, 'AMOUNT_INVALID'],
+    ['a negative amount', { amount: -1n }, 'AMOUNT_INVALID'],
+    ['more than the account has', { amount: 1n << 80n }, 'OUT_OF_FUNDS'],
+  ])('of %s is refused before any transaction', async (_, terms, code) => {
+    const own = node();
+    const batchId = own.chain.createBatch(OTHER, id32(1), {
+      amount: 10_000_000n,
+      depth: 17,
+      immutable: true,
+    });
+    await expect(own.postage.topUp({ batchId, amount: 5n, ...terms }, forever)).rejects.toMatchObject({
+      code,
+    });
+    expect(own.chain.executed).toEqual([]);
+  });
+});
+
+describe('diluting', () => {
+  test('expires old batches, then doubles what the batch can stamp and halves its rest', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { batchId } = await own.postage.buy(request, forever);
+      own.chain.createBatch(OTHER, id32(2), { amount: 30_000n, depth: 17, immutable: true });
+      own.chain.mine(5);
+      own.chain.executed.length = 0;
+      await own.postage.dilute({ batchId, depth: 18, gasPrice: 3n }, forever);
+      expect(own.chain.executed).toEqual([
+        { description: 'expire limited batches', gasPrice: 3n },
+        { description: 'Postage batch dilution', gasPrice: 3n },
+      ]);
+      await upToDate(own);
+      // Bought in block 14 for 10,000,000 at a price of 24,000; halved eight blocks later.
+      const left = (10_000_000n - 8n * own.chain.price) / 2n;
+      expect(own.postage.batches.get(batchId)).toMatchObject({ depth: 18, value: own.chain.payout() + left });
+      expect(own.postage.issuer(batchId)?.depth).toBe(18);
+    });
+  });
+
+  test.each([
+    ['an unknown batch', { batchId: id32(9) }, 'BATCH_NOT_FOUND'],
+    ['to its own depth', { depth: 17 }, 'DEPTH_INVALID'],
+    ['to a smaller depth', { depth: 16 }, 'DEPTH_INVALID'],
+    ['beyond what the contract counts', { depth: 256 }, 'DEPTH_INVALID'],
+  ])('%s is refused before any transaction', async (_, terms, code) => {
+    const own = node();
+    const batchId = own.chain.createBatch(signer.address, id32(1), {
+      amount: 10_000_000n,
+      depth: 17,
+      immutable: true,
+    });
+    await expect(own.postage.dilute({ batchId, depth: 18, ...terms }, forever)).rejects.toMatchObject({
+      code,
+    });
+    expect(own.chain.executed).toEqual([]);
+  });
+
+  test('of a batch of somebody else is refused before any transaction', async () => {
+    const own = node();
+    const batchId = own.chain.createBatch(OTHER, id32(1), { amount: 10n ** 7n, depth: 17, immutable: true });
+    await expect(own.postage.dilute({ batchId, depth: 18 }, forever)).rejects.toMatchObject({
+      code: 'BATCH_NOT_FOUND',
+    });
+    expect(own.chain.executed).toEqual([]);
+  });
+});
+
+describe('an allowance', () => {
+  test('that was left behind is used, and topped up when it is too small', async () => {
+    const own = node();
+    own.chain.allowance = request.amount << 17n;
+    await own.postage.buy(request, forever);
+    expect(own.chain.executed.map(({ description }) => description)).toEqual(['Postage batch creation']);
+    own.chain.allowance = (request.amount << 17n) - 1n;
+    await own.postage.buy(request, forever);
+    expect(own.chain.executed.map(({ description }) => description)).toEqual([
+      'Postage batch creation',
+      'Approve tokens for postage operations',
+      'Postage batch creation',
+    ]);
+    expect(own.chain.allowance).toBe(0n);
+  });
+});
+
 describe('own batches', () => {
+  test('a batch just bought is neither usable nor gone until its creation is read', async () => {
+    const own = node({ usableBlocks: 0 });
+    await running(own, async () => {
+      await upToDate(own);
+      own.chain.onBlockNumber = () => {
+        throw new ChainError('RPC_UNREACHABLE', 'the node reads no more');
+      };
+      const { batchId } = await own.postage.buy(request, forever);
+      const issuer = own.postage.issuer(batchId);
+      if (issuer === undefined) throw new Error('no issuer after the purchase');
+      expect(own.postage.issuers()).toEqual([issuer]);
+      expect([own.postage.usable(issuer), own.postage.gone(issuer)]).toEqual([false, false]);
+      own.chain.onBlockNumber = () => undefined;
+      await upToDate(own);
+      expect([own.postage.usable(issuer), own.postage.gone(issuer)]).toEqual([true, false]);
+    });
+  });
+
+  test('get another label for good', async () => {
+    const own = node();
+    const { batchId } = await own.postage.buy(request, forever);
+    await own.postage.relabel(batchId, 'yours');
+    expect(own.postage.issuer(batchId)).toMatchObject({ label: 'yours', amount: request.amount });
+    expect(node({}, own.chain, own.state.disk).postage.issuer(batchId)?.label).toBe('yours');
+    await expect(own.postage.relabel(id32(9), 'x')).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND' });
+  });
+
   test('a batch that somebody bought for this node is adopted', async () => {
     const own = node();
     const id = own.chain.createBatch(signer.address, id32(1), {

@@ -51,19 +51,22 @@ export class BlockMiner {
     );
     const failed = steps.find((_, i) => !succeeded(receipts[i]));
     if (failed === undefined) return;
-    const reason = await this.#reasonOf(failed);
+    const reason = await reasonOf(this.#rpc, { from: this.#deployer, ...failed });
     throw new LocalChainError('DEPLOYMENT_FAILED', `${failed.label} failed: ${reason}`);
   }
+}
 
-  /** Repeats a failed step as a call, which says why. */
-  async #reasonOf({ to, data }: Step): Promise<string> {
-    try {
-      await this.#rpc.call('eth_call', { from: this.#deployer, to, data: hex(data) }, 'latest');
-      return 'out of gas, or a state that has passed';
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return errorName(error.data) ?? error.message;
-    }
+/** Repeats a failed step as a call, which says why. */
+export async function reasonOf(
+  rpc: RpcClient,
+  { from, to, data }: { from: string; to?: string; data: Uint8Array },
+): Promise<string> {
+  try {
+    await rpc.call('eth_call', { from, to, data: hex(data) }, 'latest');
+    return 'out of gas, or a state that has passed';
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return errorName(error.data) ?? error.message;
   }
 }
 

@@ -6,10 +6,19 @@
  *   POST /pause, /resume       stall the chain and let it go on
  *   POST /block-time?ms=n      0: blocks on demand only
  *   POST /fund?address=A&native=wei&tokens=units
+ *   POST /swap-price?price=units&deduction=units          either may be left out
+ *   POST /storage-price?price=units
+ *   POST /pause-contract?contract=C, /resume-contract?contract=C
+ *   POST /reorg?blocks=n       replaces the last n blocks by empty ones
+ *   POST /rpc-fault?kind=down|error|slow|none             what nodes see that use the gate; also:
+ *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers
  */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
+import { pausableContract } from './administration.ts';
 import { reachableHost } from './anvil.ts';
 import { LocalChainError } from './errors.ts';
+import type { Gate, RpcFault } from './gate.ts';
+import { listen } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
 
 export interface Control {
@@ -17,11 +26,17 @@ export interface Control {
   close(): Promise<void>;
 }
 
-type Command = (chain: LocalChain, query: URLSearchParams, steady: boolean) => void | Promise<void>;
+interface Controlled {
+  readonly chain: LocalChain;
+  readonly gate: Gate | undefined;
+  readonly steady: boolean;
+}
+
+type Command = (controlled: Controlled, query: URLSearchParams) => void | Promise<void>;
 
 const COMMANDS: Record<string, Command> = {
   'GET /state': () => {},
-  'POST /mine': (chain, query, steady) => {
+  'POST /mine': ({ chain, steady }, query) => {
     if (steady && query.get('force') !== 'true') {
       throw new LocalChainError(
         'STEADY',
@@ -30,11 +45,30 @@ const COMMANDS: Record<string, Command> = {
     }
     return chain.mine(query.has('blocks') ? wholeNumber(query, 'blocks') : 1);
   },
-  'POST /pause': (chain) => chain.pause(),
-  'POST /resume': (chain) => chain.resume(),
-  'POST /block-time': (chain, query) => chain.setBlockTime(wholeNumber(query, 'ms')),
-  'POST /fund': (chain, query) =>
-    chain.fund(address(query), { native: amount(query, 'native'), tokens: amount(query, 'tokens') }),
+  'POST /pause': ({ chain }) => chain.pause(),
+  'POST /resume': ({ chain }) => chain.resume(),
+  'POST /block-time': ({ chain }, query) => chain.setBlockTime(wholeNumber(query, 'ms')),
+  'POST /fund': ({ chain }, query) =>
+    chain.fund(address(query), {
+      native: amount(query, 'native', '0'),
+      tokens: amount(query, 'tokens', '0'),
+    }),
+  'POST /swap-price': ({ chain }, query) =>
+    chain.setSwapPrice({
+      ...(query.has('price') ? { price: amount(query, 'price') } : {}),
+      ...(query.has('deduction') ? { deduction: amount(query, 'deduction') } : {}),
+    }),
+  'POST /storage-price': ({ chain }, query) => chain.setStoragePrice(amount(query, 'price')),
+  'POST /pause-contract': ({ chain }, query) =>
+    chain.pauseContract(pausableContract(query.get('contract') ?? '')),
+  'POST /resume-contract': ({ chain }, query) =>
+    chain.resumeContract(pausableContract(query.get('contract') ?? '')),
+  'POST /reorg': ({ chain }, query) => chain.reorganise(wholeNumber(query, 'blocks')),
+  'POST /rpc-fault': ({ gate }, query) => {
+    if (gate === undefined)
+      throw new LocalChainError('OPTIONS_INVALID', 'the chain was started without gate');
+    gate.setFault(query.get('client') ?? undefined, fault(query));
+  },
 };
 
 /** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
@@ -45,17 +79,15 @@ export function describeChain(chain: LocalChain): Record<string, unknown> {
 
 /** @throws LocalChainError PORT_IN_USE */
 export async function startControl(
-  chain: LocalChain,
-  options: { host: string; port: number; steady: boolean },
+  controlled: Controlled,
+  options: { host: string; port: number },
 ): Promise<Control> {
   const server = createServer((request, response) => {
     // Commands have no body; what comes is read and forgotten.
     request.resume();
-    void answer({ chain, steady: options.steady }, `${request.method}`, request.url ?? '/', response);
+    void answer(controlled, `${request.method}`, request.url ?? '/', response);
   });
-  await listen(server, options);
-  const bound = server.address();
-  const port = typeof bound === 'object' ? bound?.port : undefined;
+  const port = await listen(server, options);
   return {
     url: `http://${reachableHost(options.host)}:${port}`,
     close: async () => {
@@ -66,18 +98,15 @@ export async function startControl(
   };
 }
 
-function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', (cause: NodeJS.ErrnoException) => {
-    const message = `port ${port} of ${host} is already in use`;
-    reject(cause.code === 'EADDRINUSE' ? new LocalChainError('PORT_IN_USE', message, { cause }) : cause);
-  });
-  server.listen(port, host, resolve);
-  return promise;
-}
+const STATUS_OF: Readonly<Record<string, number>> = {
+  OPTIONS_INVALID: 400,
+  PAUSED: 409,
+  STEADY: 409,
+  REFUSED: 409,
+};
 
 async function answer(
-  { chain, steady }: { chain: LocalChain; steady: boolean },
+  controlled: Controlled,
   method: string,
   target: string,
   response: ServerResponse,
@@ -88,12 +117,14 @@ async function answer(
     return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${pathname}` });
   }
   try {
-    await command(chain, searchParams, steady);
+    await command(controlled, searchParams);
+    const { chain, gate } = controlled;
     const { blockTimeMs, paused } = chain;
-    send(response, 200, { ...describeChain(chain), head: await chain.head(), blockTimeMs, paused });
+    const state = { head: await chain.head(), blockTimeMs, paused };
+    send(response, 200, { ...describeChain(chain), ...state, ...(gate && { clients: gate.counts }) });
   } catch (error) {
     const code = error instanceof LocalChainError ? error.code : 'FAILED';
-    const status = code === 'OPTIONS_INVALID' ? 400 : code === 'PAUSED' || code === 'STEADY' ? 409 : 500;
+    const status = STATUS_OF[code] ?? 500;
     send(response, status, { code, message: error instanceof Error ? error.message : String(error) });
   }
 }
@@ -103,8 +134,19 @@ function send(response: ServerResponse, status: number, body: unknown): void {
   response.end(JSON.stringify(body));
 }
 
-function amount(query: URLSearchParams, name: string): bigint {
-  const value = query.get(name) ?? '0';
+function fault(query: URLSearchParams): RpcFault | undefined {
+  const kind = query.get('kind') ?? '';
+  if (kind === 'none') return undefined;
+  if (kind === 'down') return { kind };
+  if (kind === 'slow') return { kind, ms: wholeNumber(query, 'ms') };
+  if (kind !== 'error') throw invalid('kind', kind, 'one of down, error, slow, none');
+  const percent = wholeNumber(query, 'percent');
+  if (percent > 100) throw invalid('percent', String(percent), 'a whole number from 0 to 100');
+  return { kind, percent };
+}
+
+function amount(query: URLSearchParams, name: string, fallback = ''): bigint {
+  const value = query.get(name) ?? fallback;
   if (!/^\d{1,78}$/.test(value)) throw invalid(name, value, 'a whole number');
   return BigInt(value);
 }

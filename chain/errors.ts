@@ -6,6 +6,7 @@ export type LocalChainErrorCode =
   | 'DEPLOYMENT_FAILED'
   | 'OPTIONS_INVALID'
   | 'PAUSED'
+  | 'REFUSED'
   | 'STEADY'
   | 'STOPPED';
 

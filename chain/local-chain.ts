@@ -2,9 +2,16 @@
  * A chain on this machine, ready for nodes: Anvil, all contracts, funded accounts, batches, and blocks at a
  * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind.
  */
-import { createAccount } from './account.ts';
+import {
+  type OwnerCall,
+  type PausableContract,
+  pauseCall,
+  resumeCall,
+  storagePriceCall,
+  swapDeductionCall,
+  swapPriceCall,
+} from './administration.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
-import { succeeded } from './block-miner.ts';
 import {
   balanceCall,
   type ContractAddresses,
@@ -16,7 +23,8 @@ import {
   mintCall,
   START_BLOCK,
 } from './deploy.ts';
-import { hex, quantity } from './encoding.ts';
+import { Deployer } from './deployer.ts';
+import { quantity } from './encoding.ts';
 import { LocalChainError } from './errors.ts';
 import { Ticker } from './ticker.ts';
 
@@ -36,11 +44,10 @@ export const LOCAL_CHAIN_DEFAULTS = {
   deployerKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 } as const;
 
-/** How long `fund` waits for a block at most: the chain may be slow on purpose. */
-const FUND_DEADLINE_MS = 60_000;
-const RECEIPT_POLL_MS = 20;
 /** Blocks of one `mine` call: more keep Anvil busy for longer than a call may take. */
 const MINE_BLOCKS_MAX = 10_000;
+/** Anvil keeps the state of 64 blocks, and needs the one before the branch. */
+const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
   host?: string;
@@ -88,6 +95,21 @@ export interface LocalChain extends AsyncDisposable {
    * @throws LocalChainError PAUSED when no block would come
    */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
+  /**
+   * What cheques are worth: token units per accounting unit, and what the first cheque of a peer loses.
+   * @throws LocalChainError PAUSED
+   */
+  setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
+  /** @param price of one chunk and block, token units; not below 24,000 @throws LocalChainError PAUSED, OPTIONS_INVALID */
+  setStoragePrice(price: bigint): Promise<void>;
+  /** Transactions of the contract fail until it is resumed. @throws LocalChainError PAUSED, REFUSED when it is so already */
+  pauseContract(contract: PausableContract): Promise<void>;
+  resumeContract(contract: PausableContract): Promise<void>;
+  /**
+   * Replaces the last blocks by as many empty ones; their transactions are lost.
+   * @throws LocalChainError OPTIONS_INVALID
+   */
+  reorganise(blocks: number): Promise<void>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -138,8 +160,7 @@ class RunningChain implements LocalChain {
   readonly #anvil: Anvil;
   readonly #ticker: Ticker;
   #stopping: Promise<void> | undefined;
-  /** Transactions of the deployer one after the other, so that each finds its nonce. */
-  #funding: Promise<unknown> = Promise.resolve();
+  readonly #deployer: Deployer;
 
   constructor(settings: Settings, anvil: Anvil, { contracts, batchIds, chequebooks }: Deployment) {
     this.#settings = settings;
@@ -153,6 +174,11 @@ class RunningChain implements LocalChain {
       onError: (error) => settings.log(`no block: ${String(error)}`),
     });
     this.#ticker.setBlockTime(settings.blockTimeMs);
+    this.#deployer = new Deployer(settings.deployerKey, settings.chainId, {
+      rpc: anvil.rpc,
+      blocks: () => (this.#ticker.running ? 'coming' : this.#ticker.paused ? 'paused' : 'on demand'),
+      mine: () => this.mine(),
+    });
     void anvil.exited.then((how) => this.#onExit(how));
   }
 
@@ -201,53 +227,55 @@ class RunningChain implements LocalChain {
     return Number(await this.#anvil.rpc.call('eth_blockNumber'));
   }
 
-  fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
-    const funded = this.#funding.then(() => this.#fund(address, amounts));
-    // A failure concerns its caller, not the ones in the queue behind it.
-    this.#funding = Promise.allSettled([funded]);
-    return funded;
-  }
-
-  async #fund(
-    address: string,
-    { native = 0n, tokens = 0n }: { native?: bigint; tokens?: bigint },
-  ): Promise<void> {
+  fund(address: string, { native = 0n, tokens = 0n }: { native?: bigint; tokens?: bigint }): Promise<void> {
     const { rpc } = this.#anvil;
-    if (native > 0n) {
-      const balance = BigInt(String(await rpc.call('eth_getBalance', address, 'latest')));
-      const { method, params = [] } = balanceCall(address, balance + native);
-      await rpc.call(method, ...params);
-    }
-    if (tokens > 0n) await this.#mint(address, tokens);
+    return this.#deployer.alone(async () => {
+      if (native > 0n) {
+        const balance = BigInt(String(await rpc.call('eth_getBalance', address, 'latest')));
+        const { method, params = [] } = balanceCall(address, balance + native);
+        await rpc.call(method, ...params);
+      }
+      if (tokens === 0n) return;
+      const to = this.contracts.token;
+      await this.#deployer.send({ what: `tokens for ${address}`, to, ...mintCall(address, tokens) });
+    });
   }
 
-  async #mint(address: string, tokens: bigint): Promise<void> {
-    if (this.#ticker.paused) throw new LocalChainError('PAUSED', 'the chain is paused: tokens need a block');
-    const { rpc } = this.#anvil;
-    const deployer = createAccount(this.#settings.deployerKey);
-    const nonce = Number(await rpc.call('eth_getTransactionCount', deployer.address, 'pending'));
-    const raw = deployer.sign(
-      { ...mintCall(address, tokens), to: this.contracts.token, nonce },
-      this.chainId,
-    );
-    const hash = await rpc.call('eth_sendRawTransaction', hex(raw));
-    if (!this.#ticker.running) await this.mine();
-    if (!succeeded(await this.#receipt(hash))) {
-      throw new LocalChainError('DEPLOYMENT_FAILED', `tokens for ${address}: the transaction failed`);
-    }
+  setSwapPrice({ price, deduction }: { price?: bigint; deduction?: bigint }): Promise<void> {
+    return this.#administer([
+      ...(price === undefined ? [] : [swapPriceCall(price)]),
+      ...(deduction === undefined ? [] : [swapDeductionCall(deduction)]),
+    ]);
   }
 
-  async #receipt(hash: unknown): Promise<unknown> {
-    const deadline = Date.now() + FUND_DEADLINE_MS;
-    while (Date.now() < deadline) {
-      const receipt = await this.#anvil.rpc.call('eth_getTransactionReceipt', hash);
-      if (receipt !== null) return receipt;
-      await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
+  async setStoragePrice(price: bigint): Promise<void> {
+    await this.#administer([storagePriceCall(price)]);
+  }
+
+  pauseContract(contract: PausableContract): Promise<void> {
+    return this.#administer([pauseCall(contract)]);
+  }
+
+  resumeContract(contract: PausableContract): Promise<void> {
+    return this.#administer([resumeCall(contract)]);
+  }
+
+  #administer(calls: readonly OwnerCall[]): Promise<void> {
+    return this.#deployer.alone(async () => {
+      for (const { what, contract, data, gas } of calls) {
+        await this.#deployer.send({ what, to: this.contracts[contract], data, gas });
+      }
+    });
+  }
+
+  async reorganise(blocks: number): Promise<void> {
+    if (!Number.isSafeInteger(blocks) || blocks < 1 || blocks > REORG_BLOCKS_MAX) {
+      throw new LocalChainError(
+        'OPTIONS_INVALID',
+        `cannot replace ${blocks} blocks: 1 to ${REORG_BLOCKS_MAX}`,
+      );
     }
-    throw new LocalChainError(
-      'PAUSED',
-      `no block with transaction ${String(hash)} for ${FUND_DEADLINE_MS} ms`,
-    );
+    await this.#anvil.rpc.call('anvil_reorg', blocks, []);
   }
 
   stop(): Promise<void> {

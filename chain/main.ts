@@ -8,6 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { describeChain, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
+import { startGate } from './gate.ts';
 import { LOCAL_CHAIN_DEFAULTS, startLocalChain } from './local-chain.ts';
 import { type ProcessOptions, parseOptions } from './options.ts';
 
@@ -33,16 +34,29 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   return controller.signal;
 }
 
-async function run({ chain: options, controlPort, stopOnStdinEnd, steady }: ProcessOptions): Promise<number> {
+async function run({
+  chain: options,
+  controlPort,
+  stopOnStdinEnd,
+  steady,
+  gate: gated,
+}: ProcessOptions): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
   const host = options.host ?? LOCAL_CHAIN_DEFAULTS.host;
-  const control = await startControl(chain, { host, port: controlPort, steady });
-  const ready = { ready: true, control: control.url, ...describeChain(chain) };
+  const gate = gated ? await startGate(chain.rpc, { host, port: 0 }) : undefined;
+  const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
+  const ready = {
+    ready: true,
+    control: control.url,
+    ...(gate && { gate: gate.url }),
+    ...describeChain(chain),
+  };
   process.stdout.write(`${JSON.stringify(ready)}\n`);
 
   const exitCode = await Promise.race([chain.exited.then(() => 1), aborted(stop).then(() => 0)]);
   await control.close();
+  await gate?.close();
   return exitCode;
 }
 

@@ -9,6 +9,8 @@ export interface ProcessOptions {
   controlPort: number;
   /** The parent asks for the end by closing standard input, which its own death does too. */
   stopOnStdinEnd: boolean;
+  /** A door in front of the endpoint, for nodes that shall see it fail. */
+  gate: boolean;
   /** The control endpoint mines on demand only when forced: nodes tell time by the blocks. */
   steady: boolean;
 }
@@ -27,6 +29,7 @@ const schema = z.strictObject({
   controlPort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),
   steady: flag.default(false),
+  gate: flag.default(false),
   chainId: integer(1, Number.MAX_SAFE_INTEGER).default(D.chainId),
   networkId: amount,
   blockTimeMs: integer(0, 2 ** 31 - 1).default(D.blockTimeMs),
@@ -47,8 +50,8 @@ export function parseOptions(document: string): ProcessOptions {
   if (!result.success) {
     throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
   }
-  const { controlPort, stopOnStdinEnd, steady, ...chain } = result.data;
-  return { chain, controlPort, stopOnStdinEnd, steady };
+  const { controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  return { chain, controlPort, stopOnStdinEnd, steady, gate };
 }
 
 function parseJson(document: string): unknown {

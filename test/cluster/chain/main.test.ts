@@ -156,12 +156,62 @@ describe('the control endpoint', () => {
     expect((await post(ready, 'mine?blocks=3&force=true')).body).toMatchObject({ head: head + 3 });
   });
 
+  test('changes prices, pauses contracts and reorganises', async () => {
+    const { ready } = await startWith();
+    for (const command of [
+      'swap-price?price=100000&deduction=100',
+      'storage-price?price=48000',
+      'pause-contract?contract=stakeRegistry',
+      'resume-contract?contract=stakeRegistry',
+      'reorg?blocks=2',
+    ])
+      expect(await post(ready, command)).toMatchObject({ status: 200 });
+    // The end of the pause is gone with its block.
+    expect(await post(ready, 'pause-contract?contract=stakeRegistry')).toMatchObject({ status: 200 });
+    expect(await post(ready, 'pause-contract?contract=stakeRegistry')).toMatchObject({
+      status: 409,
+      body: { code: 'REFUSED' },
+    });
+  });
+
+  test('breaks the endpoint for clients of the gate', async () => {
+    const { ready } = await startWith({ gate: true });
+    const ask = (client: string) =>
+      fetch(`${String(ready['gate'])}/${client}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}',
+      });
+    expect(await (await ask('node-0')).json()).toMatchObject({ result: '0x7a69' });
+    expect((await post(ready, 'rpc-fault?kind=down&client=node-0')).status).toBe(200);
+    await expect(ask('node-0')).rejects.toThrow();
+    expect(await (await ask('node-1')).json()).toMatchObject({ result: '0x7a69' });
+    expect((await post(ready, 'rpc-fault?kind=error&percent=100')).status).toBe(200);
+    expect(await (await ask('node-1')).json()).toMatchObject({ error: { code: -32_005 } });
+    await post(ready, 'rpc-fault?kind=none&client=node-0');
+    const { body } = await post(ready, 'rpc-fault?kind=none');
+    expect(body['clients']).toEqual({
+      'node-0': { requests: 2, met: 1 },
+      'node-1': { requests: 2, met: 1 },
+    });
+    expect(await (await ask('node-0')).json()).toMatchObject({ result: '0x7a69' });
+  });
+
   test.each([
     ['mine?blocks=0', 400, 'cannot mine 0 blocks'],
     ['mine?blocks=x', 400, 'blocks is "x", expected a whole number'],
     ['block-time', 400, 'ms is "", expected a whole number'],
     ['fund?address=0x12&tokens=1', 400, 'address is "0x12", expected 0x and 40 hex digits'],
     [`fund?address=${player.address}&tokens=-1`, 400, 'tokens is "-1", expected a whole number'],
+    ['swap-price?price=x', 400, 'price is "x", expected a whole number'],
+    ['storage-price', 400, 'price is "", expected a whole number'],
+    [
+      'pause-contract?contract=chequebookFactory',
+      400,
+      'contract is "chequebookFactory", expected one of token, postageStamp, postagePriceOracle, stakeRegistry',
+    ],
+    ['reorg?blocks=0', 400, 'cannot replace 0 blocks'],
+    ['rpc-fault?kind=down', 400, 'the chain was started without gate'],
     ['reorganise', 404, 'no command POST /reorganise'],
   ])('answers POST /%s with %i', async (command, status, message) => {
     const { ready } = await startWith();
@@ -170,6 +220,15 @@ describe('the control endpoint', () => {
       body: { message: expect.stringContaining(message) },
     });
   });
+});
+
+test.each([
+  ['kind=broken', 'kind is "broken", expected one of down, error, slow, none'],
+  ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
+  ['kind=slow', 'ms is "", expected a whole number'],
+])('a fault of the gate %s is refused', async (query, message) => {
+  const { ready } = await startWith({ gate: true });
+  expect(await post(ready, `rpc-fault?${query}`)).toMatchObject({ status: 400, body: { message } });
 });
 
 describe('the process ends', () => {

@@ -11,6 +11,7 @@ test('a minimal document gets the defaults', () => {
   expect(parse(minimal)).toMatchObject({
     controlPort: 0,
     stopOnStdinEnd: false,
+    gate: false,
     chain: {
       host: '127.0.0.1',
       port: 0,

@@ -1,0 +1,19 @@
+import type { Server } from 'node:http';
+import { LocalChainError } from './errors.ts';
+
+/** @returns the port it got @throws LocalChainError PORT_IN_USE */
+export async function listen(
+  server: Server,
+  { host, port }: { host: string; port: number },
+): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', (cause: NodeJS.ErrnoException) => {
+    const message = `port ${port} of ${host} is already in use`;
+    reject(cause.code === 'EADDRINUSE' ? new LocalChainError('PORT_IN_USE', message, { cause }) : cause);
+  });
+  server.listen(port, host, resolve);
+  await promise;
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new TypeError('a server that listens on no port');
+  return bound.port;
+}

@@ -131,9 +131,15 @@ async function build(
   const rpc = createRpc({ endpoint: options['swap-endpoint'] }, { clock, log: module('onchain'), metrics });
   parts.defer(() => rpc.close());
   const transactions = createTransactions(
-    { pollIntervalMs: Math.min(options['chain-poll-interval'], options['block-time'] * MS_PER_SECOND) },
+    {
+      pollIntervalMs: Math.min(options['chain-poll-interval'], options['block-time'] * MS_PER_SECOND),
+      minimumTip: BigInt(options['minimum-gas-tip-cap']),
+      gasLimitFallback: BigInt(options['gas-limit-fallback']),
+    },
     { rpc, signer, clock, state: store.state('transactions'), log: module('onchain') },
   );
+  parts.defer(() => transactions.stop());
+  transactions.start();
   const postage = createPostage(
     {
       contract: options['postage-stamp-address'],

@@ -115,6 +115,8 @@ const endpoint = (help: string): OptionSpec<string> => ({
 });
 
 const UINT32_MAX = 4_294_967_295;
+/** A thousandth of a coin per gas: more than any chain has ever asked. */
+const FEE_MAX = 1_000_000_000_000_000;
 /** Amounts of the accounting are kept as exact doubles. */
 const ACCOUNTING_MAX = 1_000_000_000_000;
 
@@ -167,6 +169,18 @@ export const OPTIONS = {
     'blocks',
   ),
   'chain-poll-interval': duration('pause between two looks at the chain when it has nothing new', 5000),
+  'minimum-gas-tip-cap': whole(
+    'least tip offered for a transaction without a gas price of its own',
+    0,
+    { min: 0, max: FEE_MAX },
+    'base units per gas',
+  ),
+  'gas-limit-fallback': whole(
+    'gas limit of a contract call that the endpoint cannot estimate',
+    500_000,
+    { min: 21_000, max: 10_000_000 },
+    'gas',
+  ),
   'payment-threshold': whole(
     'debt at which a peer has to settle',
     13_500_000,

@@ -14,6 +14,8 @@ export interface SendingChain extends Chain {
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
   /** @returns the hash that the endpoint computed */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
+  /** Mined transactions of the account as of a block. */
+  minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
   /** Undefined while the transaction waits, and for an unknown hash. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
   /** Whether the transaction waits in the pool, is mined, or is not known. */
@@ -61,6 +63,10 @@ export function createChain(send: Send): SendingChain {
       quantity(await send('eth_estimateGas', [callFields(call)], signal), 'eth_estimateGas'),
     sendRawTransaction: async (raw, signal) =>
       hexText(await send('eth_sendRawTransaction', [raw], signal), 'eth_sendRawTransaction'),
+    async minedCount(address, block, signal) {
+      const at = block === 'latest' ? block : toQuantity(block);
+      return count(await send('eth_getTransactionCount', [address, at], signal), 'eth_getTransactionCount');
+    },
     async receipt(hash, signal) {
       const result = await send('eth_getTransactionReceipt', [hash], signal);
       return result === null ? undefined : receiptOf(result);

@@ -5,7 +5,10 @@ export type ChainErrorCode =
   | 'REVERTED'
   | 'GAS_PRICE_TOO_LOW'
   | 'INSUFFICIENT_NATIVE'
-  | 'TRANSACTION_CANCELLED';
+  | 'TRANSACTION_CANCELLED'
+  | 'TRANSACTION_UNKNOWN'
+  | 'ALREADY_IMPORTED'
+  | 'MONITOR_CLOSED';
 
 /** What a contract said when it refused. */
 export interface Revert {
@@ -58,18 +61,79 @@ export interface Chain {
   transactionCount(address: string, signal?: AbortSignal): Promise<number>;
 }
 
-/** One sender, one nonce sequence. */
+export interface TransactionRequest {
+  /** `0x` and 40 hex. */
+  readonly to: string;
+  /** 0x-hex; `0x` for a plain transfer. */
+  readonly data: string;
+  /** Native coin, base units. */
+  readonly value?: bigint;
+  /** Taken as it is, within what the chain allows; 0 or absent: estimated. */
+  readonly gasLimit?: bigint;
+  /** Least that an estimate may come to, and the limit when nothing can be estimated. */
+  readonly minimumGasLimit?: bigint;
+  /** Highest price per gas; absent: from the suggestions of the endpoint. */
+  readonly gasPrice?: bigint;
+  /** Added to the suggested tip, percent; absent: 25. */
+  readonly tipBoostPercent?: number;
+  /** Shown in the list of transactions. */
+  readonly description: string;
+  /**
+   * Called with the hash before anything is written or sent, so that an operation can note under which hash it goes on
+   * after a crash. A noted hash that `find` does not know was never sent; one that it knows is, sooner or later.
+   */
+  readonly beforeSend?: (hash: string) => Promise<void>;
+}
+
+/** What became of a transaction. */
+type TransactionOutcome =
+  | { readonly kind: 'mined'; readonly receipt: Receipt }
+  /** Another transaction took its nonce. `blockNumber`: where this was seen. */
+  | { readonly kind: 'cancelled'; readonly blockNumber: number };
+
+/** A transaction that this node has sent; kept for ever. */
+export interface SentTransaction {
+  /** `0x` and 64 lower-case hex. */
+  readonly hash: string;
+  readonly to: string;
+  readonly data: string;
+  readonly value: bigint;
+  readonly nonce: number;
+  readonly gasLimit: bigint;
+  /** Base units per gas. */
+  readonly gasTipCap: bigint;
+  readonly gasFeeCap: bigint;
+  readonly tipBoostPercent: number;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly description: string;
+  /** Undefined while it is pending. A reorganisation of the chain may take it back. */
+  readonly outcome: TransactionOutcome | undefined;
+}
+
+/** One sender, one nonce sequence. Hashes are `0x` and 64 hex in any case. */
 export interface Transactions {
-  /** Signs, sends, waits for the receipt. @throws ChainError `REVERTED` with the contract's reason, `GAS_PRICE_TOO_LOW`, … */
-  execute(
-    request: {
-      to: string;
-      data: string;
-      value?: bigint;
-      gasLimit?: bigint;
-      gasPrice?: bigint;
-      description: string;
-    },
-    signal: AbortSignal,
-  ): Promise<Receipt>;
+  /**
+   * Signs a transaction, writes it down, sends it. @returns its hash once the endpoint has it
+   * @throws ChainError `GAS_PRICE_TOO_LOW`, `INSUFFICIENT_NATIVE`, `RPC_ERROR` and others: nothing was sent. After an
+   * abort, or `RPC_UNREACHABLE` whose text names the hash, the transaction is written down and will still be sent.
+   */
+  send(request: TransactionRequest, signal: AbortSignal): Promise<string>;
+  /**
+   * Waits until a transaction of this node is mined, whether it did what it should or not.
+   * @throws ChainError `TRANSACTION_CANCELLED`, `TRANSACTION_UNKNOWN`, `MONITOR_CLOSED` when the node stops
+   */
+  wait(hash: string, signal: AbortSignal): Promise<Receipt>;
+  /** `send` and `wait`. @throws ChainError `REVERTED` with the contract's reason as well */
+  execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt>;
+  find(hash: string): SentTransaction | undefined;
+  /** Not mined yet, ascending by nonce. */
+  pending(): SentTransaction[];
+  /** Sends the stored bytes again. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it */
+  resend(hash: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Replaces a transaction by one of the same nonce that does nothing. @returns the hash of the replacement
+   * @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED`, `GAS_PRICE_TOO_LOW`, `RPC_ERROR` when it is refused
+   */
+  cancel(hash: string, options: { readonly gasPrice?: bigint }, signal: AbortSignal): Promise<string>;
 }

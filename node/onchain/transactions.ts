@@ -1,104 +1,133 @@
 /**
- * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's acceptance; waiting for
- * receipts happens side by side. Each transaction is written down before it is sent, raw bytes included, so that it can
- * be listed and sent again after a crash. `node-behaviour.md` 7.1 to 7.3.
+ * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer. `node-behaviour.md` 7.1.
+ *
+ * A transaction is written down, raw bytes included, before it is sent, and what is written down is sent: when the
+ * process dies in between, when the endpoint dies or drops it, and when a reorganisation takes it back, the monitor
+ * sends the same bytes again. After a crash nobody can tell a transaction that was never sent from one whose answer was
+ * lost. Sending it once more is right for both: the nonce lets it happen once. To void it would need the nonce for
+ * another transaction, and if the first one comes up again, only one of both is mined and an operation is lost that was
+ * taken for done. Therefore no nonce of a stored transaction is given away, except by `cancel`. An operation that must
+ * not happen twice notes its hash in `beforeSend` and goes on with `find` and `wait` after a restart.
  */
-import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
-import { encodeWord } from './abi.ts';
 import type { CallRequest, SendingChain } from './chain.ts';
 import { toAddress } from './contracts.ts';
-import { feesFor, gasLimitFor } from './fees.ts';
+import {
+  type Fees,
+  feesFor,
+  GAS_LIMIT_MIN,
+  gasLimitFor,
+  replacementFees,
+  TIP_BOOST_PERCENT,
+} from './fees.ts';
 import { Lock } from './lock.ts';
-import { ChainError, type Receipt, type Transactions } from './ports.ts';
+import { Monitor } from './monitor.ts';
+import { ChainError, type TransactionRequest, type Transactions } from './ports.ts';
+import { refusalOf } from './refusal.ts';
 import { signTransaction, type TransactionFields } from './signed-transaction.ts';
-
-/** An answer lost on the way does not tell whether the transaction arrived: the same bytes are sent again, this often. */
-const SEND_ATTEMPTS = 5;
-/** A transaction that the endpoint has not known for this many blocks was replaced or dropped. */
-const CANCELLED_AFTER_BLOCKS = 12;
-
-const STORED = 'stored/';
-const PENDING = 'pending/';
-
-type Request = Parameters<Transactions['execute']>[0];
+import {
+  createTransactionRecords,
+  type TransactionRecord,
+  type TransactionRecords,
+} from './transaction-records.ts';
 
 interface TransactionsOptions {
   /** Pause between two looks for a receipt, ms. */
   readonly pollIntervalMs: number;
+  /** Least tip that is offered when a request names no gas price, base units per gas. */
+  readonly minimumTip: bigint;
+  /** Gas limit of a call that cannot be estimated. */
+  readonly gasLimitFallback: bigint;
 }
 
 interface TransactionsDeps {
   readonly rpc: SendingChain;
   readonly signer: Signer;
   readonly clock: Clock;
-  /** Subsystem `transactions`: `stored/<hash>` holds a transaction as JSON, `pending/<hash>`, the nonce, marks those not mined yet. */
+  /** Subsystem `transactions`. */
   readonly state: KeyValueStore;
   readonly log: Logger;
 }
 
-export function createTransactions(options: TransactionsOptions, deps: TransactionsDeps): Transactions {
-  const { log } = deps;
+export interface TransactionService extends Transactions {
+  /** Goes on with what was pending when the process ended. */
+  start(): void;
+  /** Whoever waits is told `MONITOR_CLOSED`; what is pending is followed again after the next start. */
+  stop(): Promise<void>;
+}
+
+export function createTransactions(options: TransactionsOptions, deps: TransactionsDeps): TransactionService {
+  const account = toAddress(deps.signer.address);
+  const records = createTransactionRecords(deps.state);
+  const monitor = new Monitor({ pollIntervalMs: options.pollIntervalMs, account }, { ...deps, records });
   const lock = new Lock();
+  const context = { ...options, ...deps, account, records, monitor };
   let chainId: bigint | undefined;
 
-  return {
-    async execute(request, signal) {
-      const hash = await lock.run(async () => {
-        signal.throwIfAborted();
+  const service: TransactionService = {
+    start: () => monitor.watch(),
+    stop: () => monitor.stop(),
+    send: (request, signal) =>
+      lock.run(async () => {
         chainId ??= await deps.rpc.chainId();
-        return send(request, { ...options, ...deps, chainId, signal });
-      });
-      const receipt = await waitForReceipt(hash, { ...options, ...deps, signal });
-      await deps.state.remove(PENDING + hash);
-      log.debug({ hash, block: receipt.blockNumber, status: receipt.status }, 'transaction is mined');
-      if (receipt.status === 'reverted') throw await revertError(deps, request, signal);
+        return send(request, { ...context, chainId, signal });
+      }, signal),
+    wait: (hash, signal) => monitor.wait(hash.toLowerCase(), signal),
+    async execute(request, signal) {
+      const receipt = await service.wait(await service.send(request, signal), signal);
+      if (receipt.status === 'reverted') throw await revertError(request, { ...context, signal });
       return receipt;
     },
+    find: (hash) => records.find(hash),
+    pending: () => records.pending(),
+    resend: (hash, signal) => resend(hash, { ...context, signal }),
+    cancel: (hash, { gasPrice }, signal) =>
+      lock.run(async () => {
+        chainId ??= await deps.rpc.chainId();
+        return cancel(hash, gasPrice, { ...context, chainId, signal });
+      }, signal),
   };
+  return service;
 }
 
-type Sending = TransactionsOptions &
-  TransactionsDeps & { readonly chainId: bigint; readonly signal: AbortSignal };
-
-/** @returns the hash, once the endpoint has taken the transaction */
-async function send(request: Request, context: Sending): Promise<string> {
-  const { state, signer, log } = context;
-  const fields = await fieldsFor(request, context);
-  const { hash, raw } = signTransaction(fields, signer);
-  const record = encodeRecord(request, fields, raw, context.clock);
-  await state.batch([
-    { put: STORED + hash, value: record },
-    { put: PENDING + hash, value: encodeWord(fields.nonce) },
-  ]);
-  try {
-    await broadcast(raw, hash, context);
-  } catch (error) {
-    const refused = error instanceof ChainError && error.code !== 'RPC_UNREACHABLE';
-    // Refused for good: no trace stays. When nobody answered it may have arrived: the next nonce takes it into account.
-    if (refused) await state.batch([{ remove: STORED + hash }, { remove: PENDING + hash }]);
-    throw error;
-  }
-  log.info({ hash, nonce: fields.nonce, description: request.description }, 'transaction sent');
-  return hash;
+interface Context extends TransactionsOptions, TransactionsDeps {
+  readonly account: string;
+  readonly records: TransactionRecords;
+  readonly monitor: Monitor;
+  readonly signal: AbortSignal;
 }
 
-async function fieldsFor(request: Request, context: Sending): Promise<TransactionFields> {
-  const { rpc, signer, signal, chainId } = context;
-  const from = toAddress(signer.address);
-  const value = request.value ?? 0n;
-  const [nonce, baseFee, suggestedTip, estimate, balance] = await Promise.all([
-    nextNonce(from, context),
-    rpc.baseFee(signal),
-    request.gasPrice === undefined ? rpc.suggestedTip(signal) : 0n,
-    estimateGas({ to: request.to, data: request.data, from, value }, request.gasLimit, context),
+interface Sending extends Context {
+  readonly chainId: bigint;
+}
+
+async function send(request: TransactionRequest, context: Sending): Promise<string> {
+  const { description, tipBoostPercent = TIP_BOOST_PERCENT } = request;
+  const record = signedRecord(await fieldsFor(request, context), { description, tipBoostPercent }, context);
+  await request.beforeSend?.(record.hash);
+  await submit(record, context);
+  return record.hash;
+}
+
+async function fieldsFor(request: TransactionRequest, context: Sending): Promise<TransactionFields> {
+  const { rpc, account: from, signal, chainId } = context;
+  const { to, data, value = 0n, gasLimit: given } = request;
+  const [nonce, fees, estimate, balance] = await Promise.all([
+    nextNonce(context),
+    suggestFees(request.gasPrice, request.tipBoostPercent ?? TIP_BOOST_PERCENT, context),
+    estimateGas({ to, data, from, value }, given, context),
     rpc.nativeBalance(from, signal),
   ]);
-  const fees = feesFor({ baseFee, suggestedTip, gasPrice: request.gasPrice });
-  const gasLimit = gasLimitFor({ gasLimit: request.gasLimit, estimate, hasData: request.data !== '0x' });
+  const gasLimit = gasLimitFor({
+    gasLimit: given,
+    minimum: request.minimumGasLimit ?? 0n,
+    estimate,
+    fallback: context.gasLimitFallback,
+    hasData: data !== '0x',
+  });
   const needed = gasLimit * fees.feeCap + value;
   if (balance < needed) {
     throw new ChainError(
@@ -106,31 +135,33 @@ async function fieldsFor(request: Request, context: Sending): Promise<Transactio
       `account ${from} has ${balance}, the transaction may need ${needed}`,
     );
   }
-  return { chainId, nonce, ...fees, gasLimit, to: request.to, value, data: request.data };
+  return { chainId, nonce, ...fees, gasLimit, to, value, data };
 }
 
-/** One past everything the endpoint has seen of this account and everything of ours that it still holds. */
-async function nextNonce(from: string, { rpc, state, signal, log }: Sending): Promise<number> {
-  let next = await rpc.transactionCount(from, signal);
-  // A copy: entries go while this waits.
-  const pending = Array.from(state.entries(PENDING));
-  for (const [key, nonce] of pending) {
-    const hash = key.slice(PENDING.length);
-    try {
-      if ((await rpc.transactionState(hash, signal)) === 'pending') {
-        next = Math.max(next, Number(BigInt(`0x${toHex(nonce)}`)) + 1);
-      } else {
-        await state.remove(key);
-      }
-    } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
-      log.debug({ hash, err: error }, 'pending transaction could not be looked up');
-    }
-  }
+/**
+ * The first one that is neither used on the chain nor by a transaction of ours that is pending, or mined so lately that
+ * the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is ever mined.
+ */
+async function nextNonce({ rpc, account, records, signal }: Sending): Promise<number> {
+  const ours = new Set([...records.pending(), ...records.recent()].map(({ nonce }) => nonce));
+  let next = await rpc.transactionCount(account, signal);
+  while (ours.has(next)) next++;
   return next;
 }
 
-/** Undefined when the endpoint cannot tell; a call that would revert is sent all the same, with the fallback limit. */
+async function suggestFees(
+  gasPrice: bigint | undefined,
+  tipBoostPercent: number,
+  { rpc, minimumTip, signal }: Sending,
+): Promise<Fees> {
+  const [baseFee, suggestedTip] = await Promise.all([
+    rpc.baseFee(signal),
+    gasPrice === undefined ? rpc.suggestedTip(signal) : 0n,
+  ]);
+  return feesFor({ baseFee, suggestedTip, gasPrice, tipBoostPercent, minimumTip });
+}
+
+/** Undefined when the endpoint cannot tell; a call that would revert is sent all the same. */
 async function estimateGas(
   call: CallRequest,
   given: bigint | undefined,
@@ -146,62 +177,117 @@ async function estimateGas(
   }
 }
 
-async function broadcast(raw: string, hash: string, context: Sending): Promise<void> {
-  const { rpc, clock, pollIntervalMs, signal } = context;
-  for (let attempt = 1; ; attempt++) {
+function signedRecord(
+  fields: TransactionFields,
+  about: Pick<TransactionRecord, 'description' | 'tipBoostPercent'>,
+  { signer, clock }: Sending,
+): TransactionRecord {
+  const { to, data, value, nonce, gasLimit, tipCap, feeCap } = fields;
+  return {
+    ...signTransaction(fields, signer),
+    ...about,
+    to,
+    data,
+    value,
+    nonce,
+    gasLimit,
+    gasTipCap: tipCap,
+    gasFeeCap: feeCap,
+    created: Math.floor(clock.now() / 1000),
+    outcome: undefined,
+  };
+}
+
+/** Writes a transaction down and sends it once; when nobody answers, the monitor goes on sending. */
+async function submit(record: TransactionRecord, context: Sending): Promise<void> {
+  const { rpc, records, monitor, signal, log } = context;
+  const { hash, nonce, description } = record;
+  {
+    using _held = monitor.hold(hash);
+    await records.add(record);
     try {
-      await rpc.sendRawTransaction(raw, signal);
-      return;
+      await rpc.sendRawTransaction(record.raw, signal);
+      log.info({ hash, nonce, description }, 'transaction sent');
     } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
-      if (error.code !== 'RPC_UNREACHABLE') {
-        // A refusal after a lost answer may only mean that the first one arrived.
-        if ((await rpc.transactionState(hash, signal)) !== 'unknown') return;
-        throw error;
-      }
-      if (attempt === SEND_ATTEMPTS) throw error;
-      await clock.sleep(pollIntervalMs, signal);
+      monitor.watch();
+      signal.throwIfAborted();
+      await settleRefusal(hash, error, context);
     }
+  }
+  monitor.watch();
+}
+
+/** @throws the refusal, after taking back a transaction that the endpoint certainly does not have */
+async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
+  const { records, log } = context;
+  const refusal = refusalOf(error);
+  if (refusal === undefined) {
+    log.warn({ hash, err: error }, 'nobody answered to a transaction, it is sent again');
+    return;
+  }
+  // A broken answer is no refusal either, and whoever does not know whether it has the transaction may have it.
+  if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
+  await records.forget(hash);
+  throw error;
+}
+
+async function mayBeKnown(hash: string, { rpc, signal, log }: Sending): Promise<boolean> {
+  try {
+    return (await rpc.transactionState(hash, signal)) !== 'unknown';
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    log.debug({ hash, err: error }, 'refused transaction could not be looked up');
+    return true;
   }
 }
 
-type Waiting = TransactionsOptions & TransactionsDeps & { readonly signal: AbortSignal };
-
-/** Waits as long as the signal lets it; an endpoint that is away for a while only delays. */
-async function waitForReceipt(hash: string, context: Waiting): Promise<Receipt> {
-  const { rpc, clock, pollIntervalMs, signal, log } = context;
-  let unknownSince: number | undefined;
-  for (;;) {
-    try {
-      const receipt = await rpc.receipt(hash, signal);
-      if (receipt !== undefined) return receipt;
-      if ((await rpc.transactionState(hash, signal)) === 'unknown') {
-        const block = await rpc.blockNumber(signal);
-        unknownSince ??= block;
-        if (block - unknownSince >= CANCELLED_AFTER_BLOCKS) throw cancelled(hash);
-      } else {
-        unknownSince = undefined;
-      }
-    } catch (error) {
-      if (!(error instanceof ChainError) || error.code === 'TRANSACTION_CANCELLED') throw error;
-      log.debug({ hash, err: error }, 'receipt could not be read');
-    }
-    await clock.sleep(pollIntervalMs, signal);
+async function resend(hash: string, { rpc, records, monitor, signal, log }: Context): Promise<void> {
+  const record = records.find(hash);
+  if (record === undefined) throw unknown(hash);
+  try {
+    await rpc.sendRawTransaction(record.raw, signal);
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    if (refusal === 'known') throw new ChainError('ALREADY_IMPORTED', 'already imported', { cause: error });
+    log.debug({ hash, err: error }, 'transaction is refused');
   }
+  monitor.watch();
 }
 
-function cancelled(hash: string): ChainError {
-  return new ChainError('TRANSACTION_CANCELLED', `transaction cancelled: ${hash}`);
+/** A transfer of nothing to ourselves. @returns its hash */
+async function cancel(hash: string, gasPrice: bigint | undefined, context: Sending): Promise<string> {
+  const { records, account, chainId } = context;
+  const original = records.find(hash);
+  if (original === undefined) throw unknown(hash);
+  const { nonce, gasTipCap, gasFeeCap, tipBoostPercent } = original;
+  const fees = replacementFees(await suggestFees(gasPrice, 0, context), {
+    tipCap: gasTipCap,
+    feeCap: gasFeeCap,
+  });
+  const replacement = signedRecord(
+    { chainId, nonce, ...fees, gasLimit: GAS_LIMIT_MIN, to: account, value: 0n, data: '0x' },
+    { description: `${original.description} (cancellation)`, tipBoostPercent },
+    context,
+  );
+  if (records.find(replacement.hash) !== undefined) {
+    throw new ChainError('ALREADY_IMPORTED', `already imported: ${replacement.hash}`);
+  }
+  await submit(replacement, context);
+  return replacement.hash;
+}
+
+function unknown(hash: string): ChainError {
+  return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
 /** A receipt does not say why: the same call is made again, without sending. */
 async function revertError(
-  { rpc, signer, log }: TransactionsDeps,
-  { to, data, description }: Request,
-  signal: AbortSignal,
+  { to, data, description }: TransactionRequest,
+  { rpc, account, log, signal }: Context,
 ): Promise<ChainError> {
   try {
-    await rpc.call({ to, data, from: toAddress(signer.address) }, signal);
+    await rpc.call({ to, data, from: account }, signal);
   } catch (error) {
     if (error instanceof ChainError && error.revert !== undefined) {
       const { revert } = error;
@@ -211,21 +297,4 @@ async function revertError(
   }
   const revert = { reason: 'no reason: the same call now succeeds or cannot be repeated', data: '0x' };
   return new ChainError('REVERTED', 'transaction reverted', { revert });
-}
-
-function encodeRecord(request: Request, fields: TransactionFields, raw: string, clock: Clock): Uint8Array {
-  const record = {
-    to: fields.to,
-    data: fields.data,
-    value: fields.value.toString(),
-    nonce: fields.nonce,
-    gasLimit: fields.gasLimit.toString(),
-    gasTipCap: fields.tipCap.toString(),
-    gasFeeCap: fields.feeCap.toString(),
-    description: request.description,
-    /** Unix seconds. */
-    created: Math.floor(clock.now() / 1000),
-    raw,
-  };
-  return Buffer.from(JSON.stringify(record));
 }

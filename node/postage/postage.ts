@@ -52,7 +52,7 @@ export interface PostageOptions {
 
 interface PostageDeps {
   readonly chain: Chain;
-  readonly transactions: Transactions;
+  readonly transactions: Pick<Transactions, 'execute'>;
   readonly state: (subsystem: string) => KeyValueStore;
   readonly signer: Signer;
   readonly clock: Clock;

@@ -64,7 +64,7 @@ async function startNode(
   const rpc = createRpc({ endpoint }, { clock, log, metrics });
   const state = (subsystem: string) => store.state(subsystem);
   const transactions = createTransactions(
-    { pollIntervalMs: 20 },
+    { pollIntervalMs: 20, minimumTip: 0n, gasLimitFallback: 500_000n },
     { rpc, signer, clock, log, state: state('transactions') },
   );
   const fatal: unknown[] = [];
@@ -85,6 +85,7 @@ async function startNode(
   );
   onTestFinished(async () => {
     await postage.stop();
+    await transactions.stop();
     rpc.close();
     await store.close();
   });

@@ -4,18 +4,22 @@ import { ChainError } from '../../../node/onchain/ports.ts';
 
 const ONE_COIN = '0xde0b6b3a7640000';
 
+/** What happens at a call: an error instead of it; `lost answer` after the endpoint has done its work; or a hook before. */
+type Fault = ChainError | 'lost answer';
+
 /**
- * A chain behind JSON-RPC in memory: one block per receipt that is asked for, so that waiting always ends. What goes
- * wrong is said per method, once per entry.
+ * A chain with one account behind JSON-RPC in memory: one block per look at the height, so that waiting always ends.
+ * Like Anvil it replaces by the higher fee cap, and forgets what a reorganisation drops. What goes wrong is said per
+ * method, once per entry.
  */
 export class FakeEndpoint {
   height = 20;
   balance = ONE_COIN;
-  /** Raw transactions in the order in which they were taken. */
+  suggestedTip = '0x3b9aca00';
+  /** Transactions in the order in which they were taken, each once. */
   readonly taken: Transaction[] = [];
-  readonly #mined = new Map<string, number>();
-  /** Hashes that vanish instead of being mined. */
-  readonly lost = new Set<string>();
+  readonly #pool = new Map<string, Transaction>();
+  readonly #mined = new Map<string, { transaction: Transaction; block: number }>();
   /** Blocks hold no transactions while false. */
   mining = true;
   onTaken: (hash: string) => void = () => undefined;
@@ -23,39 +27,64 @@ export class FakeEndpoint {
   reverting: ChainError | undefined;
   estimate: string | ChainError = '0x186a0';
   readonly calls: string[] = [];
-  /** Method → what happens at its next calls; `lost answer` happens after the endpoint has done its work. */
-  readonly faults = new Map<string, (ChainError | 'lost answer')[]>();
+  /** Method → what happens at its next calls. */
+  readonly faults = new Map<string, Fault[]>();
+  /** Called before and after each call is worked on; throws to break it. */
+  onCall: (method: string, moment: 'before' | 'after') => void = () => undefined;
 
   readonly chain: SendingChain = createChain((method, params) => this.#send(method, params));
 
-  fault(method: string, ...faults: (ChainError | 'lost answer')[]): void {
+  fault(method: string, ...faults: Fault[]): void {
     this.faults.set(method, faults);
+  }
+
+  /** Hashes in the order of their nonces. */
+  mined(): Transaction[] {
+    return [...this.#mined.values()].map(({ transaction }) => transaction).sort((a, b) => a.nonce - b.nonce);
+  }
+
+  /** Forgets what waits. */
+  dropPool(): void {
+    this.#pool.clear();
+  }
+
+  /** Replaces the newest blocks by empty ones; their transactions are gone. */
+  reorganise(depth: number): void {
+    for (const [hash, { block }] of this.#mined) if (block > this.height - depth) this.#mined.delete(hash);
+  }
+
+  /** Somebody else with the same key: takes the next nonce, and is mined at once. */
+  useNonce(transaction: Transaction): void {
+    this.height++;
+    this.#mined.set(String(transaction.hash), { transaction, block: this.height });
   }
 
   async #send(method: string, params: readonly unknown[]): Promise<unknown> {
     await new Promise(setImmediate);
+    this.onCall(method, 'before');
     this.calls.push(method);
     const fault = this.faults.get(method)?.shift();
     if (fault instanceof ChainError) throw fault;
-    const result = this.#answer(method, String(params[0]));
+    const result = this.#answer(method, params.map(String));
+    this.onCall(method, 'after');
     if (fault === 'lost answer') throw new ChainError('RPC_UNREACHABLE', 'socket hang up');
     return result;
   }
 
-  #answer(method: string, parameter: string): unknown {
+  #answer(method: string, [first = '', second = '']: readonly string[]): unknown {
     switch (method) {
       case 'eth_chainId':
         return '0x7a69';
       case 'eth_blockNumber':
-        return `0x${(this.height++).toString(16)}`;
+        return quantity(this.#mine());
       case 'eth_getBalance':
         return this.balance;
       case 'eth_getBlockByNumber':
         return { baseFeePerGas: '0x7' };
       case 'eth_maxPriorityFeePerGas':
-        return '0x3b9aca00';
+        return this.suggestedTip;
       case 'eth_getTransactionCount':
-        return `0x${this.taken.filter((tx) => !this.lost.has(String(tx.hash))).length.toString(16)}`;
+        return quantity(second === 'pending' ? this.#nextNonce() : this.#countAt(second));
       case 'eth_estimateGas':
         if (this.estimate instanceof ChainError) throw this.estimate;
         return this.estimate;
@@ -63,45 +92,73 @@ export class FakeEndpoint {
         if (this.reverting !== undefined) throw this.reverting;
         return '0x';
       case 'eth_sendRawTransaction':
-        return this.#take(Transaction.from(parameter));
+        return this.#take(Transaction.from(first));
       case 'eth_getTransactionByHash':
-        return this.#lookUp(parameter);
+        return this.#lookUp(first);
       case 'eth_getTransactionReceipt':
-        return this.#receipt(parameter);
+        return this.#receipt(first);
       default:
         throw new ChainError('RPC_ERROR', `${method}: method not found`);
     }
   }
 
+  #mine(): number {
+    this.height++;
+    for (const [hash, transaction] of [...this.#pool].sort(([, a], [, b]) => a.nonce - b.nonce)) {
+      if (!this.mining || transaction.nonce !== this.#mined.size) continue;
+      this.#pool.delete(hash);
+      this.#mined.set(hash, { transaction, block: this.height });
+    }
+    return this.height;
+  }
+
+  #nextNonce(): number {
+    const waiting = new Set([...this.#pool.values()].map(({ nonce }) => nonce));
+    let next = this.#mined.size;
+    while (waiting.has(next)) next++;
+    return next;
+  }
+
+  #countAt(block: string): number {
+    const height = block === 'latest' ? this.height : Number(block);
+    if (height < 0 || height > this.height) throw new ChainError('RPC_ERROR', 'BlockOutOfRangeError');
+    return [...this.#mined.values()].filter((entry) => entry.block <= height).length;
+  }
+
   #take(transaction: Transaction): string {
     const hash = String(transaction.hash);
-    if (this.taken.some((known) => known.hash === hash)) {
-      throw new ChainError('RPC_ERROR', 'transaction already imported');
+    if (this.#pool.has(hash)) throw new ChainError('RPC_ERROR', 'transaction already imported');
+    if (transaction.nonce < this.#mined.size) throw new ChainError('RPC_ERROR', 'nonce too low');
+    const rival = [...this.#pool.values()].find(({ nonce }) => nonce === transaction.nonce);
+    if (rival !== undefined && Number(rival.maxFeePerGas) >= Number(transaction.maxFeePerGas)) {
+      throw new ChainError('RPC_ERROR', 'replacement transaction underpriced');
     }
-    if (this.taken.some((known) => known.nonce === transaction.nonce)) {
-      throw new ChainError('RPC_ERROR', 'nonce too low');
-    }
-    this.taken.push(transaction);
+    this.#pool.delete(String(rival?.hash));
+    this.#pool.set(hash, transaction);
+    if (!this.taken.some((known) => known.hash === hash)) this.taken.push(transaction);
     this.onTaken(hash);
     return hash;
   }
 
   #lookUp(hash: string): unknown {
-    const known = this.taken.some((transaction) => transaction.hash === hash) && !this.lost.has(hash);
-    if (!known) return null;
-    return { blockNumber: this.#mined.has(hash) ? '0x1' : null };
+    if (this.#pool.has(hash)) return { blockNumber: null };
+    const block = this.#mined.get(hash)?.block;
+    return block === undefined ? null : { blockNumber: quantity(block) };
   }
 
   #receipt(hash: string): unknown {
-    if (this.#lookUp(hash) === null || !this.mining) return null;
-    const block = this.#mined.get(hash) ?? this.height++;
-    this.#mined.set(hash, block);
+    const block = this.#mined.get(hash)?.block;
+    if (block === undefined) return null;
     return {
       transactionHash: hash,
       status: this.reverting === undefined ? '0x1' : '0x0',
-      blockNumber: `0x${block.toString(16)}`,
+      blockNumber: quantity(block),
       gasUsed: '0x5208',
       logs: [],
     };
   }
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`;
 }

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { Transaction } from 'ethers';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -18,9 +19,12 @@ function setUp(disk = new Map<string, Uint8Array>(), endpoint = new FakeEndpoint
   const state = new MemoryState(disk);
   const clock = new VirtualClock();
   const deps = { rpc: endpoint.chain, signer, clock, state, log: silentLogger() };
-  const transactions = createTransactions({ pollIntervalMs: 1000 }, deps);
+  const options = { pollIntervalMs: 1000, minimumTip: 0n, gasLimitFallback: 500_000n };
+  const transactions = createTransactions(options, deps);
+  onTestFinished(() => transactions.stop());
   const execute = (more = {}) => transactions.execute({ ...request, ...more }, forever);
-  return { endpoint, disk, clock, state, transactions, execute };
+  const send = (more = {}) => transactions.send({ ...request, ...more }, forever);
+  return { endpoint, disk, clock, state, transactions, execute, send };
 }
 
 const codeOf = (promise: Promise<unknown>): Promise<ChainErrorCode | undefined> =>
@@ -102,15 +106,14 @@ describe('sending', () => {
 
 describe('records', () => {
   test('a transaction is on disk with its raw bytes before it is sent', async () => {
-    const { endpoint, disk, execute } = setUp();
-    endpoint.fault(
-      'eth_sendRawTransaction',
-      ...Array.from({ length: 5 }, () => new ChainError('RPC_UNREACHABLE', 'connection refused')),
-    );
-    expect(await codeOf(execute())).toBe('RPC_UNREACHABLE');
-    expect(pending(disk).length).toBe(1);
-    const record: unknown = JSON.parse(Buffer.from(disk.get(String(stored(disk)[0])) ?? []).toString());
-    expect(record).toMatchObject({
+    const { endpoint, disk, send } = setUp();
+    let kept: string[] = [];
+    endpoint.onTaken = () => {
+      kept = [...pending(disk), ...stored(disk)];
+    };
+    const hash = await send();
+    expect(kept).toEqual([`pending/${hash}`, `stored/${hash}`]);
+    expect(JSON.parse(Buffer.from(disk.get(`stored/${hash}`) ?? []).toString())).toMatchObject({
       to: request.to,
       nonce: 0,
       description: 'a call',
@@ -119,7 +122,7 @@ describe('records', () => {
       gasTipCap: '1250000000',
       gasFeeCap: '1250000014',
       value: '0',
-      raw: expect.stringMatching(/^0x02f8/) as string,
+      raw: endpoint.taken[0]?.serialized,
     });
   });
 
@@ -130,10 +133,24 @@ describe('records', () => {
     expect(endpoint.taken).toEqual([]);
   });
 
-  test('a mined transaction stays listed but is no longer pending', async () => {
-    const { disk, execute, endpoint } = setUp();
-    await execute();
-    expect([pending(disk), stored(disk)]).toEqual([[], [`stored/${endpoint.taken[0]?.hash}`]]);
+  test('an operation learns the hash before anything is written or sent', async () => {
+    const { endpoint, disk, transactions, send } = setUp();
+    let noted = '';
+    const beforeSend = async (hash: string) => {
+      noted = hash;
+      expect([disk.size, endpoint.taken.length, transactions.find(hash)]).toEqual([0, 0, undefined]);
+    };
+    expect(await send({ beforeSend })).toBe(noted);
+  });
+
+  test('a mined transaction stays known with its receipt but is no longer pending', async () => {
+    const { transactions, execute } = setUp();
+    const receipt = await execute();
+    expect(transactions.pending()).toEqual([]);
+    expect(transactions.find(receipt.transactionHash)?.outcome).toEqual({ kind: 'mined', receipt });
+    expect(
+      await transactions.wait(receipt.transactionHash.toUpperCase().replace('0X', '0x'), forever),
+    ).toEqual(receipt);
   });
 
   test('a refused transaction leaves no record', async () => {
@@ -143,35 +160,74 @@ describe('records', () => {
     expect(disk.size).toBe(0);
   });
 
-  test('after a restart the nonce follows own transactions that still wait', async () => {
-    const before = setUp();
-    const leaving = new AbortController();
-    before.endpoint.mining = false;
-    before.endpoint.onTaken = () => leaving.abort(new Error('process ends'));
-    await expect(before.transactions.execute(request, leaving.signal)).rejects.toThrow('process ends');
-    before.endpoint.mining = true;
-    const after = setUp(before.disk, before.endpoint);
-    // This endpoint does not count what waits in its pool.
-    const { chain } = before.endpoint;
-    const deps = {
-      rpc: { ...chain, transactionCount: () => Promise.resolve(0) },
-      signer,
-      log: silentLogger(),
-    };
-    const next = createTransactions(
-      { pollIntervalMs: 1 },
-      { ...deps, clock: after.clock, state: after.state },
-    );
-    await next.execute(request, forever);
-    expect(before.endpoint.taken.map(({ nonce }) => nonce)).toEqual([0, 1]);
+  test('pending transactions are listed by their nonces with all that is known of them', async () => {
+    const { endpoint, transactions, send } = setUp();
+    endpoint.mining = false;
+    const first = await send({ description: 'first', value: 3n, tipBoostPercent: 50 });
+    const second = await send({ description: 'second' });
+    expect(transactions.pending().map(({ hash }) => hash)).toEqual([first, second]);
+    expect(transactions.find(first)).toMatchObject({
+      hash: first,
+      to: request.to,
+      data: request.data,
+      value: 3n,
+      nonce: 0,
+      gasLimit: 133_000n,
+      gasTipCap: 1_500_000_000n,
+      gasFeeCap: 1_500_000_014n,
+      tipBoostPercent: 50,
+      created: 1_700_000_000,
+      description: 'first',
+      outcome: undefined,
+    });
   });
 
-  test('a pending record that the endpoint does not know is forgotten', async () => {
-    const disk = new Map([['pending/0xdead', new Uint8Array(32).fill(9)]]);
+  test('what is not a transaction of this node is unknown', async () => {
+    const { transactions } = setUp();
+    const hash = `0x${'ab'.repeat(32)}`;
+    expect(transactions.find(hash)).toBeUndefined();
+    expect(await codeOf(transactions.wait(hash, forever))).toBe('TRANSACTION_UNKNOWN');
+    expect(await codeOf(transactions.resend(hash, forever))).toBe('TRANSACTION_UNKNOWN');
+    expect(await codeOf(transactions.cancel(hash, {}, forever))).toBe('TRANSACTION_UNKNOWN');
+  });
+});
+
+describe('the nonce', () => {
+  test('follows own transactions that the endpoint does not count', async () => {
+    const { endpoint, send } = setUp();
+    endpoint.mining = false;
+    await send();
+    endpoint.dropPool();
+    await send();
+    expect(endpoint.taken.map(({ nonce }) => nonce)).toEqual([0, 1]);
+  });
+
+  test('follows those that an endpoint which is behind does not know to be mined', async () => {
+    const { endpoint, execute, transactions, send } = setUp();
+    await execute();
+    endpoint.reorganise(5);
+    endpoint.mining = false;
+    await send();
+    expect(transactions.pending().map(({ nonce }) => nonce)).toContain(1);
+  });
+
+  test('fills a gap below a transaction that waits for it', async () => {
+    const { endpoint, execute, send, transactions } = setUp();
+    const { chain } = endpoint;
+    chain.transactionCount = async () => 2;
+    const early = await send();
+    chain.transactionCount = async () => 0;
+    const filled = [await send(), await send(), await send()];
+    await Promise.all([early, ...filled].map((hash) => transactions.wait(hash, forever)));
+    expect(endpoint.mined().map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3]);
+    expect((await execute()).status).toBe('success');
+  });
+
+  test('a mark without a transaction reserves none', async () => {
+    const disk = new Map([['pending/0xdead', new Uint8Array(32)]]);
     const { endpoint, execute } = setUp(disk);
     await execute();
     expect(endpoint.taken.map(({ nonce }) => nonce)).toEqual([0]);
-    expect(pending(disk)).toEqual([]);
   });
 });
 
@@ -185,6 +241,21 @@ describe('an endpoint in trouble', () => {
     expect(endpoint.taken.length).toBe(1);
   });
 
+  test('a transaction that nobody took is sent as soon as somebody answers', async () => {
+    const { endpoint, execute } = setUp();
+    endpoint.fault('eth_sendRawTransaction', away(), away(), away());
+    expect((await execute()).status).toBe('success');
+    expect(endpoint.calls.filter((method) => method === 'eth_sendRawTransaction').length).toBe(4);
+  });
+
+  test('a refusal of bytes that the endpoint may have leaves the transaction in place', async () => {
+    const { endpoint, send, transactions } = setUp();
+    endpoint.fault('eth_sendRawTransaction', new ChainError('RPC_ERROR', 'malformed answer: not JSON'));
+    endpoint.fault('eth_getTransactionByHash', away());
+    const hash = await send();
+    expect((await transactions.wait(hash, forever)).transactionHash).toBe(hash);
+  });
+
   test('an endpoint that is away while a receipt is awaited only delays it', async () => {
     const { endpoint, execute } = setUp();
     endpoint.fault('eth_getTransactionReceipt', away(), away(), new ChainError('RPC_ERROR', 'malformed'));
@@ -192,17 +263,45 @@ describe('an endpoint in trouble', () => {
   });
 
   test('an endpoint that is away before anything is sent fails the call', async () => {
-    const { endpoint, execute } = setUp();
+    const { endpoint, execute, disk } = setUp();
     endpoint.fault('eth_getTransactionCount', away());
     expect(await codeOf(execute())).toBe('RPC_UNREACHABLE');
+    expect(disk.size).toBe(0);
   });
 
-  test('a transaction that the endpoint no longer knows is cancelled after twelve blocks', async () => {
-    const { endpoint, disk, execute } = setUp();
-    endpoint.onTaken = (hash) => endpoint.lost.add(hash);
-    expect(await codeOf(execute())).toBe('TRANSACTION_CANCELLED');
-    expect(endpoint.height).toBeGreaterThanOrEqual(32);
-    expect(stored(disk).length).toBe(1);
+  test('a transaction that the endpoint has lost is sent again, the same bytes', async () => {
+    const { endpoint, send, transactions } = setUp();
+    endpoint.mining = false;
+    const hash = await send();
+    endpoint.dropPool();
+    endpoint.mining = true;
+    expect((await transactions.wait(hash, forever)).transactionHash).toBe(hash);
+    expect(endpoint.taken.length).toBe(1);
+  });
+
+  test('a refusal of the bytes sent again is not the last word', async () => {
+    const { endpoint, send, transactions } = setUp();
+    endpoint.mining = false;
+    const hash = await send();
+    endpoint.dropPool();
+    endpoint.mining = true;
+    endpoint.fault('eth_sendRawTransaction', new ChainError('RPC_ERROR', 'insufficient funds'));
+    expect((await transactions.wait(hash, forever)).transactionHash).toBe(hash);
+  });
+
+  test('a transaction whose nonce somebody else used is cancelled, twelve blocks later', async () => {
+    const { endpoint, send, transactions } = setUp();
+    endpoint.mining = false;
+    const hash = await send();
+    const waiting = codeOf(transactions.wait(hash, forever));
+    endpoint.dropPool();
+    const usedAt = endpoint.height + 1;
+    endpoint.useNonce(Transaction.from({ ...request, data: '0x', nonce: 0, chainId: 31_337 }));
+    expect(await waiting).toBe('TRANSACTION_CANCELLED');
+    expect(endpoint.height).toBeGreaterThanOrEqual(usedAt + 12);
+    expect(transactions.pending()).toEqual([]);
+    expect(transactions.find(hash)?.outcome?.kind).toBe('cancelled');
+    expect(await codeOf(transactions.wait(hash, forever))).toBe('TRANSACTION_CANCELLED');
   });
 });
 

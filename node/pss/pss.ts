@@ -16,7 +16,7 @@ import type { Reserve } from '../store/ports.ts';
 import { PSS_METRICS } from './metrics.ts';
 import { checkTargets, mine } from './mining.ts';
 import { type Deliver, Subscriptions } from './subscriptions.ts';
-import { open, randomSecret, seal, TROJAN_SIZE } from './trojan.ts';
+import { MESSAGE_SIZE_MAX, open, randomSecret, seal, TROJAN_SIZE } from './trojan.ts';
 
 /** Messages mined at once: they share one thread, so more of them only make each slower. */
 const MINING_AT_ONCE = 8;
@@ -109,7 +109,8 @@ class Messaging implements Pss {
     const ending = AbortSignal.any([signal, this.#stopping.signal]);
     await this.#mining.acquire(ending);
     try {
-      return await mine(sealed, targets, { clock, signal: ending });
+      const padding = MESSAGE_SIZE_MAX - payload.length;
+      return await mine(sealed, targets, { padding, clock, signal: ending });
     } finally {
       this.#mining.release();
     }

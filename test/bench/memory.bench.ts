@@ -6,45 +6,94 @@ import { seededRandom } from '../../harness/scenario.ts';
 import { anonymousMib } from './processes.ts';
 import type { BenchResult } from './result.ts';
 
-export const name = 'Memory of the nodes while a file of 1 GiB streams in and out';
+export const name = 'Memory of the nodes while files of 1 GiB stream in and out';
 
 const SIZE = 2 ** 30;
 const PIECE = 2 ** 20;
 const SAMPLE_MS = 100;
 /** A gigabyte at three megabytes per second, on a machine that does other things too. */
 const LIMIT_MS = 1_200_000;
+/** What an upload may ask for beside being stored; parities of the highest level make it 3.4 times as large. */
+const KINDS: readonly { readonly encrypt?: true; readonly redundancyLevel?: 1 | 2 | 3 | 4 }[] = [
+  { encrypt: true },
+  ...([1, 2, 3, 4] as const).map((redundancyLevel) => ({ redundancyLevel })),
+  ...([1, 2, 3, 4] as const).map((redundancyLevel) => ({ encrypt: true as const, redundancyLevel })),
+];
 
 export async function run(): Promise<BenchResult[]> {
+  const results = await plain();
+  for (const kind of KINDS) results.push(...(await ofKind(kind)));
+  return results;
+}
+
+/** All the way: to the uploading node, from there to its neighbours, and out of another one. */
+async function plain(): Promise<BenchResult[]> {
+  await using started = await startCluster();
+  const { cluster } = started;
+  const before = memoryOf(cluster);
+  const upload = watch(cluster);
+  const uploaded = await cluster.node(0).bytes.upload(pieces(), { timeoutMs: LIMIT_MS });
+  const afterUpload = upload.stop();
+  const sync = watch(cluster);
+  await cluster.synced({ node: 'node-0', tag: uploaded.tag as number }, { timeoutMs: LIMIT_MS });
+  const afterSync = sync.stop();
+  const download = watch(cluster);
+  await readAll(
+    await cluster.node(2).bytes.stream(uploaded.reference, { cache: false, timeoutMs: LIMIT_MS }),
+  );
+  const afterDownload = download.stop();
+  return [
+    ...[...before].map(([node, value]) => ({ name: `start: ${node}`, value, unit: 'MiB' })),
+    growth('upload', 'node-0', before, afterUpload),
+    ...cluster.nodes.map((node) => growth('sync', node.name, before, afterSync)),
+    growth('download', 'node-2', before, afterDownload),
+  ];
+}
+
+/**
+ * In and out of the uploading node, which has begun to push: what the others do is the same for chunks of any kind.
+ * Fresh nodes each time, so that every figure starts from an idle one.
+ */
+async function ofKind(kind: (typeof KINDS)[number]): Promise<BenchResult[]> {
+  await using started = await startCluster();
+  const { cluster } = started;
+  const node = cluster.node(0);
+  const before = memoryOf(cluster);
+  const upload = watch(cluster);
+  const { reference } = await node.bytes.upload(pieces(), { ...kind, timeoutMs: LIMIT_MS });
+  const afterUpload = upload.stop();
+  const download = watch(cluster);
+  await readAll(await node.bytes.stream(reference, { cache: false, timeoutMs: LIMIT_MS }));
+  const afterDownload = download.stop();
+  const encrypted = kind.encrypt === true ? ['encrypted'] : [];
+  const redundant = kind.redundancyLevel === undefined ? [] : [`redundancy ${kind.redundancyLevel}`];
+  const name = [...encrypted, ...redundant].join(', ');
+  return [
+    growth(`upload, ${name}`, node.name, before, afterUpload),
+    growth(`download, ${name}`, node.name, before, afterDownload),
+  ];
+}
+
+async function startCluster(): Promise<{ readonly cluster: Cluster } & AsyncDisposable> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
   const cluster = await Cluster.start({ nodes: 3, seed: 7, stateDir, batches: { depth: 22 } });
-  try {
-    const before = memoryOf(cluster);
-    const upload = watch(cluster);
-    const uploaded = await cluster.node(0).bytes.upload(pieces(), { timeoutMs: LIMIT_MS });
-    const afterUpload = upload.stop();
-    const sync = watch(cluster);
-    await cluster.synced({ node: 'node-0', tag: uploaded.tag as number }, { timeoutMs: LIMIT_MS });
-    const afterSync = sync.stop();
-    const download = watch(cluster);
-    await readAll(
-      await cluster.node(2).bytes.stream(uploaded.reference, { cache: false, timeoutMs: LIMIT_MS }),
-    );
-    const afterDownload = download.stop();
-    const row = (phase: string, node: string, peak: ReadonlyMap<string, number>): BenchResult => ({
-      name: `${phase}: peak of ${node} above its start`,
-      value: (peak.get(node) ?? 0) - (before.get(node) ?? 0),
-      unit: 'MiB',
-    });
-    return [
-      ...[...before].map(([node, value]) => ({ name: `start: ${node}`, value, unit: 'MiB' })),
-      row('upload', 'node-0', afterUpload),
-      ...cluster.nodes.map((node) => row('sync', node.name, afterSync)),
-      row('download', 'node-2', afterDownload),
-    ];
-  } finally {
-    await cluster.stop();
-    rmSync(stateDir, { recursive: true, force: true });
-  }
+  return {
+    cluster,
+    async [Symbol.asyncDispose]() {
+      await cluster.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+type Memory = ReadonlyMap<string, number>;
+
+function growth(phase: string, node: string, before: Memory, peak: Memory): BenchResult {
+  return {
+    name: `${phase}: peak of ${node} above its start`,
+    value: (peak.get(node) ?? 0) - (before.get(node) ?? 0),
+    unit: 'MiB',
+  };
 }
 
 /** Made as it is read: neither this process nor a node ever holds the file. */

@@ -1,14 +1,18 @@
 import { Cluster } from '../../harness/cluster.ts';
-import { firstSegmentHasher } from '../../node/crypto/bmt/first-segment.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { createEnds, FIRSTS_MAX } from '../../node/crypto/bmt/ends.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { mine } from '../../node/pss/mining.ts';
-import { open, randomSecret, seal, topicOf } from '../../node/pss/trojan.ts';
+import { MESSAGE_SIZE_MAX, open, randomSecret, seal, topicOf } from '../../node/pss/trojan.ts';
 import type { BenchResult } from './result.ts';
 
 export const name = 'Messages: mining for targets, opening, and the way from sender to subscriber';
 
-const HASHES = 100_000;
+/** Rounds of as many chunks as are hashed at once. */
+const ROUNDS = 500;
+/** Bytes of messages: one that leaves room behind it, and the longest, which does not. */
+const SIZES = [100, MESSAGE_SIZE_MAX] as const;
 const OPENED = 2_000;
 /** Mined for targets of each length; three bytes are told from the rate, because their luck takes minutes. */
 const MINED: readonly (readonly [bytes: number, times: number])[] = [
@@ -16,44 +20,51 @@ const MINED: readonly (readonly [bytes: number, times: number])[] = [
   [2, 10],
 ];
 const MESSAGES = 30;
+const REQUESTS = 50;
 const clock = systemClock();
 const random = systemRandom();
 const { signal } = new AbortController();
 const topic = topicOf('topic');
-const sealed = () => seal({ topic, message: random.bytes(100), recipient: undefined }, randomSecret(random));
+const sealed = (size: number) =>
+  seal({ topic, message: random.bytes(size), recipient: undefined }, randomSecret(random));
 
 export async function run(): Promise<BenchResult[]> {
-  const rate = hashRate();
-  const results: BenchResult[] = [{ name: 'nonces tried, one thread', value: rate, unit: '/s' }];
-  for (const [bytes, times] of MINED) {
-    results.push({ name: `mined for ${bytes} bytes, mean`, value: await mined(bytes, times), unit: 'ms' });
+  const results: BenchResult[] = [];
+  for (const size of SIZES) {
+    const row = (what: string, value: number, unit: string) =>
+      results.push({ name: `message of ${size} bytes: ${what}`, value, unit });
+    for (const [bytes, times] of MINED)
+      row(`mined for ${bytes} bytes, mean`, await mined(size, { bytes, times }), 'ms');
+    const rate = tried(size);
+    row('chunks tried', rate, '/s');
+    row('mined for 3 bytes, expected', (2 ** 24 / rate) * 1000, 'ms');
   }
-  results.push({ name: 'mined for 3 bytes, expected', value: (2 ** 24 / rate) * 1000, unit: 'ms' });
   results.push({ name: 'not opened for one topic', value: notOpened(), unit: 'µs' });
   return [...results, ...(await delivered())];
 }
 
-function hashRate(): number {
-  const data = sealed();
-  const addressOf = firstSegmentHasher(data.subarray(0, 8), data.subarray(8));
-  const nonce = new Uint8Array(32);
-  const counter = new DataView(nonce.buffer);
-  const startedAt = clock.monotonic();
-  for (let i = 0; i < HASHES; i++) {
-    counter.setUint32(0, i);
-    addressOf(nonce);
+/** Chunks per second of processor time; mining pauses in between, so that others come to their turn. */
+function tried(size: number): number {
+  const data = sealed(size);
+  const ends = createEnds(data.subarray(0, 8), data.subarray(8));
+  const firsts = random.bytes(32 * FIRSTS_MAX);
+  const before = process.cpuUsage();
+  for (let round = 0; round < ROUNDS; round++) {
+    if (round === 0 || size === MESSAGE_SIZE_MAX) ends.begin(firsts);
+    ends.end(data.subarray(-32));
   }
-  return (HASHES * 1000) / (clock.monotonic() - startedAt);
+  return (ROUNDS * FIRSTS_MAX * 1e6) / process.cpuUsage(before).user;
 }
 
-async function mined(bytes: number, times: number): Promise<number> {
+async function mined(size: number, { bytes, times }: { bytes: number; times: number }): Promise<number> {
+  const padding = MESSAGE_SIZE_MAX - size;
   const startedAt = clock.monotonic();
-  for (let i = 0; i < times; i++) await mine(sealed(), [random.bytes(bytes)], { clock, signal });
+  for (let i = 0; i < times; i++) await mine(sealed(size), [random.bytes(bytes)], { padding, clock, signal });
   return (clock.monotonic() - startedAt) / times;
 }
 
 function notOpened(): number {
-  const data = sealed();
+  const data = sealed(SIZES[0]);
   const [key, other] = [random.bytes(32), topicOf('another topic')];
   const startedAt = clock.monotonic();
   for (let i = 0; i < OPENED; i++) open(data, key, [other]);
@@ -73,10 +84,42 @@ async function delivered(): Promise<BenchResult[]> {
     while (subscription.received.length <= i) await clock.sleep(1);
     times.push((subscription.received[i]?.atMs ?? 0) - sentAt);
   }
+  return [...spread('sent to heard', times), ...(await besides(sender))];
+}
+
+/** Requests to a node at rest, and to the same node while it mines for three bytes. */
+async function besides(node: ClusterNode): Promise<BenchResult[]> {
+  const { reference } = await node.bytes.upload(random.bytes(4096 * 16));
+  const asked = async () => {
+    const times: number[] = [];
+    for (let i = 0; i < REQUESTS; i++) {
+      const startedAt = clock.monotonic();
+      await node.bytes.download(reference);
+      times.push(clock.monotonic() - startedAt);
+    }
+    return times;
+  };
+  const atRest = await asked();
+  const giveUp = new AbortController();
+  const mining = node.messages
+    .send('bench', ['ffffff'], random.bytes(MESSAGE_SIZE_MAX), { signal: giveUp.signal })
+    .catch((error: unknown) => {
+      if (!giveUp.signal.aborted) throw error;
+    });
+  const whileMining = await asked();
+  giveUp.abort();
+  await mining;
+  return [
+    ...spread('64 KiB read from a node at rest', atRest),
+    ...spread('64 KiB read from a node that mines', whileMining),
+  ];
+}
+
+function spread(what: string, times: number[]): BenchResult[] {
   times.sort((a, b) => a - b);
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
   return [
-    { name: 'sent to heard, median', value: at(0.5), unit: 'ms' },
-    { name: 'sent to heard, 95 of 100', value: at(0.95), unit: 'ms' },
+    { name: `${what}, median`, value: at(0.5), unit: 'ms' },
+    { name: `${what}, 95 of 100`, value: at(0.95), unit: 'ms' },
   ];
 }

@@ -17,10 +17,15 @@ interface Exports {
   readonly input: { readonly value: number };
   readonly output: { readonly value: number };
   readonly key: { readonly value: number };
+  readonly segments: { readonly value: number };
+  readonly siblings: { readonly value: number };
+  readonly prefixes: { readonly value: number };
   readonly chunk: (length: number) => void;
   readonly absorb: (length: number) => void;
   readonly finish: (length: number) => void;
   readonly transcrypt: (length: number, counter: number) => void;
+  readonly climb: (count: number, last: boolean) => void;
+  readonly combine: (count: number) => void;
 }
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(BMT_WASM_BASE64, 'base64')));
@@ -33,8 +38,15 @@ export const absorb = exports.absorb;
 export const finish = exports.finish;
 /** XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; spoils up to 63 bytes more. */
 export const xorKeystream = exports.transcrypt;
+/** Turns `count` segments at `SEGMENTS`, with those at `SIBLINGS`, into the roots of the halves that they begin or end. */
+export const climb = exports.climb;
+/** Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT` and the span behind it. */
+export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const INPUT = exports.input.value;
 export const OUTPUT = exports.output.value;
 export const KEY = exports.key.value;
+export const SEGMENTS = exports.segments.value;
+export const SIBLINGS = exports.siblings.value;
+export const PREFIXES = exports.prefixes.value;
 export const CAPACITY = exports.capacity.value;

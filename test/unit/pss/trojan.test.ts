@@ -6,7 +6,14 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { checkTargets, mine } from '../../../node/pss/mining.ts';
-import { open, randomSecret, type Secret, seal, topicOf } from '../../../node/pss/trojan.ts';
+import {
+  MESSAGE_SIZE_MAX,
+  open,
+  randomSecret,
+  type Secret,
+  seal,
+  topicOf,
+} from '../../../node/pss/trojan.ts';
 import vectors from '../../vectors/messaging.json' with { type: 'json' };
 
 interface Case {
@@ -68,7 +75,7 @@ test.each(sealed)('$name is sealed and mined', async ({ input, expected }) => {
   const recipient = publicKeyOf(fromHex(input.recipientPrivateKey!));
   const letter = { topic: topicOf(input.topic!), message: Buffer.from(input.messageUtf8!), recipient };
   const data = seal(letter, secret);
-  const chunk = await mine(data, input.targets!.map(fromHex), rest);
+  const chunk = await mine(data, input.targets!.map(fromHex), { padding: 0, ...rest });
   expect(toHex(chunk.data.subarray(0, 8))).toBe(expected.hint);
   expect(toHex(chunk.data.subarray(8, 40))).toBe(expected.nonce);
   expect(toHex(chunk.data)).toMatch(new RegExp(`^${expected.chunkHead}`));
@@ -177,32 +184,64 @@ test('a shared secret is the same from both sides and loses the zeros in front',
 
 describe('mining', () => {
   const letter = { topic, message: Buffer.from('x'), recipient: undefined };
+  const padding = MESSAGE_SIZE_MAX - 1;
 
-  test('finds an address below one of the targets and keeps the parity bit', async () => {
+  test.each([
+    ['short', 1],
+    ['of which four bytes of padding are left', MESSAGE_SIZE_MAX - 4],
+    ['of which three bytes of padding are left', MESSAGE_SIZE_MAX - 3],
+    ['as long as any', MESSAGE_SIZE_MAX],
+  ])('of a message %s finds a target, and whoever it is for can open it', async (_name, length) => {
+    const message = random.bytes(length);
     for (let n = 0; n < 6; n++) {
-      const data = seal(letter, randomSecret(random));
+      const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
       const before = data.slice();
-      const chunk = await mine(data, [Uint8Array.of(n), Uint8Array.of(255 - n)], rest);
+      const targets = [Uint8Array.of(n), Uint8Array.of(255 - n)];
+      const chunk = await mine(data, targets, { padding: MESSAGE_SIZE_MAX - length, ...rest });
       expect([n, 255 - n]).toContain(chunk.address[0]);
       expect(toHex(cacAddress(chunk.data))).toBe(toHex(chunk.address));
-      expect(toHex(chunk.data.subarray(12))).toBe(toHex(before.subarray(12)));
+      expect(toHex(chunk.data.subarray(12, -4))).toBe(toHex(before.subarray(12, -4)));
+      expect(toHex(open(chunk.data, stranger, [topic])!.message)).toBe(toHex(message));
     }
   });
 
-  test('lets others work in between, and ends with its signal', async () => {
-    const ending = new AbortController();
-    let turns = 0;
-    const clock = {
-      async sleep(_ms: number, signal?: AbortSignal) {
-        if (++turns === 3) ending.abort(new Error('enough'));
-        signal?.throwIfAborted();
-      },
-    };
-    const mined = mine(seal(letter, randomSecret(random)), [fromHex('000000')], {
-      clock,
-      signal: ending.signal,
-    });
-    await expect(mined).rejects.toThrow('enough');
-    expect(turns).toBe(3);
+  test.each([0, padding])('finds two bytes with %i bytes of padding', async (room) => {
+    const target = random.bytes(2);
+    const chunk = await mine(seal(letter, randomSecret(random)), [target], { padding: room, ...rest });
+    expect(toHex(chunk.address.subarray(0, 2))).toBe(toHex(target));
+  });
+
+  test('leaves a chunk as it is but for the nonce when there is no padding', async () => {
+    const data = seal(letter, randomSecret(random));
+    const before = data.slice();
+    await mine(data, [Uint8Array.of(1)], { padding: 3, ...rest });
+    expect(toHex(data.subarray(12))).toBe(toHex(before.subarray(12)));
+  });
+
+  test.each([0, padding])(
+    'with %i bytes of padding lets others work in between, and ends with its signal',
+    async (room) => {
+      const ending = new AbortController();
+      let turns = 0;
+      const clock = {
+        async sleep(_ms: number, signal?: AbortSignal) {
+          if (++turns === 3) ending.abort(new Error('enough'));
+          signal?.throwIfAborted();
+        },
+      };
+      const options = { padding: room, clock, signal: ending.signal };
+      const mined = mine(seal(letter, randomSecret(random)), [fromHex('000000')], options);
+      await expect(mined).rejects.toThrow('enough');
+      expect(turns).toBe(3);
+    },
+  );
+
+  test('of two messages in turns finds both', async () => {
+    const targets = [random.bytes(2), random.bytes(2)];
+    const mined = targets.map((target) =>
+      mine(seal(letter, randomSecret(random)), [target], { padding, ...rest }),
+    );
+    for (const [i, chunk] of (await Promise.all(mined)).entries())
+      expect(toHex(chunk.address.subarray(0, 2))).toBe(toHex(targets[i] as Uint8Array));
   });
 });

@@ -1,4 +1,5 @@
-// Keccak-256, the binary Merkle tree of a whole chunk and the counter-mode keystream, in one WebAssembly module.
+// Keccak-256, the binary Merkle tree of a whole chunk or of many that differ at their ends, and the counter-mode
+// keystream, in one WebAssembly module.
 //
 // Calls dominate small hashes, so the host makes one call per chunk. Two Keccak states run side by side in the two
 // 64-bit lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0.
@@ -20,6 +21,13 @@ export const input: usize = memory.data(32 * 136, 16);
 export const output: usize = memory.data(64, 16);
 /** The host writes the 32 bytes of the key for `transcrypt` here. */
 export const key: usize = memory.data(32, 16);
+
+/** First or last segments of chunks for `climb`, which turns them into half trees for `combine`. */
+export const segments: usize = memory.data(256 * 32, 16);
+/** The host writes here what `climb` meets on its way, lowest first. */
+export const siblings: usize = memory.data(6 * 32, 16);
+/** The host reads here what `combine` found: the first four bytes of each address, as a number. */
+export const prefixes: usize = memory.data(256 * 4, 16);
 
 const state: usize = memory.data(25 * 16, 16);
 const other: usize = memory.data(25 * 16, 16);
@@ -104,9 +112,9 @@ export function transcrypt(length: i32, counter: u32): void {
     // Behind the counter the padding begins.
     store<u64>(state, (1 << 32) | <u64>counter, 4 * 16);
     store<u64>(state, (1 << 32) | <u64>(counter + 1), 4 * 16 + 8);
-    padAndPermute();
+    padAndPermute(5);
     v128.store(state, i64x2.splat(1), 4 * 16);
-    padAndPermute();
+    padAndPermute(5);
     for (let word: usize = 0; word < 4; word++) {
       const left = at + 8 * word;
       const right = left + SEGMENT;
@@ -118,9 +126,59 @@ export function transcrypt(length: i32, counter: u32): void {
   memory.fill(state, 0, 25 * 16);
 }
 
-/** For messages of less than 40 bytes: empties the words behind them, ends the padding and permutes. */
-function padAndPermute(): void {
-  for (let word: usize = 5; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
+/** Turns each of `count` segments into the root of the half of a chunk that it begins, or ends if `last`. */
+export function climb(count: i32, last: bool): void {
+  const own: usize = last ? 4 : 0;
+  for (let i: usize = 0; i < <usize>count; i += 2) {
+    const left = segments + i * SEGMENT;
+    // An odd last one is in both lanes.
+    const right = i + 1 < <usize>count ? left + SEGMENT : left;
+    for (let sibling = siblings; sibling < siblings + 6 * SEGMENT; sibling += SEGMENT) {
+      loadSegment(own, left, right);
+      loadSegment(4 - own, sibling, sibling);
+      v128.store(state, i64x2.splat(1), 8 * 16);
+      padAndPermute(9);
+      digestTo(left, 0);
+      digestTo(right, 8);
+    }
+  }
+  memory.fill(state, 0, 25 * 16);
+}
+
+/**
+ * Addresses of the chunks of which `segments` holds `count` left halves, `input` the right half of all, and their span
+ * behind it: the first four bytes of each to `prefixes`.
+ */
+export function combine(count: i32): void {
+  for (let i: usize = 0; i < <usize>count; i += 2) {
+    const left = segments + i * SEGMENT;
+    loadSegment(0, left, i + 1 < <usize>count ? left + SEGMENT : left);
+    loadSegment(4, input, input);
+    v128.store(state, i64x2.splat(1), 8 * 16);
+    padAndPermute(9);
+    for (let word: usize = 4; word > 0; word--)
+      v128.store(state + 16 * word, v128.load(state + 16 * (word - 1)));
+    v128.store(state, v128.load64_splat(input + SEGMENT));
+    v128.store(state, i64x2.splat(1), 5 * 16);
+    padAndPermute(6);
+    store<u32>(prefixes + 4 * i, bswap<u32>(load<u32>(state)));
+    store<u32>(prefixes + 4 * i, bswap<u32>(load<u32>(state, 8)), 4);
+  }
+  memory.fill(state, 0, 25 * 16);
+}
+
+/** Loads one segment into each lane, from word `first` of the state on. */
+function loadSegment(first: usize, left: usize, right: usize): void {
+  for (let word: usize = 0; word < 4; word++)
+    v128.store(
+      state + 16 * (first + word),
+      v128.load64_lane(right + 8 * word, v128.load64_zero(left + 8 * word), 1),
+    );
+}
+
+/** For messages of one block: empties the words from `from` on, ends the padding and permutes. */
+function padAndPermute(from: usize): void {
+  for (let word = from; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
   v128.store(state, i64x2.splat(1 << 63), 16 * 16);
   permute();
 }
@@ -140,9 +198,7 @@ function hashLevel(source: usize, count: usize): void {
     loadWord(6, left, right);
     loadWord(7, left, right);
     v128.store(state, i64x2.splat(1), 8 * 16);
-    for (let word: usize = 9; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
-    v128.store(state, i64x2.splat(1 << 63), 16 * 16);
-    permute();
+    padAndPermute(9);
     digestTo(nodes + pair * SEGMENT, 0);
     digestTo(nodes + (pair + 1) * SEGMENT, 8);
   }

@@ -6,11 +6,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dialect, HeaderKey } from './dialect.ts';
 import { answerOf, errorBody, standardText, statusOf } from './errors.ts';
 import { type Exchange, send } from './exchange.ts';
+import type { Gas } from './gas.ts';
 import type { Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { type HeaderTable, type ParamTable, readParams } from './params.ts';
 import { refuseOversized, requestBody } from './request-body.ts';
-import type { Answer, GasHeaders, Port, RequestBody, RequestView, Route } from './route.ts';
+import type { Answer, Port, RequestBody, RequestView, Route } from './route.ts';
 import type { Match, PathRoutes } from './routing.ts';
 import type { NodeServices } from './services.ts';
 import { HANDSHAKE_HEADERS, type Upgrades } from './websocket.ts';
@@ -80,7 +81,7 @@ async function operate(
 
 type CallDeps = DispatchDeps & {
   readonly signal: AbortSignal;
-  readonly gas: GasHeaders;
+  readonly gas: Gas;
   readonly readHeader: (name: string) => string | undefined;
   readonly view: RequestView;
   readonly body: RequestBody;
@@ -112,6 +113,7 @@ function callOf(
     query: readParams('query', row.query ?? NO_PARAMS, readQuery, dialect),
     headers: early ?? headersOf(),
     gas: deps.gas,
+    takeSlot: deps.gates.takeSlot,
     body: deps.body,
     request: deps.view,
     signal: deps.signal,

@@ -4,24 +4,30 @@
  */
 import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
-import { bigInteger, uint64 } from './kinds.ts';
-import { optional, readParams } from './params.ts';
-import type { GasHeaders } from './route.ts';
+import { GAS_HEADERS, type Gas, gasOf } from './gas.ts';
+import { readParams } from './params.ts';
 import type { NodeServices } from './services.ts';
 
 /** Outermost first. `started` is missing on the technical routes alone. */
-export const GATES = ['started', 'chain', 'onchainSlot', 'statusSlot', 'postageSync', 'gas'] as const;
+export const GATES = [
+  'started',
+  'chain',
+  'postageSlot',
+  'stakeSlot',
+  'statusSlot',
+  'postageSync',
+  'gas',
+] as const;
 export type GateName = (typeof GATES)[number];
 
-const GAS_HEADERS = {
-  gasPrice: optional(bigInteger, undefined),
-  gasLimit: optional(uint64, undefined),
-} as const;
-
-const SLOTS = { onchainSlot: 'ONCHAIN_BUSY', statusSlot: 'STATUS_BUSY' } as const satisfies Partial<
-  Record<GateName, ApiErrorCode>
->;
-type SlotName = keyof typeof SLOTS;
+/** Operations of which one may run at a time; who comes second is refused, not queued. */
+const SLOTS = {
+  postageSlot: 'ONCHAIN_BUSY',
+  stakeSlot: 'ONCHAIN_BUSY',
+  cashoutSlot: 'ONCHAIN_BUSY',
+  statusSlot: 'STATUS_BUSY',
+} as const satisfies Record<string, ApiErrorCode>;
+export type SlotName = keyof typeof SLOTS;
 
 /** Gates of one node: the slots are shared by both listeners. */
 export interface Gates {
@@ -29,11 +35,13 @@ export interface Gates {
    * Passes the named gates; the result must be disposed when the operation is over, because it frees the slots.
    * @throws ApiError of the first gate that is closed
    */
-  pass(names: readonly GateName[], readHeader: (name: string) => string | undefined): Passage;
+  readonly pass: (names: readonly GateName[], readHeader: (name: string) => string | undefined) => Passage;
+  /** For an operation whose slot is no gate: cashing looks at its path first. @throws ApiError when it is taken */
+  readonly takeSlot: (name: SlotName) => Disposable;
 }
 
 interface Passage extends Disposable {
-  readonly gas: GasHeaders;
+  readonly gas: Gas;
 }
 
 export function createGates(services: NodeServices, dialect: Dialect): Gates {
@@ -41,24 +49,26 @@ export function createGates(services: NodeServices, dialect: Dialect): Gates {
 
   return {
     pass(names, readHeader) {
-      const held: SlotName[] = [];
-      let gas: GasHeaders = { gasPrice: undefined, gasLimit: undefined };
-      const release = () => held.forEach((slot) => taken.delete(slot));
-      try {
-        for (const name of GATES) {
-          if (!names.includes(name)) continue;
-          if (name === 'gas') gas = readParams('header', GAS_HEADERS, readHeader, dialect);
-          else enter(name, held);
-        }
-      } catch (error) {
-        release();
-        throw error;
+      using held = new DisposableStack();
+      let gas: Gas = {};
+      for (const name of GATES) {
+        if (!names.includes(name)) continue;
+        if (name === 'gas') gas = gasOf(readParams('header', GAS_HEADERS, readHeader, dialect));
+        else enter(name, held);
       }
-      return { gas, [Symbol.dispose]: release };
+      const passed = held.move();
+      return { gas, [Symbol.dispose]: () => passed.dispose() };
     },
+    takeSlot,
   };
 
-  function enter(name: Exclude<GateName, 'gas'>, held: SlotName[]): void {
+  function takeSlot(name: SlotName): Disposable {
+    if (taken.has(name)) throw new ApiError(SLOTS[name]);
+    taken.add(name);
+    return { [Symbol.dispose]: () => taken.delete(name) };
+  }
+
+  function enter(name: Exclude<GateName, 'gas'>, held: DisposableStack): void {
     switch (name) {
       case 'started':
         if (services.readiness.state() !== 'ready') throw new ApiError('NODE_STARTING');
@@ -66,11 +76,10 @@ export function createGates(services: NodeServices, dialect: Dialect): Gates {
       case 'chain':
         if (services.node.mode === 'ultra-light') throw new ApiError('CHAIN_DISABLED');
         return;
-      case 'onchainSlot':
+      case 'postageSlot':
+      case 'stakeSlot':
       case 'statusSlot':
-        if (taken.has(name)) throw new ApiError(SLOTS[name]);
-        taken.add(name);
-        held.push(name);
+        held.use(takeSlot(name));
         return;
       case 'postageSync':
         passPostageSync();

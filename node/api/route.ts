@@ -4,7 +4,8 @@
  */
 import type { Dialect, HeaderKey } from './dialect.ts';
 import type { ApiErrorCode, ErrorWording } from './errors.ts';
-import type { GateName } from './gates.ts';
+import type { Gas } from './gas.ts';
+import type { GateName, Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
 import type { HeaderTable, ParamTable, ValuesOf } from './params.ts';
 import type { SchemaName } from './schemas.ts';
@@ -26,12 +27,6 @@ export interface Answer {
   readonly stream?: AsyncIterable<Uint8Array>;
   /** With status 101: what is done on the WebSocket that the connection becomes. */
   readonly socket?: SocketHandler;
-}
-
-/** Gas headers of routes behind the gate `gas`. */
-export interface GasHeaders {
-  readonly gasPrice: bigint | undefined;
-  readonly gasLimit: bigint | undefined;
 }
 
 /** The body of a request. */
@@ -68,7 +63,10 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly params: ValuesOf<P>;
   readonly query: ValuesOf<Q>;
   readonly headers: ValuesOf<H>;
-  readonly gas: GasHeaders;
+  /** Of routes behind the gate `gas`. */
+  readonly gas: Gas;
+  /** Takes the one place of an operation whose slot is no gate. @throws ApiError when it is taken */
+  readonly takeSlot: Gates['takeSlot'];
   readonly body: RequestBody;
   readonly request: RequestView;
   /** Aborts when the client is gone or the server stops. */

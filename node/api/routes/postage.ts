@@ -1,18 +1,18 @@
 /** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, everything else numbers. */
 import { toHex } from '../../crypto/hex.ts';
-import type { Batch, GasTerms, Issuer } from '../../postage/ports.ts';
+import type { Batch, Issuer } from '../../postage/ports.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { bigInteger, bool, hex, type Kind, text, uint } from '../kinds.ts';
 import { length, min, optional, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, type GasHeaders, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
 /** Transactions are mined before these answer; one operation at a time. */
-const ONCHAIN_GATES = ['started', 'chain', 'onchainSlot', 'postageSync', 'gas'] as const;
+const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
 /** Longest body with a label, bytes. */
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
@@ -117,7 +117,7 @@ export const POSTAGE_ROUTES = [
       signal,
     }) {
       const { batchId, txHash } = await services.postage.buy(
-        { amount, depth, immutable, label, ...gasTerms(gas) },
+        { amount, depth, immutable, label, ...gas },
         signal,
       );
       return { status: 201, json: { batchID: toHex(batchId), txHash } };
@@ -135,7 +135,7 @@ export const POSTAGE_ROUTES = [
     failure: 'BATCH_TOPUP_FAILED',
     errors: { OUT_OF_FUNDS: 'TOPUP_OUT_OF_FUNDS', BATCH_NOT_FOUND: 'BATCH_TOPUP_FAILED' },
     async handle({ params: { batch_id: batchId, amount }, gas, services: { postage }, signal }) {
-      const { txHash } = await postage.topUp({ batchId, amount, ...gasTerms(gas) }, signal);
+      const { txHash } = await postage.topUp({ batchId, amount, ...gas }, signal);
       return { status: 202, json: { batchID: toHex(batchId), txHash } };
     },
   }),
@@ -151,7 +151,7 @@ export const POSTAGE_ROUTES = [
     failure: 'BATCH_DILUTE_FAILED',
     errors: { DEPTH_INVALID: 'DEPTH_INVALID', BATCH_NOT_FOUND: 'BATCH_DILUTE_FAILED' },
     async handle({ params: { batch_id: batchId, depth }, gas, services: { postage }, signal }) {
-      const { txHash } = await postage.dilute({ batchId, depth, ...gasTerms(gas) }, signal);
+      const { txHash } = await postage.dilute({ batchId, depth, ...gas }, signal);
       return { status: 202, json: { batchID: toHex(batchId), txHash } };
     },
   }),
@@ -200,13 +200,6 @@ function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Diale
   if (gone && !dialect.expiredStamps) throw new ApiError('ISSUER_NOT_FOUND');
   if (!gone && !postage.usable(issuer)) throw new ApiError('ISSUER_NOT_USABLE');
   return issuer;
-}
-
-function gasTerms({ gasPrice, gasLimit }: GasHeaders): GasTerms {
-  return {
-    ...(gasPrice === undefined ? {} : { gasPrice }),
-    ...(gasLimit === undefined ? {} : { gasLimit }),
-  };
 }
 
 /** Empty when there is none. @throws when the body is no JSON object, or its label no text */

@@ -1,0 +1,24 @@
+/**
+ * The headers that say what a transaction may cost. `http-api-completion.md` 8.2.
+ *
+ * Rows behind the gate `gas` (postage writes, stake) find them in `call.gas`. All others that send a transaction
+ * (chequebook, cashout, wallet) declare `headers: GAS_HEADERS` with `headersFirst`, and pass on `gasOf(headers)`.
+ */
+import { bigInteger, uint64 } from './kinds.ts';
+import { optional, type ValuesOf } from './params.ts';
+
+export const GAS_HEADERS = {
+  gasPrice: optional(bigInteger, undefined),
+  gasLimit: optional(uint64, undefined),
+} as const;
+
+/** Members of a `TransactionRequest`; absent when the header was not sent. */
+export interface Gas {
+  /** Base units per gas. */
+  readonly gasPrice?: bigint;
+  readonly gasLimit?: bigint;
+}
+
+export function gasOf({ gasPrice, gasLimit }: ValuesOf<typeof GAS_HEADERS>): Gas {
+  return { ...(gasPrice === undefined ? {} : { gasPrice }), ...(gasLimit === undefined ? {} : { gasLimit }) };
+}

@@ -18,6 +18,7 @@ export function chainOptions(
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,
     steady: hasPublicNode(definition),
+    gate: chain.gate,
     accounts: identities.map(({ ethereum }) => ({
       address: `0x${ethereum}`,
       native: NODE_NATIVE.toString(),

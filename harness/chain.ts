@@ -1,6 +1,8 @@
 /** The local chain of a cluster: a process of its own (`chain/main.ts`), reached by JSON-RPC and a control endpoint. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { type AbiValue, encodeCall, hex } from '../chain/encoding.ts';
+import type { GateCount, RpcFault } from '../chain/gate.ts';
 import { HttpClient } from './client/http.ts';
 import type { Contracts } from './contracts.ts';
 import { HarnessError } from './errors.ts';
@@ -13,6 +15,8 @@ import { until } from './wait.ts';
 /** A chain is ready in well under a second; a loaded machine gets time. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
+/** Of an answer with its `0x`. */
+const WORD_DIGITS = 66;
 
 /** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
 export interface ChainOptions {
@@ -22,6 +26,8 @@ export interface ChainOptions {
   readonly blockTimeMs: number;
   /** No blocks on demand. */
   readonly steady: boolean;
+  /** A door in front of its endpoint that can be made to fail. */
+  readonly gate: boolean;
   readonly accounts: readonly {
     readonly address: string;
     readonly native: string;
@@ -40,6 +46,7 @@ interface ReadyLine {
   readonly ready: true;
   readonly rpc: string;
   readonly control: string;
+  readonly gate?: string;
   readonly chainId: number;
   readonly contracts: Contracts;
   readonly startBlock: number;
@@ -98,10 +105,11 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     },
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
-  const { rpc, control, chainId, contracts, startBlock, batches } = ready;
+  const { rpc, control, gate, chainId, contracts, startBlock, batches } = ready;
   const { networkId, blockTimeMs, steady } = start.options;
+  const record = { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady };
   return {
-    record: { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady },
+    record: gate === undefined ? record : { ...record, gate },
     batches,
     anvil: processOf(ready.anvilPid),
   };
@@ -193,23 +201,75 @@ export class Chain {
 
   /** Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units */
   async fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
-    const account = address.startsWith('0x') ? address : `0x${address}`;
     await this.#command(
-      `/fund?address=${account}&native=${amounts.native ?? 0n}&tokens=${amounts.tokens ?? 0n}`,
+      `/fund?address=${prefixed(address)}&native=${amounts.native ?? 0n}&tokens=${amounts.tokens ?? 0n}`,
     );
   }
 
   /** Base units. @param address 40 hex digits, `0x` optional */
   async nativeBalance(address: string): Promise<bigint> {
-    const account = address.startsWith('0x') ? address : `0x${address}`;
-    return BigInt(await this.call<string>('eth_getBalance', [account, 'latest']));
+    return BigInt(await this.call<string>('eth_getBalance', [prefixed(address), 'latest']));
   }
 
   /** Base units. @param address 40 hex digits, `0x` optional */
   async tokenBalance(address: string): Promise<bigint> {
-    const account = address.replace(/^0x/, '').toLowerCase().padStart(64, '0');
-    const call = { to: this.contracts.token, data: `${BALANCE_OF}${account}` };
-    return BigInt(await this.call<string>('eth_call', [call, 'latest']));
+    return this.view(this.contracts.token, 'balanceOf(address)', prefixed(address));
+  }
+
+  /**
+   * What a contract says at the head.
+   * @param signature of a view without texts and lists among its arguments @returns its first word
+   * @throws HarnessError `CHAIN_FAILED` with the contract's reason
+   */
+  async view(contract: string, signature: string, ...values: readonly AbiValue[]): Promise<bigint> {
+    const data = hex(encodeCall(signature, ...values));
+    const call = { to: prefixed(contract), data };
+    const answer = await this.call<string>('eth_call', [call, 'latest']);
+    if (answer.length >= WORD_DIGITS) return BigInt(answer.slice(0, WORD_DIGITS));
+    throw new HarnessError('CHAIN_FAILED', `${contract} says nothing to ${signature}: is it that contract?`);
+  }
+
+  /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. Nodes read it now and then. */
+  async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
+    const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
+    await this.#command(`/swap-price?${query.join('&')}`);
+  }
+
+  /** @param price of one chunk and block, token units; not below 24,000 */
+  async setStoragePrice(price: bigint): Promise<void> {
+    await this.#command(`/storage-price?price=${price}`);
+  }
+
+  /** As its owner: its transactions fail until it is resumed. @throws ClientError `http.409` when it is so already */
+  async pauseContract(contract: keyof Contracts): Promise<void> {
+    await this.#command(`/pause-contract?contract=${contract}`);
+  }
+
+  async resumeContract(contract: keyof Contracts): Promise<void> {
+    await this.#command(`/resume-contract?contract=${contract}`);
+  }
+
+  /** Replaces the last blocks by as many empty ones: what they did is undone, their transactions are lost. */
+  async reorganise(blocks: number): Promise<void> {
+    await this.#command(`/reorg?blocks=${blocks}`);
+  }
+
+  /**
+   * What a node sees of the endpoint, or every node that sees nothing else already. Only with `chain.gate` in the
+   * definition.
+   * @param fault `none` ends it @throws ClientError `http.400` without gate
+   */
+  async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string): Promise<void> {
+    const { kind, ...more } = fault;
+    const client = node === undefined ? {} : { client: node };
+    const query = Object.entries({ kind, ...more, ...client }).map(([name, value]) => `${name}=${value}`);
+    await this.#command(`/rpc-fault?${query.join('&')}`);
+  }
+
+  /** Calls of each node that went through the gate, and those that a fault has met. */
+  async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
+    const answer = await this.#control.request({ method: 'GET', path: '/state' });
+    return ((await answer.json()) as { clients?: Record<string, GateCount> }).clients ?? {};
   }
 
   async close(): Promise<void> {
@@ -222,5 +282,6 @@ export class Chain {
   }
 }
 
-/** Selector of `balanceOf(address)`. */
-const BALANCE_OF = '0x70a08231';
+function prefixed(address: string): string {
+  return address.startsWith('0x') ? address : `0x${address}`;
+}

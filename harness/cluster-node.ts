@@ -117,6 +117,21 @@ export class ClusterNode {
   get stewardship(): NodeClient['stewardship'] {
     return this.client.stewardship;
   }
+  get chequebook(): NodeClient['chequebook'] {
+    return this.client.chequebook;
+  }
+  get wallet(): NodeClient['wallet'] {
+    return this.client.wallet;
+  }
+  get stake(): NodeClient['stake'] {
+    return this.client.stake;
+  }
+  get redistribution(): NodeClient['redistribution'] {
+    return this.client.redistribution;
+  }
+  get transactions(): NodeClient['transactions'] {
+    return this.client.transactions;
+  }
   /** The batch it got when the cluster started. */
   get batch(): string | undefined {
     return this.#deps.batch();

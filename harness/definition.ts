@@ -94,8 +94,10 @@ const chain = z.strictObject(
       })
       .default(4020),
     port: whole(0, 65_535).default(0),
+    /** Nodes reach it through a door that can be made to fail. */
+    gate: z.boolean({ error: 'true or false' }).default(false),
   },
-  { error: 'a map with blockTime, chainId, networkId and port' },
+  { error: 'a map with blockTime, chainId, networkId, port and gate' },
 );
 
 const batches = z.union([

@@ -52,7 +52,7 @@ export async function createNodes(
       dataDir: folder.dataDir(name),
       network: {
         networkId: chain.networkId,
-        rpc: chain.rpc,
+        rpc: chain.gate === undefined ? chain.rpc : `${chain.gate}/${name}`,
         contracts: chain.contracts,
         startBlock: chain.startBlock,
         blockTimeMs: chain.blockTimeMs,

@@ -29,6 +29,8 @@ const REMOVE_PAUSE_MS = 20;
 export interface ChainRecord {
   readonly rpc: string;
   readonly control: string;
+  /** Endpoint that the nodes use when it shall be made to fail; each adds its name as a path. */
+  readonly gate?: string;
   readonly chainId: number;
   readonly networkId: number;
   readonly contracts: Contracts;

@@ -7,6 +7,8 @@ export interface Dialect {
   readonly files: string;
   readonly modeField: string;
   readonly tokenBalanceField: string;
+  /** Path segment of the token where a coin is chosen. */
+  readonly tokenCoin: string;
 }
 
 export const DIALECTS = {
@@ -16,6 +18,7 @@ export const DIALECTS = {
     files: '/svc',
     modeField: 'svcMode',
     tokenBalanceField: 'svcBalance',
+    tokenCoin: 'svc',
   },
   swarm: {
     name: 'swarm',
@@ -23,5 +26,6 @@ export const DIALECTS = {
     files: '/bzz',
     modeField: 'beeMode',
     tokenBalanceField: 'bzzBalance',
+    tokenCoin: 'bzz',
   },
 } as const satisfies Record<string, Dialect>;

@@ -15,3 +15,8 @@ export type AmountJson = number | bigint | string;
 export function amount(value: AmountJson): bigint {
   return BigInt(value);
 }
+
+/** A chain address in any of its spellings, as 40 lower-case hex digits. */
+export function plainAddress(text: string): string {
+  return text.replace(/^0x/, '').toLowerCase();
+}

@@ -8,12 +8,19 @@ import { GranteesClient } from './grantees.ts';
 import { HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
 import { MessagesClient } from './messages.ts';
+import {
+  ChequebookClient,
+  RedistributionClient,
+  StakeClient,
+  TransactionsClient,
+  WalletClient,
+} from './money.ts';
+import type { Balance, PeerAccount, Settlements } from './money-types.ts';
 import { PinsClient, StewardshipClient } from './pins.ts';
 import { StampsClient, TagsClient } from './sessions.ts';
 import { BytesClient, ChunksClient, FilesClient, Uploads, type UploadsOptions } from './transfers.ts';
 import type {
   Addresses,
-  Balance,
   BlockedPeer,
   ChainState,
   Health,
@@ -21,10 +28,8 @@ import type {
   PeerEntry,
   PeerStatus,
   ReserveState,
-  Settlements,
   StatusRecord,
   Topology,
-  Wallet,
 } from './types.ts';
 
 export interface NodeClientOptions extends UploadsOptions {
@@ -51,6 +56,11 @@ export class NodeClient implements AsyncDisposable {
   readonly tags: TagsClient;
   readonly pins: PinsClient;
   readonly stewardship: StewardshipClient;
+  readonly chequebook: ChequebookClient;
+  readonly wallet: WalletClient;
+  readonly stake: StakeClient;
+  readonly redistribution: RedistributionClient;
+  readonly transactions: TransactionsClient;
   readonly #http: HttpClient;
   readonly #debug: HttpClient;
 
@@ -72,6 +82,11 @@ export class NodeClient implements AsyncDisposable {
     this.tags = new TagsClient(this.#http);
     this.pins = new PinsClient(this.#http);
     this.stewardship = new StewardshipClient(this.#http, this.dialect);
+    this.chequebook = new ChequebookClient(this.#http);
+    this.wallet = new WalletClient(this.#http, this.dialect);
+    this.stake = new StakeClient(this.#http);
+    this.redistribution = new RedistributionClient(this.#http);
+    this.transactions = new TransactionsClient(this.#http);
   }
 
   async addresses(signal?: AbortSignal): Promise<Addresses> {
@@ -145,16 +160,6 @@ export class NodeClient implements AsyncDisposable {
     };
   }
 
-  async wallet(signal?: AbortSignal): Promise<Wallet> {
-    const body = (await this.#get('/wallet', signal)) as Record<string, AmountJson>;
-    return {
-      tokenBalance: amount(body[this.dialect.tokenBalanceField] ?? 0),
-      nativeBalance: amount(body['nativeTokenBalance'] ?? 0),
-      chainId: Number(body['chainID']),
-      address: String(body['walletAddress']),
-    };
-  }
-
   async balances(signal?: AbortSignal): Promise<readonly Balance[]> {
     const body = (await this.#get('/balances', signal)) as {
       balances: { peer: string; balance: AmountJson }[] | null;
@@ -162,21 +167,28 @@ export class NodeClient implements AsyncDisposable {
     return (body.balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
   }
 
-  async timeSettlements(signal?: AbortSignal): Promise<Settlements> {
-    const body = (await this.#get('/timesettlements', signal)) as {
-      totalReceived: AmountJson;
-      totalSent: AmountJson;
-      settlements: { peer: string; received: AmountJson; sent: AmountJson }[] | null;
+  /** All that the node has in its books about each peer. */
+  async accounting(signal?: AbortSignal): Promise<readonly PeerAccount[]> {
+    const { peerData } = (await this.#get('/accounting', signal)) as {
+      peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null;
     };
-    return {
-      totalReceived: amount(body.totalReceived),
-      totalSent: amount(body.totalSent),
-      settlements: (body.settlements ?? []).map((row) => ({
-        peer: row.peer,
-        received: amount(row.received),
-        sent: amount(row.sent),
-      })),
-    };
+    return Object.entries(peerData ?? {}).map(
+      ([peer, row]) =>
+        ({
+          ...Object.fromEntries(Object.entries(row).map(([name, value]) => [name, amount(value)])),
+          peer,
+        }) as PeerAccount,
+    );
+  }
+
+  /** By cheques, token units. @throws ClientError `http.403` where swap is off */
+  settlements(signal?: AbortSignal): Promise<Settlements> {
+    return this.#settlements('/settlements', signal);
+  }
+
+  /** By time, accounting units. */
+  timeSettlements(signal?: AbortSignal): Promise<Settlements> {
+    return this.#settlements('/timesettlements', signal);
   }
 
   /** Prometheus text of the node. */
@@ -191,6 +203,23 @@ export class NodeClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #settlements(path: string, signal: AbortSignal | undefined): Promise<Settlements> {
+    const body = (await this.#get(path, signal)) as {
+      totalReceived: AmountJson;
+      totalSent: AmountJson;
+      settlements: { peer: string; received: AmountJson; sent: AmountJson }[] | null;
+    };
+    return {
+      totalReceived: amount(body.totalReceived),
+      totalSent: amount(body.totalSent),
+      settlements: (body.settlements ?? []).map((row) => ({
+        peer: row.peer,
+        received: amount(row.received),
+        sent: amount(row.sent),
+      })),
+    };
   }
 
   async #get(path: string, signal: AbortSignal | undefined): Promise<unknown> {

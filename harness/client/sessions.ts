@@ -1,7 +1,7 @@
 /** What a node keeps for its owner: batches, and upload sessions. */
 import { type HttpClient, settled } from './http.ts';
-import { type AmountJson, amount } from './json.ts';
-import type { Stamp, Tag } from './types.ts';
+import { type AmountJson, amount, plainAddress } from './json.ts';
+import type { NetworkBatch, Stamp, Tag } from './types.ts';
 
 /** A purchase is answered when its transactions are mined, which takes several blocks. */
 const CHAIN_TIMEOUT_MS = 120_000;
@@ -47,6 +47,34 @@ export class StampsClient {
       signal,
     });
     return (await answer.json()) as { batchID: string; txHash: string };
+  }
+
+  /** Answers when it is mined. @param perChunk added amount @returns hash of the transaction */
+  topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
+    return this.#change(`/stamps/topup/${batch}/${perChunk}`, signal);
+  }
+
+  /** Answers when it is mined. @param depth larger than the present one @returns hash of the transaction */
+  dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
+    return this.#change(`/stamps/dilute/${batch}/${depth}`, signal);
+  }
+
+  /** Every batch that the node knows from the chain, whoever owns it. */
+  async network(signal?: AbortSignal): Promise<readonly NetworkBatch[]> {
+    const answer = await this.#http.request({ method: 'GET', path: '/batches', signal });
+    const { batches } = (await answer.json()) as {
+      batches: (Omit<NetworkBatch, 'value'> & { value: AmountJson })[] | null;
+    };
+    return (batches ?? []).map((row) => ({
+      ...row,
+      value: amount(row.value),
+      owner: plainAddress(row.owner),
+    }));
+  }
+
+  async #change(path: string, signal: AbortSignal | undefined): Promise<string> {
+    const answer = await this.#http.request({ method: 'PATCH', path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
+    return ((await answer.json()) as { txHash: string }).txHash;
   }
 }
 

@@ -94,18 +94,6 @@ export interface ChainState {
   readonly currentPrice: bigint;
 }
 
-export interface Wallet {
-  readonly tokenBalance: bigint;
-  readonly nativeBalance: bigint;
-  readonly chainId: number;
-  readonly address: string;
-}
-
-export interface Balance {
-  readonly peer: string;
-  readonly balance: bigint;
-}
-
 export interface BlockedPeer {
   readonly address: string;
   readonly reason: string;
@@ -113,14 +101,18 @@ export interface BlockedPeer {
   readonly duration: number;
 }
 
-export interface Settlements {
-  readonly totalReceived: bigint;
-  readonly totalSent: bigint;
-  readonly settlements: readonly {
-    readonly peer: string;
-    readonly received: bigint;
-    readonly sent: bigint;
-  }[];
+/** A batch as the network knows it. */
+export interface NetworkBatch {
+  readonly batchID: string;
+  /** Normalised: what one chunk has paid in total when the batch expires. */
+  readonly value: bigint;
+  readonly start: number;
+  /** 40 hex digits. */
+  readonly owner: string;
+  readonly depth: number;
+  readonly bucketDepth: number;
+  /** Seconds, -1 when unknown. */
+  readonly batchTTL: number;
 }
 
 export interface Stamp {

@@ -98,6 +98,7 @@ test('the swarm dialect has its own names and the same results', async () => {
         bzzBalance: '100000000000000000000',
         nativeTokenBalance: '5',
         chainID: 1,
+        walletAddress: '0x00000000000000000000000000000000000000AB',
       });
     if (request.url === '/timesettlements')
       return json(response, 200, { totalReceived: '18446744073709551616', totalSent: '0', settlements: [] });
@@ -106,7 +107,7 @@ test('the swarm dialect has its own names and the same results', async () => {
   });
   const node = client(api, { dialect: DIALECTS.swarm });
   expect((await node.node()).mode).toBe('full');
-  expect((await node.wallet()).tokenBalance).toBe(10n ** 20n);
+  expect((await node.wallet.balances()).tokenBalance).toBe(10n ** 20n);
   expect((await node.timeSettlements()).totalReceived).toBe(2n ** 64n);
   expect(await node.files.upload('x', { batch: BATCH, name: 'a b' })).toEqual({
     reference: `/bzz?name=a%20b ${BATCH}`,

@@ -16,7 +16,7 @@ function mistake(input: unknown): string {
 test('an empty definition is five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
-    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0 },
+    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false },
     driver: 'process',
     profile: 'fast',
     ports: 'free',

@@ -1,0 +1,127 @@
+/** What nodes tell about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
+
+export interface Wallet {
+  readonly tokenBalance: bigint;
+  readonly nativeBalance: bigint;
+  readonly chainId: number;
+  readonly address: string;
+}
+
+export interface Balance {
+  readonly peer: string;
+  readonly balance: bigint;
+}
+
+export interface Settlements {
+  readonly totalReceived: bigint;
+  readonly totalSent: bigint;
+  readonly settlements: readonly {
+    readonly peer: string;
+    readonly received: bigint;
+    readonly sent: bigint;
+  }[];
+}
+
+/** Books of a node about one peer, accounting units; positive: the peer owes. */
+export interface PeerAccount {
+  readonly peer: string;
+  /** Debt less what was paid ahead. */
+  readonly balance: bigint;
+  readonly consumedBalance: bigint;
+  /** Debt at which the peer wants to be paid. */
+  readonly thresholdReceived: bigint;
+  /** Debt at which the peer has to pay. */
+  readonly thresholdGiven: bigint;
+  readonly currentThresholdReceived: bigint;
+  /** Debt at which the peer is disconnected. */
+  readonly currentThresholdGiven: bigint;
+  /** What the peer has paid beyond its debt. */
+  readonly surplusBalance: bigint;
+  readonly reservedBalance: bigint;
+  readonly shadowReservedBalance: bigint;
+  readonly ghostBalance: bigint;
+}
+
+/** Of a chequebook, token units. */
+export interface ChequebookBalance {
+  /** What the contract holds. */
+  readonly totalBalance: bigint;
+  /** The same less what is promised by cheques that are not cashed. */
+  readonly availableBalance: bigint;
+}
+
+/** A promise of everything ever paid by a chequebook to a beneficiary. */
+export interface Cheque {
+  /** 40 hex digits. */
+  readonly beneficiary: string;
+  readonly chequebook: string;
+  /** Cumulative, token units. */
+  readonly payout: bigint;
+}
+
+/** The last ones exchanged with a peer. */
+export interface Cheques {
+  /** Overlay. */
+  readonly peer: string;
+  readonly received: Cheque | undefined;
+  readonly sent: Cheque | undefined;
+}
+
+/** What became of the cheques of a peer. */
+export interface Cashout {
+  readonly peer: string;
+  readonly lastCashed: Cheque | undefined;
+  readonly transactionHash: string | undefined;
+  /** Undefined before the first one, while one is pending, and when it failed. */
+  readonly result:
+    | { readonly recipient: string; readonly lastPayout: bigint; readonly bounced: boolean }
+    | undefined;
+  readonly uncashedAmount: bigint;
+}
+
+export interface PendingTransaction {
+  readonly transactionHash: string;
+  /** 40 hex digits. */
+  readonly to: string;
+  readonly nonce: number;
+  readonly gasPrice: bigint;
+  readonly gasLimit: number;
+  /** Percent. */
+  readonly gasTipBoost: number;
+  readonly gasTipCap: bigint;
+  readonly gasFeeCap: bigint;
+  /** Hex with `0x`. */
+  readonly data: string;
+  readonly created: string;
+  readonly description: string;
+  /** wei */
+  readonly value: bigint;
+}
+
+export interface RedistributionState {
+  readonly phase: string;
+  readonly round: number;
+  readonly block: number;
+  readonly lastWonRound: number;
+  readonly lastPlayedRound: number;
+  readonly lastFrozenRound: number;
+  readonly lastSelectedRound: number;
+  readonly lastSampleDurationSeconds: number;
+  /** Token units, in all. */
+  readonly reward: bigint;
+  /** wei, in all. */
+  readonly fees: bigint;
+  readonly minimumGasFunds: bigint;
+  readonly hasSufficientFunds: boolean;
+  readonly isFrozen: boolean;
+  readonly isFullySynced: boolean;
+  readonly isHealthy: boolean;
+}
+
+/** What a node would commit to, with its proofs. */
+export interface ReserveSample {
+  /** 64 hex digits. */
+  readonly hash: string;
+  readonly proofs: Readonly<Record<'proof1' | 'proof2' | 'proofLast', unknown>>;
+  readonly durationSeconds: number;
+}

@@ -1,0 +1,284 @@
+/** What a node's money is asked and told: chequebook, wallet, stake, the storage game, and the transactions behind them. */
+import type { Dialect } from './dialect.ts';
+import type { HttpClient } from './http.ts';
+import { type AmountJson, amount, plainAddress } from './json.ts';
+import type {
+  Cashout,
+  Cheque,
+  ChequebookBalance,
+  Cheques,
+  PendingTransaction,
+  RedistributionState,
+  ReserveSample,
+  Wallet,
+} from './money-types.ts';
+
+/** Operations that are answered when they are mined take several blocks. */
+const CHAIN_TIMEOUT_MS = 120_000;
+/** A sample reads and hashes every chunk of the reserve. */
+const SAMPLE_TIMEOUT_MS = 300_000;
+
+interface ChequeJson {
+  readonly beneficiary: string;
+  readonly chequebook: string;
+  readonly payout: AmountJson;
+}
+
+interface ChequesJson {
+  readonly peer: string;
+  readonly lastreceived: ChequeJson | null;
+  readonly lastsent: ChequeJson | null;
+}
+
+function chequeOf(row: ChequeJson | null): Cheque | undefined {
+  if (row === null) return undefined;
+  return {
+    beneficiary: plainAddress(row.beneficiary),
+    chequebook: plainAddress(row.chequebook),
+    payout: amount(row.payout),
+  };
+}
+
+function chequesOf({ peer, lastreceived, lastsent }: ChequesJson): Cheques {
+  return { peer, received: chequeOf(lastreceived), sent: chequeOf(lastsent) };
+}
+
+/** `/chequebook`. Amounts are token units. */
+export class ChequebookClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** @returns 40 hex digits, zeros without a chequebook */
+  async address(signal?: AbortSignal): Promise<string> {
+    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/address', signal });
+    return plainAddress(((await answer.json()) as { chequebookAddress: string }).chequebookAddress);
+  }
+
+  async balance(signal?: AbortSignal): Promise<ChequebookBalance> {
+    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/balance', signal });
+    const body = (await answer.json()) as Record<keyof ChequebookBalance, AmountJson>;
+    return { totalBalance: amount(body.totalBalance), availableBalance: amount(body.availableBalance) };
+  }
+
+  /** @returns hash of the transaction @throws ClientError `http.400` when the account has not as much */
+  deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+    return this.#send(`/chequebook/deposit?amount=${units}`, signal);
+  }
+
+  /** @returns hash of the transaction @throws ClientError `http.400` when not as much is available */
+  withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
+    return this.#send(`/chequebook/withdraw?amount=${units}`, signal);
+  }
+
+  /** Last cheques of every peer that there were any with. */
+  async cheques(signal?: AbortSignal): Promise<readonly Cheques[]> {
+    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/cheque', signal });
+    const { lastcheques } = (await answer.json()) as { lastcheques: ChequesJson[] | null };
+    return (lastcheques ?? []).map(chequesOf);
+  }
+
+  /** @throws ClientError `http.404` without one, in the dialect that says so */
+  async cheque(peer: string, signal?: AbortSignal): Promise<Cheques> {
+    const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cheque/${peer}`, signal });
+    return chequesOf((await answer.json()) as ChequesJson);
+  }
+
+  /** @throws ClientError `http.404` without a cheque of the peer */
+  async cashout(peer: string, signal?: AbortSignal): Promise<Cashout> {
+    const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cashout/${peer}`, signal });
+    const body = (await answer.json()) as {
+      lastCashedCheque: ChequeJson | null;
+      transactionHash: string | null;
+      result: { recipient: string; lastPayout: AmountJson; bounced: boolean } | null;
+      uncashedAmount: AmountJson;
+    };
+    const { result } = body;
+    return {
+      peer,
+      lastCashed: chequeOf(body.lastCashedCheque),
+      transactionHash: body.transactionHash ?? undefined,
+      result:
+        result === null
+          ? undefined
+          : {
+              recipient: plainAddress(result.recipient),
+              lastPayout: amount(result.lastPayout),
+              bounced: result.bounced,
+            },
+      uncashedAmount: amount(body.uncashedAmount),
+    };
+  }
+
+  /** Cashes the last cheque of a peer. @returns hash of the transaction, which is not mined yet */
+  cash(peer: string, signal?: AbortSignal): Promise<string> {
+    return this.#send(`/chequebook/cashout/${peer}`, signal);
+  }
+
+  #send(path: string, signal: AbortSignal | undefined): Promise<string> {
+    return sent(this.#http, { method: 'POST', path, signal });
+  }
+}
+
+/** `/wallet`: the node's account on the chain. */
+export class WalletClient {
+  readonly #http: HttpClient;
+  readonly #dialect: Dialect;
+
+  constructor(http: HttpClient, dialect: Dialect) {
+    this.#http = http;
+    this.#dialect = dialect;
+  }
+
+  async balances(signal?: AbortSignal): Promise<Wallet> {
+    const answer = await this.#http.request({ method: 'GET', path: '/wallet', signal });
+    const body = (await answer.json()) as Record<string, AmountJson>;
+    return {
+      tokenBalance: amount(body[this.#dialect.tokenBalanceField] ?? 0),
+      nativeBalance: amount(body['nativeTokenBalance'] ?? 0),
+      chainId: Number(body['chainID']),
+      address: plainAddress(String(body['walletAddress'])),
+    };
+  }
+
+  /**
+   * Only to an address that the node's options name.
+   * @param what base units of either coin @returns hash of the transaction @throws ClientError `http.400`
+   */
+  withdraw(
+    coin: 'token' | 'native',
+    what: { readonly amount: bigint; readonly to: string },
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const name = coin === 'native' ? 'nativetoken' : this.#dialect.tokenCoin;
+    const to = what.to.startsWith('0x') ? what.to : `0x${what.to}`;
+    const path = `/wallet/withdraw/${name}?amount=${what.amount}&address=${to}`;
+    return sent(this.#http, { method: 'POST', path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
+  }
+}
+
+/** `/stake`. Amounts are token units; every change is answered when it is mined, with the hash of its transaction. */
+export class StakeClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  async staked(signal?: AbortSignal): Promise<bigint> {
+    const answer = await this.#http.request({ method: 'GET', path: '/stake', signal });
+    return amount(((await answer.json()) as { stakedAmount: AmountJson }).stakedAmount);
+  }
+
+  /** What is more than the commitment needs at the present price. */
+  async withdrawable(signal?: AbortSignal): Promise<bigint> {
+    const answer = await this.#http.request({ method: 'GET', path: '/stake/withdrawable', signal });
+    return amount(((await answer.json()) as { withdrawableAmount: AmountJson }).withdrawableAmount);
+  }
+
+  /** @throws ClientError `http.400` below the minimum, or when the account has not as much */
+  deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+    return this.#change('POST', `/stake/${units}`, signal);
+  }
+
+  /** @throws ClientError `http.400` when nothing is withdrawable */
+  withdrawSurplus(signal?: AbortSignal): Promise<string> {
+    return this.#change('DELETE', '/stake/withdrawable', signal);
+  }
+
+  /** Takes all of it back. @throws ClientError `http.400` unless the contract is paused */
+  migrate(signal?: AbortSignal): Promise<string> {
+    return this.#change('DELETE', '/stake', signal);
+  }
+
+  async #change(method: 'POST' | 'DELETE', path: string, signal: AbortSignal | undefined): Promise<string> {
+    const answer = await this.#http.request({ method, path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
+    return ((await answer.json()) as { txHash: string }).txHash;
+  }
+}
+
+/** The storage game. */
+export class RedistributionClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** @throws ClientError `http.403` where the node does not play */
+  async state(signal?: AbortSignal): Promise<RedistributionState> {
+    const answer = await this.#http.request({ method: 'GET', path: '/redistributionstate', signal });
+    const body = (await answer.json()) as RedistributionState;
+    return {
+      ...body,
+      reward: amount(body.reward),
+      fees: amount(body.fees),
+      minimumGasFunds: amount(body.minimumGasFunds),
+    };
+  }
+
+  /** @param request.anchors hex */
+  async sample(
+    request: { readonly depth: number; readonly anchors: readonly [string, string] },
+    signal?: AbortSignal,
+  ): Promise<ReserveSample> {
+    const path = `/rchash/${request.depth}/${request.anchors.join('/')}`;
+    const answer = await this.#http.request({ method: 'GET', path, timeoutMs: SAMPLE_TIMEOUT_MS, signal });
+    return (await answer.json()) as ReserveSample;
+  }
+}
+
+type TransactionJson = Record<'gasPrice' | 'gasTipCap' | 'gasFeeCap' | 'value' | 'gasLimit', AmountJson> &
+  Omit<PendingTransaction, 'gasPrice' | 'gasTipCap' | 'gasFeeCap' | 'value' | 'gasLimit'>;
+
+function transactionOf(row: TransactionJson): PendingTransaction {
+  return {
+    ...row,
+    to: plainAddress(row.to),
+    gasPrice: amount(row.gasPrice),
+    gasTipCap: amount(row.gasTipCap),
+    gasFeeCap: amount(row.gasFeeCap),
+    value: amount(row.value),
+    gasLimit: Number(row.gasLimit),
+  };
+}
+
+/** `/transactions`: what the node has sent. */
+export class TransactionsClient {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  async pending(signal?: AbortSignal): Promise<readonly PendingTransaction[]> {
+    const answer = await this.#http.request({ method: 'GET', path: '/transactions', signal });
+    const body = (await answer.json()) as { pendingTransactions: TransactionJson[] | null };
+    return (body.pendingTransactions ?? []).map(transactionOf);
+  }
+
+  /** @throws ClientError `http.404` for one that the node has not sent */
+  async get(hash: string, signal?: AbortSignal): Promise<PendingTransaction> {
+    const answer = await this.#http.request({ method: 'GET', path: `/transactions/${hash}`, signal });
+    return transactionOf((await answer.json()) as TransactionJson);
+  }
+
+  /** @throws ClientError `http.400` when the endpoint has it still */
+  resend(hash: string, signal?: AbortSignal): Promise<string> {
+    return sent(this.#http, { method: 'POST', path: `/transactions/${hash}`, signal });
+  }
+
+  /** Replaces it by one that does nothing. @returns hash of the replacement */
+  cancel(hash: string, options: { gasPrice?: bigint; signal?: AbortSignal } = {}): Promise<string> {
+    const { gasPrice, signal } = options;
+    const headers = gasPrice === undefined ? {} : { 'gas-price': gasPrice.toString() };
+    return sent(this.#http, { method: 'DELETE', path: `/transactions/${hash}`, headers, signal });
+  }
+}
+
+async function sent(http: HttpClient, request: Parameters<HttpClient['request']>[0]): Promise<string> {
+  const answer = await http.request({ timeoutMs: CHAIN_TIMEOUT_MS, ...request });
+  return ((await answer.json()) as { transactionHash: string }).transactionHash;
+}

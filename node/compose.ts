@@ -42,10 +42,12 @@ import { createPushsync } from './protocols/pushsync/pushsync.ts';
 import { refusingHost } from './protocols/refusal.ts';
 import { createRetrieval } from './protocols/retrieval/retrieval.ts';
 import { createStatus } from './protocols/status/status.ts';
+import { createSwap } from './protocols/swap/swap.ts';
 import { createPss } from './pss/pss.ts';
 import { createStewardship } from './stewardship/stewardship.ts';
 import { loadOrCreateKey } from './store/key-store.ts';
 import { openLmdbStore } from './store/lmdb-store.ts';
+import { SwapServices } from './swap/services.ts';
 import { createKademlia } from './topology/kademlia.ts';
 import { VERSION } from './version.ts';
 
@@ -164,6 +166,25 @@ async function build(
     },
   );
 
+  const sendsCheques = options['swap-enable'] && options['chequebook-enable'];
+  const swap = options['swap-enable']
+    ? new SwapServices(
+        {
+          factory: options['swap-factory-address'],
+          oracle: options['price-oracle-address'],
+          oracleIntervalMs: options['price-oracle-interval'],
+          token: options['token-address'],
+          chequebook: sendsCheques
+            ? {
+                address: options['chequebook-address'],
+                initialDeposit: options['swap-initial-deposit'],
+              }
+            : undefined,
+        },
+        { chain: rpc, transactions, state: store.state('swap'), signer, clock, random, log: module('swap') },
+      )
+    : undefined;
+
   const { reserve } = store;
   const addressBook = createAddressBook(store.state('addressbook'));
   const host = createLibp2pHost(
@@ -174,6 +195,7 @@ async function build(
       fullNode,
       allowPrivateCidrs: options['allow-private-cidrs'],
       welcomeMessage: options['welcome-message'],
+      chequebook: () => swap?.chequebook?.address,
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },
     {
@@ -192,6 +214,21 @@ async function build(
   const { reachable } = options;
   const refreshRateOfFull = BigInt(options['refresh-rate']);
   const refreshRate = forClass(refreshRateOfFull, fullNode);
+  const cheques =
+    swap === undefined
+      ? undefined
+      : createSwap(
+          { factory: options['swap-factory-address'], beneficiary: signer.address },
+          {
+            host,
+            accounting: { paymentReceived: (peer, amount) => accounting.paymentReceived(peer, amount) },
+            swap,
+            chain: rpc,
+            clock,
+            log: module('swap'),
+            metrics,
+          },
+        );
   // Accounting asks for a refresh and announces a threshold; both protocols are built on accounting in turn.
   const accounting = createAccounting(
     {
@@ -211,6 +248,7 @@ async function build(
       log: module('accounting'),
       metrics,
       refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+      ...(cheques === undefined || !sendsCheques ? {} : { pay: (peer, amount) => cheques.pay(peer, amount) }),
       announce: (peer) => {
         pricing
           .announce(peer, peer.closed)
@@ -334,8 +372,8 @@ async function build(
     node: {
       version: VERSION,
       mode: fullNode ? 'full' : 'light',
-      chequebookEnabled: false,
-      swapEnabled: false,
+      chequebookEnabled: sendsCheques,
+      swapEnabled: swap !== undefined,
       capacityDoubling,
       ethereum: signer.address,
       publicKey: signer.publicKey,
@@ -375,7 +413,7 @@ async function build(
     wallet: {
       tokenBalance: (ending) => tokenBalance(rpc, options['token-address'], signer.address, ending),
       nativeBalance: (ending) => rpc.nativeBalance(toAddress(signer.address), ending),
-      chequebook: () => NO_CHEQUEBOOK,
+      chequebook: () => swap?.chequebook?.address ?? NO_CHEQUEBOOK,
     },
     metrics,
     clock,
@@ -396,6 +434,10 @@ async function build(
   const stopApi = once(() => api.stop());
   parts.defer(stopApi);
   await api.start();
+  if (swap !== undefined) {
+    parts.defer(() => swap.stop());
+    await raceAbort(swap.start(signal), signal);
+  }
   parts.defer(() => host.stop());
   await host.start();
   parts.defer(() => postage.stop());

@@ -78,11 +78,24 @@ const address = (help: string, fallback: string): OptionSpec<string> => ({
   },
 });
 
-const contract = (help: string): OptionSpec<string> => ({
+/** @param fallback empty when the option may be left out */
+const contract = (help: string, fallback?: ''): OptionSpec<string> => ({
   help,
-  default: undefined,
+  default: fallback,
   expected: '0x and 40 hex digits',
-  parse: (value) => (/^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : undefined),
+  parse(value) {
+    if (value === fallback) return value;
+    return /^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : undefined;
+  },
+});
+
+/** Base units of the token; more than a double can count. */
+const tokens = (help: string): OptionSpec<bigint> => ({
+  help,
+  default: 0n,
+  unit: 'base units',
+  expected: 'a whole number of at most 78 digits',
+  parse: (value) => (/^\d{1,78}$/.test(value) ? BigInt(value) : undefined),
 });
 
 /** Durations are written with a unit and kept in milliseconds. */
@@ -206,6 +219,13 @@ export const OPTIONS = {
     'accounting units',
   ),
   'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000),
+  'swap-enable': flag('settle debts by cheques as well as by time'),
+  'chequebook-enable': flag('send cheques, from a chequebook of its own; else they are only taken', true),
+  'swap-factory-address': contract('factory that chequebooks come from', ''),
+  'price-oracle-address': contract('oracle of what an accounting unit costs', ''),
+  'price-oracle-interval': duration('the price oracle is read at the multiples of this', 300_000),
+  'chequebook-address': contract('chequebook of this node; without, it deploys one at its first start', ''),
+  'swap-initial-deposit': tokens('what is put into a new chequebook'),
   'refresh-rate': whole(
     'debt forgiven per second',
     4_500_000,
@@ -297,11 +317,22 @@ export function resolveOptions(
 
 /** @throws OptionError naming options that exclude each other */
 function checkMode(options: NodeOptions): void {
+  checkSwap(options);
   if (options['full-node']) return;
   if (options['bootnode-mode'])
     throw new OptionError('--bootnode-mode needs a full node, got --full-node false');
   if (options['reserve-capacity-doubling'] > 0) {
     throw new OptionError('--reserve-capacity-doubling needs a full node, got --full-node false');
+  }
+}
+
+function checkSwap(options: NodeOptions): void {
+  if (!options['swap-enable']) return;
+  for (const name of ['swap-factory-address', 'price-oracle-address'] as const) {
+    if (options[name] === '')
+      throw new OptionError(
+        `--swap-enable needs --${name}: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
+      );
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import secp256k1 from 'secp256k1';
+import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
 const SIGNATURE_SIZE = 65;
@@ -12,6 +13,8 @@ const V_OFFSET = 64;
 const V_BASE = 27;
 /** Recovery ids 0..3 come twice: 31..34 are aliases of 27..30 that real nodes accept. */
 const V_MAX = 34;
+/** Half the order of the group: s above it is the second form of the same signature. */
+const S_MAX = fromHex('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0');
 const EIP191_PREFIX = new TextEncoder().encode('\x19Ethereum Signed Message:\n');
 
 export type SignatureErrorCode = 'SIGNATURE_INVALID' | 'PRIVATE_KEY_INVALID' | 'PUBLIC_KEY_INVALID';
@@ -70,7 +73,7 @@ export function recoverSigner(data: Uint8Array, signature: Uint8Array): Uint8Arr
  * Who signed a digest of 32 bytes. Accepts high s and v 27..34 like real nodes, else honest relays look like offenders.
  * @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
  */
-function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): Uint8Array {
+export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): Uint8Array {
   if (signature.length !== SIGNATURE_SIZE) {
     throw new SignatureError('SIGNATURE_INVALID', `invalid signature length ${signature.length}`);
   }
@@ -83,6 +86,13 @@ function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): Uint8Ar
   } catch (cause) {
     throw new SignatureError('SIGNATURE_INVALID', 'signature has no signer', { cause });
   }
+}
+
+/** Whether the contracts take a signature of this form: 65 bytes, low s, v 27 or 28. They refuse every other. */
+export function isContractForm(signature: Uint8Array): boolean {
+  const v = signature[V_OFFSET];
+  if (signature.length !== SIGNATURE_SIZE || (v !== V_BASE && v !== V_BASE + 1)) return false;
+  return Buffer.compare(signature.subarray(V_OFFSET / 2, V_OFFSET), S_MAX) <= 0;
 }
 
 /** @param publicKey SEC1, 33 or 65 bytes @returns chain address, 20 bytes @throws SignatureError PUBLIC_KEY_INVALID */

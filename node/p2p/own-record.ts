@@ -18,16 +18,23 @@ export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
+  readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
 
   constructor(
     identity: { signer: Signer; networkId: bigint; nonce: Uint8Array },
-    deps: { state: KeyValueStore; clock: Clock },
+    deps: {
+      state: KeyValueStore;
+      clock: Clock;
+      /** 20 bytes; undefined: none. Says the same from the first record on. */
+      chequebook?: (() => Uint8Array | undefined) | undefined;
+    },
   ) {
     this.#identity = identity;
     this.#state = deps.state;
     this.#clock = deps.clock;
+    this.#chequebook = deps.chequebook ?? (() => undefined);
     const stored = deps.state.get(KEY);
     if (stored !== undefined) this.#last = decodeMessage(BzzAddress, stored);
   }
@@ -48,12 +55,18 @@ export class OwnRecord {
 
   async #timed(underlay: Uint8Array): Promise<AddressRecord> {
     const last = this.#last;
-    if (last !== undefined && equalBytes(last.underlay, underlay) && this.#isOwn(last)) return last;
+    const chequebook = this.#chequebook() ?? NO_CHEQUEBOOK;
+    const isSame =
+      last !== undefined &&
+      equalBytes(last.underlay, underlay) &&
+      equalBytes(last.chequebook, chequebook) &&
+      this.#isOwn(last);
+    if (isSame) return last;
     const now = BigInt(Math.floor(this.#clock.now() / 1000));
     const next = (last?.timestamp ?? 0n) + 1n;
     const timestamp = now > next ? now : next;
     const { nonce } = this.#identity;
-    const record = mintRecord({ underlay, nonce, timestamp, chequebook: NO_CHEQUEBOOK }, this.#identity);
+    const record = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
     this.#last = record;
     await this.#state.put(KEY, encodeMessage(BzzAddress, record));
     return record;

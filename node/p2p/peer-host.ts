@@ -52,6 +52,8 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly nonce: Uint8Array;
   readonly fullNode: boolean;
   readonly welcomeMessage: string;
+  /** Contract, 20 bytes, that the own record names as the one we pay from. */
+  readonly chequebook?: () => Uint8Array | undefined;
   /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
   readonly generations?: readonly Generation[];
 }
@@ -106,7 +108,8 @@ class PeerHost implements Host {
     this.#dialling = new Dialling(options, deps);
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
-    this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, deps);
+    const { chequebook } = options;
+    this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, { ...deps, chequebook });
     this.#metrics = deps.metrics.register(P2P_METRICS);
     this.#streams = new PeerStreams(this.#sessions, { ...deps, metrics: this.#metrics });
     this.setWelcomeMessage(options.welcomeMessage);

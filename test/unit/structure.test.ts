@@ -18,6 +18,7 @@ const NODE_LAYERS = [
   'store',
   'onchain',
   'postage',
+  'swap',
   'p2p',
   'accounting',
   'topology',

@@ -86,6 +86,14 @@ test.each([
     ['--chain-poll-interval', '5'],
     "--chain-poll-interval: got '5', expected a duration such as 500ms, 5s or 2m",
   ],
+  [
+    ['--swap-enable'],
+    '--swap-enable needs --swap-factory-address: factory that chequebooks come from, expected 0x and 40 hex digits',
+  ],
+  [
+    ['--swap-initial-deposit', '1.5'],
+    "--swap-initial-deposit: got '1.5', expected a whole number of at most 78 digits",
+  ],
   [['--data-dir'], '--data-dir needs a value: text'],
   [['start'], "unexpected argument 'start', expected --name value"],
 ])('%j is refused with the value given and the value expected', (argv, message) => {

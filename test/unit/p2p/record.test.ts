@@ -5,7 +5,14 @@ import { overlayAddress } from '../../../node/crypto/overlay.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { OwnRecord } from '../../../node/p2p/own-record.ts';
-import { checkTimestamp, mintRecord, parseRecord, RecordError, signData } from '../../../node/p2p/record.ts';
+import {
+  checkTimestamp,
+  mintRecord,
+  NO_CHEQUEBOOK,
+  parseRecord,
+  RecordError,
+  signData,
+} from '../../../node/p2p/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 import { memoryRecords, testKey, ZERO_NONCE } from './memory-nodes.ts';
@@ -152,6 +159,22 @@ test('the own record is minted once per set of underlays and survives a restart'
   const foreign = await new OwnRecord(other, deps).current(two ?? []);
   expect(foreign.overlay).not.toEqual(second.overlay);
   parseRecord(foreign, networkId);
+});
+
+test('the own record names the chequebook, and is minted anew when that changes', async () => {
+  const identity = { signer, networkId, nonce: ZERO_NONCE };
+  const deps = { state: memoryRecords(), clock: systemClock() };
+  const underlays = vectors.underlays[0]?.underlays ?? [];
+  const none = await new OwnRecord(identity, deps).current(underlays);
+  expect(none.chequebook).toEqual(NO_CHEQUEBOOK);
+  const book = new Uint8Array(20).fill(7);
+  const own = new OwnRecord(identity, { ...deps, chequebook: () => book });
+  const record = await own.current(underlays);
+  expect(record.chequebook).toEqual(book);
+  expect(record.timestamp).toBeGreaterThan(none.timestamp);
+  expect(parseRecord(record, networkId).record.chequebook).toEqual(book);
+  expect(await own.current(underlays)).toBe(record);
+  expect((await own.current(underlays, '14.0.0')).chequebook).toEqual(NO_CHEQUEBOOK);
 });
 
 const field = fc.oneof(

@@ -1,0 +1,117 @@
+/** Decisions about cheques, without chain or network. `p2p-protocols.md` 4.7, `node-behaviour.md` 6.4, 6.5. */
+import { equalBytes } from '../../crypto/hex.ts';
+import type { Headers } from '../../p2p/host.ts';
+import type { SignedCheque } from '../../swap/cheque.ts';
+import { SwapError } from '../../swap/errors.ts';
+import type { Rates } from '../../swap/price-oracle.ts';
+import { decodeAmount, encodeAmount } from '../amounts.ts';
+import { DEDUCTION_HEADER, EXCHANGE_HEADER } from './wire.ts';
+
+/** What the receiver of a cheque answers in the headers. */
+export function ratesHeaders({ exchangeRate, deduction }: Rates): Headers {
+  return new Map([
+    [EXCHANGE_HEADER, encodeAmount(exchangeRate)],
+    [DEDUCTION_HEADER, encodeAmount(deduction)],
+  ]);
+}
+
+/** @throws SwapError `NO_EXCHANGE_HEADER`, `RATE_HEADER_MALFORMED` */
+export function ratesOf(headers: Headers): Rates {
+  const exchange = headers.get(EXCHANGE_HEADER);
+  if (exchange === undefined || exchange.length === 0) throw new SwapError('NO_EXCHANGE_HEADER');
+  return {
+    exchangeRate: headerAmount(EXCHANGE_HEADER, exchange),
+    deduction: headerAmount(DEDUCTION_HEADER, headers.get(DEDUCTION_HEADER) ?? new Uint8Array(0)),
+  };
+}
+
+function headerAmount(name: string, value: Uint8Array): bigint {
+  const amount = decodeAmount(value);
+  if (amount === undefined) throw new SwapError('RATE_HEADER_MALFORMED', `${name} of ${value.length} bytes`);
+  return amount;
+}
+
+/** The payer's checks on the receiver's rates, in the order of the specification. @throws SwapError */
+export function checkRates(
+  asked: Rates,
+  own: Rates | undefined,
+  { deductedBefore }: { deductedBefore: boolean },
+): void {
+  if (deductedBefore && asked.deduction !== 0n)
+    throw new SwapError('DEDUCTION_NOT_ZERO', `${asked.deduction}`);
+  if (own === undefined) throw new SwapError('NO_EXCHANGE_RATE');
+  if (asked.exchangeRate !== own.exchangeRate)
+    throw new SwapError('EXCHANGE_RATE_MISMATCH', `${asked.exchangeRate}, expected ${own.exchangeRate}`);
+  if (asked.deduction !== own.deduction && asked.deduction !== 0n)
+    throw new SwapError('DEDUCTION_MISMATCH', `${asked.deduction}, expected ${own.deduction} or 0`);
+}
+
+/** What was done about a peer in this session beside what accounting knows, base units. */
+export interface Doubt {
+  /** Written to the peer without a sign that it was taken. */
+  readonly unconfirmed: bigint;
+  /** Taken, and not counted by accounting. */
+  readonly prepaid: bigint;
+}
+
+/**
+ * What has to be promised to pay a debt, 0 when the last cheque is shown again instead. A cheque in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or not.
+ * When it alone is worth more than the debt it is shown again. The receiver accepts no increase below the price of
+ * one accounting unit after its deduction.
+ * @param amount accounting units
+ */
+export function increaseFor(amount: bigint, { exchangeRate, deduction }: Rates, doubt: Doubt): bigint {
+  const needed = amount * exchangeRate + deduction - doubt.unconfirmed - doubt.prepaid;
+  const least = exchangeRate + deduction;
+  if (needed >= least) return needed;
+  return doubt.unconfirmed > 0n ? 0n : least;
+}
+
+/** What is on record when a cheque arrives. */
+export interface Acceptance {
+  /** Overlay hex of the sender may pay from this chequebook. */
+  readonly mayPayFrom: boolean;
+  /** Own chain address, 20 bytes. */
+  readonly beneficiary: Uint8Array;
+  readonly lastPayout: bigint;
+  readonly rates: Rates;
+}
+
+/** The receiver's first checks, before it is sure that the chequebook is one. @throws SwapError */
+export function checkParties(cheque: SignedCheque, { mayPayFrom, beneficiary }: Acceptance): void {
+  if (!mayPayFrom) throw new SwapError('WRONG_CHEQUEBOOK');
+  if (!equalBytes(cheque.beneficiary, beneficiary)) throw new SwapError('WRONG_BENEFICIARY');
+}
+
+/** @returns increase of the payout, base units @throws SwapError `NOT_INCREASING`, `VALUE_TOO_LOW` */
+export function checkIncrease(cheque: SignedCheque, { lastPayout, rates }: Acceptance): bigint {
+  const increase = cheque.cumulativePayout - lastPayout;
+  if (increase <= 0n) throw new SwapError('NOT_INCREASING', `${cheque.cumulativePayout} after ${lastPayout}`);
+  if (increase - rates.deduction < rates.exchangeRate)
+    throw new SwapError(
+      'VALUE_TOO_LOW',
+      `${increase}, expected ${rates.exchangeRate + rates.deduction} at least`,
+    );
+  return increase;
+}
+
+/** What the chain says about a cheque's chequebook. */
+export interface ChequebookState {
+  /** 20 bytes. */
+  readonly issuer: Uint8Array;
+  /** What we can draw on, and have drawn before. */
+  readonly liquid: bigint;
+  readonly paidOut: bigint;
+}
+
+/** @param signer recovered from the cheque, 20 bytes @throws SwapError `CHEQUE_INVALID`, `BOUNCING_CHEQUE` */
+export function checkBacking(cheque: SignedCheque, signer: Uint8Array, chain: ChequebookState): void {
+  if (!equalBytes(signer, chain.issuer)) throw new SwapError('CHEQUE_INVALID', 'not signed by the issuer');
+  const claim = cheque.cumulativePayout - chain.paidOut;
+  if (chain.liquid < claim) throw new SwapError('BOUNCING_CHEQUE', `${chain.liquid} left for ${claim}`);
+}
+
+/** @returns accounting units that a cheque pays */
+export function creditOf(increase: bigint, { exchangeRate, deduction }: Rates): bigint {
+  return (increase - deduction) / exchangeRate;
+}

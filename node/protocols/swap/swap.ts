@@ -1,0 +1,288 @@
+/**
+ * Settlement by cheques. `p2p-protocols.md` 4.7, `node-behaviour.md` 6.4 and 6.5.
+ *
+ *   debtor                                     creditor
+ *   open                            ──►        rates, and a deduction unless it has had one
+ *   same rates as own?              ◄──        headers exchange, deduction
+ *   store cheque of amount × rate + deduction
+ *   EmitCheque{cheque}              ──►        check it, on the chain as well; store; credit the debtor
+ *   the debt is paid                ◄──        end of the stream; a reset when it was refused
+ *
+ * The protocol has no acknowledgement, but a creditor ends the stream in order only when it has kept the cheque. That
+ * end is what we count as paid. Without it the cheque is in doubt: the debt stays, and the next payment is reduced by
+ * what is in doubt, so that both together are worth the debt whether the first one arrived or not. What is still in
+ * doubt when a peer comes back, after a crash for example, is shown to it once more before anything else: a peer that
+ * has it refuses the repetition, one that has not gets what we promised.
+ */
+import type { PaymentLedger } from '../../accounting/ports.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import { Lock } from '../../onchain/lock.ts';
+import type { Chain } from '../../onchain/ports.ts';
+import { abortable } from '../../p2p/abortable.ts';
+import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';
+import type { IssuedCheque } from '../../swap/cheque-store.ts';
+import type { Chequebook } from '../../swap/chequebook.ts';
+import { isDeployed, issuerOf, liquidBalanceFor, paidOut } from '../../swap/contracts.ts';
+import { SwapError } from '../../swap/errors.ts';
+import type { Rates } from '../../swap/price-oracle.ts';
+import type { SwapServices } from '../../swap/services.ts';
+import { SWAP_METRICS } from './metrics.ts';
+import {
+  checkBacking,
+  checkIncrease,
+  checkParties,
+  checkRates,
+  creditOf,
+  increaseFor,
+  ratesHeaders,
+  ratesOf,
+} from './rules.ts';
+import { EmitCheque, SWAP } from './wire.ts';
+
+/** One payment with all its looks at the chain, both sides, ms. */
+const TIMEOUT_MS = 5_000;
+
+export interface SwapProtocolOptions {
+  readonly factory: string;
+  /** Own chain address, 20 bytes. */
+  readonly beneficiary: Uint8Array;
+}
+
+export interface SwapProtocolDeps {
+  readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'onConnected'>;
+  readonly accounting: PaymentLedger;
+  readonly swap: Pick<SwapServices, 'cheques' | 'oracle' | 'chequebook' | 'chainId'>;
+  readonly chain: Pick<Chain, 'call'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface SwapProtocol {
+  /**
+   * Pays a debt by cheque. Resolves once the peer has taken it. @param amount accounting units
+   * @throws SwapError, StreamError, ChainError, TimeoutError: the debt stays
+   */
+  pay(peer: Peer, amount: bigint): Promise<void>;
+}
+
+export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps): SwapProtocol {
+  const { host, swap } = deps;
+  const protocol = new Cheques(options, deps);
+  host.handle(
+    SWAP,
+    (stream, signal) => protocol.serve(stream, signal),
+    (peer) => protocol.answer(peer),
+  );
+  host.onConnect((peer) => swap.cheques.moved(peer));
+  host.onConnected((peer) => protocol.connected(peer));
+  return protocol;
+}
+
+/** Payments to a peer since it connected, base units. */
+interface Session {
+  /** One payment at a time. */
+  readonly lock: Lock;
+  /** Written in this session without a sign that it was taken. */
+  unconfirmed: bigint;
+  /** Taken by the peer and not counted by accounting yet. */
+  prepaid: bigint;
+}
+
+class Cheques implements SwapProtocol {
+  readonly #options: SwapProtocolOptions;
+  readonly #deps: SwapProtocolDeps;
+  readonly #metrics: MetricsOf<typeof SWAP_METRICS>;
+  readonly #sessions = new WeakMap<Peer, Session>();
+  /** Rates that a peer was told last. */
+  readonly #told = new WeakMap<Peer, Rates>();
+  /** One received cheque at a time: each starts from what the one before has left. */
+  readonly #receiving = new Lock();
+
+  constructor(options: SwapProtocolOptions, deps: SwapProtocolDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(SWAP_METRICS);
+  }
+
+  // ── creditor ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  answer(peer: Peer): Headers {
+    const { oracle, cheques } = this.#deps.swap;
+    const rates = oracle.rates();
+    if (rates === undefined) {
+      this.#told.delete(peer);
+      return new Map();
+    }
+    const asked = cheques.hasDeductedFor(peer.id) ? { ...rates, deduction: 0n } : rates;
+    this.#told.set(peer, asked);
+    return ratesHeaders(asked);
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const message = await stream.read(EmitCheque, deadline.signal);
+    try {
+      await this.#receiving.run(() => this.#receive(stream.peer, message.cheque, deadline.signal));
+    } catch (error) {
+      this.#metrics.rejected.inc();
+      const { code } = error as { code?: unknown };
+      this.#deps.log.info({ peer: stream.peer.id, code }, 'cheque refused');
+      throw error;
+    }
+  }
+
+  async #receive(peer: Peer, message: Uint8Array, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { cheques } = this.#deps.swap;
+    const rates = this.#told.get(peer);
+    if (rates === undefined) throw new SwapError('NO_EXCHANGE_HEADER');
+    const cheque = decodeCheque(message);
+    const last = cheques.lastReceived(cheque.chequebook);
+    const acceptance = {
+      mayPayFrom: cheques.mayPayFrom(peer.id, cheque.chequebook),
+      beneficiary: this.#options.beneficiary,
+      lastPayout: last?.cumulativePayout ?? 0n,
+      rates,
+    };
+    checkParties(cheque, acceptance);
+    if (last === undefined) await this.#checkFactory(cheque, signal);
+    const increase = checkIncrease(cheque, acceptance);
+    await this.#checkChain(cheque, signal);
+    await cheques.recordReceived(peer, cheque, { deducted: rates.deduction > 0n });
+    this.#deps.accounting.paymentReceived(peer, creditOf(increase, rates));
+    this.#metrics.received.inc();
+    this.#metrics.receivedAmount.inc(Number(increase));
+  }
+
+  async #checkFactory({ chequebook }: SignedCheque, signal: AbortSignal): Promise<void> {
+    const { factory } = this.#options;
+    if (!(await isDeployed(this.#deps.chain, { factory, chequebook }, signal)))
+      throw new SwapError('NOT_FROM_FACTORY');
+  }
+
+  async #checkChain(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
+    const { chain, swap } = this.#deps;
+    const { chequebook, beneficiary } = cheque;
+    const signer = recoverIssuer(cheque, swap.chainId);
+    const [issuer, liquid, paid] = await Promise.all([
+      issuerOf(chain, chequebook, signal),
+      liquidBalanceFor(chain, { chequebook, beneficiary }, signal),
+      paidOut(chain, { chequebook, beneficiary }, signal),
+    ]);
+    checkBacking(cheque, signer, { issuer, liquid, paidOut: paid });
+  }
+
+  // ── debtor ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  connected(peer: Peer): void {
+    const session = this.#session(peer);
+    session.lock
+      .run(() => this.#settleEarlier(peer, session, peer.closed))
+      .catch((err: unknown) => this.#deps.log.debug({ err, peer: peer.id }, 'cheque in doubt not shown'));
+  }
+
+  pay(peer: Peer, amount: bigint): Promise<void> {
+    const session = this.#session(peer);
+    return session.lock.run(async () => {
+      using deadline = this.#deps.clock.deadline(TIMEOUT_MS, peer.closed);
+      await this.#settleEarlier(peer, session, deadline.signal);
+      await this.#pay(peer, session, { amount, signal: deadline.signal });
+      this.#metrics.sent.inc();
+      this.#metrics.sentAmount.inc(Number(amount));
+    });
+  }
+
+  async #pay(
+    peer: Peer,
+    session: Session,
+    { amount, signal }: { amount: bigint; signal: AbortSignal },
+  ): Promise<void> {
+    const chequebook = this.#chequebook();
+    const price = amount * (this.#deps.swap.oracle.rates()?.exchangeRate ?? 0n);
+    if (price > 0n && session.prepaid >= price) {
+      session.prepaid -= price;
+      return;
+    }
+    const { rates, issued } = await this.#present(peer, signal, async (asked) => {
+      const increase = increaseFor(amount, asked, session);
+      const again = chequebook.lastIssued(peer.ethereum);
+      if (increase === 0n && again !== undefined) return again;
+      const { issued: next, available } = await chequebook.issue(peer, increase, signal);
+      session.unconfirmed += increase;
+      this.#metrics.availableBalance.set(Number(available));
+      return next;
+    });
+    session.prepaid += session.unconfirmed - amount * rates.exchangeRate - rates.deduction;
+    session.unconfirmed = 0n;
+    await this.#deps.swap.cheques.recordConfirmed(peer, issued, { deducted: rates.deduction > 0n });
+  }
+
+  /** What an earlier session has left in doubt is shown again, or written off when the peer refuses it. */
+  async #settleEarlier(peer: Peer, session: Session, signal: AbortSignal): Promise<void> {
+    const last = this.#deps.swap.chequebook?.lastIssued(peer.ethereum);
+    if (last === undefined || last.unconfirmed <= session.unconfirmed) return;
+    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const { cheques } = this.#deps.swap;
+    try {
+      const { rates } = await this.#present(peer, deadline.signal, async () => last);
+      session.prepaid += last.unconfirmed - rates.deduction;
+      await cheques.recordConfirmed(peer, last, { deducted: rates.deduction > 0n });
+    } catch (error) {
+      if (!(error instanceof SwapError && error.code === 'CHEQUE_NOT_TAKEN')) throw error;
+      await cheques.recordConfirmed(peer, last, { deducted: false });
+    }
+  }
+
+  /**
+   * Hands over one cheque. @param choose by the rates that the peer asks
+   * @throws SwapError `CHEQUE_NOT_TAKEN` when the peer has refused it
+   */
+  async #present(
+    peer: Peer,
+    signal: AbortSignal,
+    choose: (rates: Rates) => Promise<IssuedCheque>,
+  ): Promise<{ rates: Rates; issued: IssuedCheque }> {
+    const stream = await this.#deps.host.open(peer, SWAP.id, { signal });
+    try {
+      const rates = ratesOf(stream.headers);
+      const { oracle, cheques } = this.#deps.swap;
+      checkRates(rates, oracle.rates(), { deductedBefore: cheques.hasDeductedBy(peer.id) });
+      const issued = await choose(rates);
+      await stream.write(EmitCheque, { cheque: encodeCheque(issued.cheque) });
+      await taken(stream, signal);
+      return { rates, issued };
+    } catch (error) {
+      stream.reset(error instanceof Error ? error : new Error('payment failed', { cause: error }));
+      throw error;
+    }
+  }
+
+  #chequebook(): Chequebook {
+    const { chequebook } = this.#deps.swap;
+    if (chequebook === undefined) throw new SwapError('NO_CHEQUEBOOK');
+    return chequebook;
+  }
+
+  #session(peer: Peer): Session {
+    const known = this.#sessions.get(peer);
+    if (known !== undefined) return known;
+    const session = { lock: new Lock(), unconfirmed: 0n, prepaid: 0n };
+    this.#sessions.set(peer, session);
+    return session;
+  }
+}
+
+/** The creditor's end of the stream says that it has kept the cheque, its reset that it has not. */
+async function taken(stream: MessageStream, signal: AbortSignal): Promise<void> {
+  try {
+    await abortable(stream.close(), signal);
+  } catch (cause) {
+    const refused = cause instanceof StreamError && cause.code === 'STREAM_RESET';
+    if (refused && !stream.peer.closed.aborted) throw new SwapError('CHEQUE_NOT_TAKEN', undefined, { cause });
+    throw cause;
+  }
+}

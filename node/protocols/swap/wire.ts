@@ -1,0 +1,16 @@
+/** Messages and headers of `/swarm/swap/1.0.0/swap`. `p2p-protocols.md` 4.7 and 2.2. */
+import type { ProtocolSpec } from '../../p2p/host.ts';
+import type { MessageTable } from '../../p2p/message.ts';
+
+export const SWAP = {
+  id: '/swarm/swap/1.0.0/swap',
+  /** An honest peer has one open; the second is one that it gave up and we did not yet. */
+  inboundStreamsMax: 2,
+} as const satisfies ProtocolSpec;
+
+/** @property cheque UTF-8 JSON of a signed cheque */
+export const EmitCheque = { cheque: [1, 'bytes'] } as const satisfies MessageTable;
+
+/** Headers of the answer: big-endian magnitudes, nothing for zero. */
+export const EXCHANGE_HEADER = 'exchange';
+export const DEDUCTION_HEADER = 'deduction';

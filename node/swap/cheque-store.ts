@@ -1,0 +1,231 @@
+/**
+ * The last cheque in each direction, and who is who: which chequebook a peer pays with, under which overlay a chain
+ * address was last seen, and where the cost of cashing was deducted already. Everything is in memory for reading; a
+ * change is committed in one transaction before it can be seen, so memory never promises what the disk does not hold.
+ * `node-behaviour.md` 6 and 13.
+ */
+import { toHex } from '../crypto/hex.ts';
+import { Lock } from '../onchain/lock.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import { decodeCheque, encodeCheque, type SignedCheque } from './cheque.ts';
+
+const ISSUED = 'issued/';
+const RECEIVED = 'received/';
+const PEER = 'peer/';
+
+/** A peer as the cheques know it. */
+export interface Party {
+  /** Overlay, 64 hex. */
+  readonly id: string;
+  /** Chain address, 20 bytes. */
+  readonly ethereum: Uint8Array;
+}
+
+export interface IssuedCheque {
+  readonly cheque: SignedCheque;
+  /** Part of its payout that the peer may or may not hold: written to it without a sign that it was taken. Base units. */
+  readonly unconfirmed: bigint;
+}
+
+/** What is known of an overlay. Addresses are 40 hex, empty when unknown. */
+interface PeerRecord {
+  readonly ethereum: string;
+  /** That it pays us with. */
+  readonly chequebook: string;
+  /** It kept the deduction from a cheque of ours. */
+  readonly deductedBy: boolean;
+  /** We kept the deduction from a cheque of its. */
+  readonly deductedFor: boolean;
+}
+
+const STRANGER: PeerRecord = { ethereum: '', chequebook: '', deductedBy: false, deductedFor: false };
+
+export class ChequeStore {
+  readonly #state: KeyValueStore;
+  /** A change starts from what the one before has left. */
+  readonly #changes = new Lock();
+  /** By own chequebook and beneficiary: a node that changed its chequebook starts anew there. */
+  readonly #issued = new Map<string, IssuedCheque>();
+  /** By own chequebook, the sum of all payouts. */
+  readonly #totals = new Map<string, bigint>();
+  /** By chequebook. */
+  readonly #received = new Map<string, SignedCheque>();
+  readonly #peers = new Map<string, PeerRecord>();
+  readonly #peerOfChequebook = new Map<string, string>();
+  readonly #peerOfEthereum = new Map<string, string>();
+
+  /** @param state subsystem `swap` */
+  constructor(state: KeyValueStore) {
+    this.#state = state;
+    for (const [, value] of state.entries(ISSUED)) this.#keepIssued(decodeIssued(value));
+    for (const [, value] of state.entries(RECEIVED)) this.#keepReceived(decodeCheque(value));
+    for (const [key, value] of state.entries(PEER)) {
+      this.#keepPeer(key.slice(PEER.length), JSON.parse(new TextDecoder().decode(value)) as PeerRecord);
+    }
+  }
+
+  lastIssued(chequebook: Uint8Array, beneficiary: Uint8Array): IssuedCheque | undefined {
+    return this.#issued.get(issuedKey(chequebook, beneficiary));
+  }
+
+  /** Everything ever promised from a chequebook, base units. */
+  totalIssued(chequebook: Uint8Array): bigint {
+    return this.#totals.get(toHex(chequebook)) ?? 0n;
+  }
+
+  /** Issued from a chequebook to beneficiaries whose overlay is known. */
+  *allIssued(chequebook: Uint8Array): Iterable<readonly [peer: string, cheque: SignedCheque]> {
+    const own = toHex(chequebook);
+    for (const { cheque } of this.#issued.values()) {
+      const peer = this.#peerOfEthereum.get(toHex(cheque.beneficiary));
+      if (toHex(cheque.chequebook) === own && peer !== undefined) yield [peer, cheque];
+    }
+  }
+
+  lastReceived(chequebook: Uint8Array): SignedCheque | undefined {
+    return this.#received.get(toHex(chequebook));
+  }
+
+  receivedFrom(peer: string): SignedCheque | undefined {
+    return this.#received.get(this.#peer(peer).chequebook);
+  }
+
+  *allReceived(): Iterable<readonly [peer: string, cheque: SignedCheque]> {
+    for (const [chequebook, cheque] of this.#received) {
+      const peer = this.#peerOfChequebook.get(chequebook);
+      if (peer !== undefined) yield [peer, cheque];
+    }
+  }
+
+  /** Chain address under which an overlay was last paid or paid us, 40 hex. */
+  ethereumOf(peer: string): string | undefined {
+    const { ethereum } = this.#peer(peer);
+    return ethereum === '' ? undefined : ethereum;
+  }
+
+  /** Whether a peer may pay from this chequebook: no other one before, and nobody else does. */
+  mayPayFrom(peer: string, chequebook: Uint8Array): boolean {
+    const known = this.#peer(peer).chequebook;
+    const hex = toHex(chequebook);
+    if (known !== '') return known === hex;
+    return (this.#peerOfChequebook.get(hex) ?? peer) === peer;
+  }
+
+  hasDeductedBy(peer: string): boolean {
+    return this.#peer(peer).deductedBy;
+  }
+
+  hasDeductedFor(peer: string): boolean {
+    return this.#peer(peer).deductedFor;
+  }
+
+  recordIssued({ id, ethereum }: Party, issued: IssuedCheque): Promise<void> {
+    return this.#changes.run(async () => {
+      const peer = { ...this.#peer(id), ethereum: toHex(ethereum) };
+      await this.#state.batch([putIssued(issued), putPeer(id, peer)]);
+      this.#keepIssued(issued);
+      this.#keepPeer(id, peer);
+    });
+  }
+
+  /** The peer holds this cheque, or never will: if it still is the last one, nothing of it is in doubt any more. */
+  recordConfirmed(
+    { id }: Party,
+    { cheque }: IssuedCheque,
+    { deducted }: { deducted: boolean },
+  ): Promise<void> {
+    return this.#changes.run(async () => {
+      const known = this.#peer(id);
+      const peer = { ...known, deductedBy: known.deductedBy || deducted };
+      const last = this.lastIssued(cheque.chequebook, cheque.beneficiary)?.cheque;
+      const isLast = last?.cumulativePayout === cheque.cumulativePayout;
+      const issued = { cheque, unconfirmed: 0n };
+      await this.#state.batch([...(isLast ? [putIssued(issued)] : []), putPeer(id, peer)]);
+      if (isLast) this.#keepIssued(issued);
+      this.#keepPeer(id, peer);
+    });
+  }
+
+  recordReceived(
+    { id, ethereum }: Party,
+    cheque: SignedCheque,
+    { deducted }: { deducted: boolean },
+  ): Promise<void> {
+    return this.#changes.run(async () => {
+      const known = this.#peer(id);
+      const peer: PeerRecord = {
+        ethereum: toHex(ethereum),
+        chequebook: toHex(cheque.chequebook),
+        deductedBy: known.deductedBy,
+        deductedFor: known.deductedFor || deducted,
+      };
+      const key = RECEIVED + toHex(cheque.chequebook);
+      await this.#state.batch([{ put: key, value: encodeCheque(cheque) }, putPeer(id, peer)]);
+      this.#keepReceived(cheque);
+      this.#keepPeer(id, peer);
+    });
+  }
+
+  /**
+   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do not.
+   * Nothing happens for one that never paid nor was paid.
+   */
+  async moved({ id, ethereum }: Party): Promise<void> {
+    const before = this.#peerOfEthereum.get(toHex(ethereum));
+    if (before === undefined || before === id) return;
+    await this.#changes.run(async () => {
+      const old = this.#peer(before);
+      const left: PeerRecord = { ...old, ethereum: '', chequebook: '' };
+      const peer: PeerRecord = { ...this.#peer(id), ethereum: toHex(ethereum), chequebook: old.chequebook };
+      await this.#state.batch([putPeer(before, left), putPeer(id, peer)]);
+      this.#keepPeer(before, left);
+      this.#keepPeer(id, peer);
+    });
+  }
+
+  #peer(id: string): PeerRecord {
+    return this.#peers.get(id) ?? STRANGER;
+  }
+
+  #keepIssued(issued: IssuedCheque): void {
+    const { chequebook, beneficiary, cumulativePayout } = issued.cheque;
+    const key = issuedKey(chequebook, beneficiary);
+    const before = this.#issued.get(key)?.cheque.cumulativePayout ?? 0n;
+    this.#totals.set(toHex(chequebook), this.totalIssued(chequebook) + cumulativePayout - before);
+    this.#issued.set(key, issued);
+  }
+
+  #keepReceived(cheque: SignedCheque): void {
+    this.#received.set(toHex(cheque.chequebook), cheque);
+  }
+
+  #keepPeer(id: string, record: PeerRecord): void {
+    this.#peers.set(id, record);
+    if (record.chequebook !== '') this.#peerOfChequebook.set(record.chequebook, id);
+    if (record.ethereum !== '') this.#peerOfEthereum.set(record.ethereum, id);
+  }
+}
+
+function issuedKey(chequebook: Uint8Array, beneficiary: Uint8Array): string {
+  return `${toHex(chequebook)}/${toHex(beneficiary)}`;
+}
+
+function putIssued(issued: IssuedCheque): KeyValueChange {
+  const { chequebook, beneficiary } = issued.cheque;
+  return { put: ISSUED + issuedKey(chequebook, beneficiary), value: encodeIssued(issued) };
+}
+
+function putPeer(id: string, record: PeerRecord): KeyValueChange {
+  return { put: PEER + id, value: Buffer.from(JSON.stringify(record)) };
+}
+
+/** The amount in doubt, a line feed, the cheque as on the wire. */
+function encodeIssued({ cheque, unconfirmed }: IssuedCheque): Uint8Array {
+  return Buffer.concat([Buffer.from(`${unconfirmed}\n`), encodeCheque(cheque)]);
+}
+
+function decodeIssued(value: Uint8Array): IssuedCheque {
+  const end = value.indexOf(0x0a);
+  const unconfirmed = BigInt(Buffer.from(value.subarray(0, end)).toString());
+  return { cheque: decodeCheque(value.subarray(end + 1)), unconfirmed };
+}

@@ -1,0 +1,146 @@
+/**
+ * The node's own chequebook: what is in it, what of that is promised, and new promises. `node-behaviour.md` 6.3, 6.4.
+ *
+ * A cheque is on disk before anybody can hold it. A crash then leaves a cheque that the peer may not have, never the
+ * other way round: the next cheque always promises more than any that is out, so a peer never holds a cheque that a
+ * later one would not top, and what accounting counts as paid is always covered by a stored cheque. What a crash may
+ * cost is the doubt about one cheque, and that is kept with it (`unconfirmed`) until the peer was asked to take it again.
+ */
+import type { Signer } from '../crypto/signer.ts';
+import { toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { Lock } from '../onchain/lock.ts';
+import type { Chain, Transactions } from '../onchain/ports.ts';
+import { signCheque } from './cheque.ts';
+import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';
+import { balanceOf, encodeTransfer, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
+import { SwapError } from './errors.ts';
+
+/** Fixed by the public network's nodes; the calls need 54,000 and 50,000. */
+const TRANSFER_GAS = 90_000n;
+const WITHDRAW_GAS = 95_000n;
+
+export interface ChequebookDeps {
+  readonly chain: Pick<Chain, 'call'>;
+  readonly transactions: Pick<Transactions, 'send' | 'pending'>;
+  readonly cheques: ChequeStore;
+  readonly signer: Signer;
+}
+
+export interface ChequebookOptions {
+  /** Contract, 20 bytes. */
+  readonly address: Uint8Array;
+  readonly token: string;
+  readonly chainId: bigint;
+}
+
+/** Headers of the request that an operation is done for. */
+interface Gas {
+  readonly gasPrice: bigint | undefined;
+}
+
+export class Chequebook {
+  readonly address: Uint8Array;
+  readonly #options: ChequebookOptions;
+  readonly #deps: ChequebookDeps;
+  /** Held while promises are compared with what is there. */
+  readonly #promises = new Lock();
+
+  constructor(options: ChequebookOptions, deps: ChequebookDeps) {
+    this.address = options.address;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Tokens in the contract, base units. */
+  balance(signal: AbortSignal): Promise<bigint> {
+    return balanceOf(this.#deps.chain, this.address, signal);
+  }
+
+  /** What is not promised to anybody; below zero when cheques will bounce. */
+  async availableBalance(signal: AbortSignal): Promise<bigint> {
+    const { chain, cheques } = this.#deps;
+    const [balance, paid] = await Promise.all([
+      this.balance(signal),
+      totalPaidOut(chain, this.address, signal),
+    ]);
+    return balance + paid - cheques.totalIssued(this.address);
+  }
+
+  lastIssued(beneficiary: Uint8Array): IssuedCheque | undefined {
+    return this.#deps.cheques.lastIssued(this.address, beneficiary);
+  }
+
+  /**
+   * Promises `amount` more to a peer. On disk, and so part of what is issued, when it resolves.
+   * @returns the cheque and what is available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
+   */
+  issue(
+    peer: Party,
+    amount: bigint,
+    signal: AbortSignal,
+  ): Promise<{ issued: IssuedCheque; available: bigint }> {
+    return this.#promises.run(async () => {
+      const { cheques, signer } = this.#deps;
+      const available = await this.#unspent(signal);
+      if (amount > available)
+        throw new SwapError('CHEQUEBOOK_OUT_OF_FUNDS', `${available} available, ${amount} needed`);
+      const last = this.lastIssued(peer.ethereum);
+      const cheque = {
+        chequebook: this.address,
+        beneficiary: peer.ethereum,
+        cumulativePayout: (last?.cheque.cumulativePayout ?? 0n) + amount,
+      };
+      const issued = {
+        cheque: signCheque(cheque, signer, this.#options.chainId),
+        unconfirmed: (last?.unconfirmed ?? 0n) + amount,
+      };
+      await cheques.recordIssued(peer, issued);
+      return { issued, available: available - amount };
+    });
+  }
+
+  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKENS` */
+  async deposit(amount: bigint, { gasPrice }: Gas, signal: AbortSignal): Promise<string> {
+    const { chain, transactions, signer } = this.#deps;
+    const { token } = this.#options;
+    const balance = await tokenBalance(chain, token, signer.address, signal);
+    if (balance < amount)
+      throw new SwapError('INSUFFICIENT_TOKENS', `${balance} in the account, ${amount} needed`);
+    const request = {
+      to: token,
+      data: encodeTransfer(this.address, amount),
+      gasLimit: TRANSFER_GAS,
+      ...(gasPrice === undefined ? {} : { gasPrice }),
+      description: `chequebook deposit of ${amount}`,
+    };
+    return transactions.send(request, signal);
+  }
+
+  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKENS` */
+  withdraw(amount: bigint, { gasPrice }: Gas, signal: AbortSignal): Promise<string> {
+    return this.#promises.run(async () => {
+      const available = await this.#unspent(signal);
+      if (available < amount)
+        throw new SwapError('INSUFFICIENT_TOKENS', `${available} available, ${amount} needed`);
+      const request = {
+        to: toAddress(this.address),
+        data: encodeWithdraw(amount),
+        gasLimit: WITHDRAW_GAS,
+        ...(gasPrice === undefined ? {} : { gasPrice }),
+        description: `chequebook withdrawal of ${amount}`,
+      };
+      return this.#deps.transactions.send(request, signal);
+    });
+  }
+
+  /** The available balance less withdrawals that are under way: a cheque on their tokens would bounce. */
+  async #unspent(signal: AbortSignal): Promise<bigint> {
+    signal.throwIfAborted();
+    // Read before the balance: one that is mined in between counts twice for a moment, and never not at all.
+    const leaving = this.#deps.transactions
+      .pending()
+      .filter(({ to }) => to.toLowerCase() === toAddress(this.address))
+      .reduce((sum, { data }) => sum + (withdrawalOf(data) ?? 0n), 0n);
+    return (await this.availableBalance(signal)) - leaving;
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * How a node comes by its chequebook: the one it is told, the one it has, or a new one from the factory.
+ * `node-behaviour.md` 6.2.
+ *
+ * Each transaction is noted under its hash before it is sent, so that a start after a crash goes on with it instead
+ * of sending another: one chequebook and one initial deposit, whenever the process dies.
+ */
+import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Random } from '../env/random.ts';
+import { toAddress, tokenBalance } from '../onchain/contracts.ts';
+import {
+  type Chain,
+  ChainError,
+  type Receipt,
+  type TransactionRequest,
+  type Transactions,
+} from '../onchain/ports.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { deployedBy, encodeDeploy, encodeTransfer, isDeployed, issuerOf } from './contracts.ts';
+import { SwapError } from './errors.ts';
+
+/** Fixed by the public network's nodes; the calls need 142,000 and 54,000. */
+const DEPLOY_GAS = 175_000n;
+const TRANSFER_GAS = 90_000n;
+const SALT_SIZE = 32;
+/** A new node may be funded while it waits. */
+const FUNDS_RETRY_MS = 20_000;
+const FUNDS_TIMEOUT_MS = 200_000;
+
+const CHEQUEBOOK = 'chequebook';
+const DEPLOYMENT = 'deployment';
+const DEPOSIT = 'initial-deposit';
+/** Value of `DEPOSIT` when nothing is left to do. */
+const DONE = 'done';
+
+export interface DeploymentOptions {
+  readonly factory: string;
+  readonly token: string;
+  /** Contract to use instead of an own one; empty: none. */
+  readonly chequebook: string;
+  /** Put into a new chequebook, base units. */
+  readonly initialDeposit: bigint;
+}
+
+export interface DeploymentDeps {
+  readonly chain: Pick<Chain, 'call' | 'nativeBalance'>;
+  readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
+  /** Subsystem `swap`. */
+  readonly state: KeyValueStore;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/**
+ * @returns address of the chequebook, 20 bytes
+ * @throws SwapError `NOT_FROM_FACTORY`, `FOREIGN_CHEQUEBOOK`, `INSUFFICIENT_TOKENS`; ChainError
+ */
+export async function obtainChequebook(
+  options: DeploymentOptions,
+  deps: DeploymentDeps,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const deployment = new Deployment(options, deps, signal);
+  const given = options.chequebook;
+  const chequebook = given === '' ? await deployment.own() : fromHex(given);
+  await verify(chequebook, options.factory, deps, signal);
+  if (given === '') await deployment.fund(chequebook);
+  deps.log.info({ chequebook: toHex(chequebook) }, 'chequebook is ready');
+  return chequebook;
+}
+
+/** A chequebook that the network would refuse, or that is somebody else's, is found at the start and not at the first cheque. */
+async function verify(
+  chequebook: Uint8Array,
+  factory: string,
+  { chain, signer }: DeploymentDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await isDeployed(chain, { factory, chequebook }, signal)))
+    throw new SwapError('NOT_FROM_FACTORY', `${toAddress(chequebook)} of factory ${factory}`);
+  const issuer = await issuerOf(chain, chequebook, signal);
+  if (!equalBytes(issuer, signer.address)) {
+    const found = `${toAddress(chequebook)} has the issuer ${toAddress(issuer)}`;
+    throw new SwapError('FOREIGN_CHEQUEBOOK', `${found}, expected ${toAddress(signer.address)}`);
+  }
+}
+
+class Deployment {
+  readonly #options: DeploymentOptions;
+  readonly #deps: DeploymentDeps;
+  readonly #signal: AbortSignal;
+
+  constructor(options: DeploymentOptions, deps: DeploymentDeps, signal: AbortSignal) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#signal = signal;
+  }
+
+  async own(): Promise<Uint8Array> {
+    const stored = this.#read(CHEQUEBOOK);
+    if (stored !== undefined) return fromHex(stored);
+    const { signer, random, state, log } = this.#deps;
+    const { factory } = this.#options;
+    await this.#funded();
+    log.info({ factory }, 'deploying a chequebook');
+    const receipt = await this.#once(DEPLOYMENT, () => ({
+      to: factory,
+      data: encodeDeploy(signer.address, random.bytes(SALT_SIZE)),
+      gasLimit: DEPLOY_GAS,
+      description: 'chequebook deployment',
+    }));
+    const chequebook = deployedBy(receipt, factory);
+    if (chequebook === undefined)
+      throw new SwapError('NOT_FROM_FACTORY', `${factory} has announced no chequebook`);
+    await state.put(CHEQUEBOOK, encode(toHex(chequebook)));
+    return chequebook;
+  }
+
+  async fund(chequebook: Uint8Array): Promise<void> {
+    const { initialDeposit: amount, token } = this.#options;
+    if (this.#read(DEPOSIT) === DONE) return;
+    if (amount > 0n) {
+      await this.#once(DEPOSIT, () => ({
+        to: token,
+        data: encodeTransfer(chequebook, amount),
+        gasLimit: TRANSFER_GAS,
+        description: 'initial chequebook deposit',
+      }));
+    }
+    await this.#deps.state.put(DEPOSIT, encode(DONE));
+  }
+
+  /** One transaction, noted under `key`: goes on with the one of an earlier start, unless that came to nothing. */
+  async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
+    const { transactions, state } = this.#deps;
+    const noted = this.#read(key);
+    if (noted !== undefined && transactions.find(noted) !== undefined) {
+      const receipt = await this.#mined(noted);
+      if (receipt?.status === 'success') return receipt;
+    }
+    const beforeSend = (hash: string) => state.put(key, encode(hash));
+    const hash = await transactions.send({ ...request(), beforeSend }, this.#signal);
+    const receipt = await transactions.wait(hash, this.#signal);
+    if (receipt.status !== 'success') throw new ChainError('REVERTED', `transaction reverted: ${hash}`);
+    return receipt;
+  }
+
+  /** Undefined for one that was replaced. */
+  async #mined(hash: string): Promise<Receipt | undefined> {
+    try {
+      return await this.#deps.transactions.wait(hash, this.#signal);
+    } catch (error) {
+      if (error instanceof ChainError && error.code === 'TRANSACTION_CANCELLED') return undefined;
+      throw error;
+    }
+  }
+
+  /** Waits for the tokens and the coins that the first start costs. @throws SwapError `INSUFFICIENT_TOKENS` after a while */
+  async #funded(): Promise<void> {
+    const { chain, signer, clock, log } = this.#deps;
+    const { token, initialDeposit } = this.#options;
+    const until = clock.monotonic() + FUNDS_TIMEOUT_MS;
+    for (;;) {
+      const [tokens, native] = await Promise.all([
+        tokenBalance(chain, token, signer.address, this.#signal),
+        chain.nativeBalance(toAddress(signer.address), this.#signal),
+      ]);
+      if (tokens >= initialDeposit && native > 0n) return;
+      const missing = { account: toAddress(signer.address), tokens, needed: initialDeposit, native };
+      if (clock.monotonic() >= until) {
+        const found = `account ${missing.account} has ${tokens} tokens and ${native} native coins`;
+        throw new SwapError('INSUFFICIENT_TOKENS', `${found}, a chequebook needs ${initialDeposit} and gas`);
+      }
+      log.warn(shown(missing), 'not enough to deploy a chequebook, waiting');
+      await clock.sleep(FUNDS_RETRY_MS, this.#signal);
+    }
+  }
+
+  #read(key: string): string | undefined {
+    const value = this.#deps.state.get(key);
+    return value === undefined ? undefined : new TextDecoder().decode(value);
+  }
+}
+
+function shown(fields: Readonly<Record<string, string | bigint>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+}
+
+function encode(value: string): Uint8Array {
+  return new TextEncoder().encode(value);
+}

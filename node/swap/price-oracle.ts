@@ -1,0 +1,75 @@
+/**
+ * What an accounting unit costs in tokens, as the chain's oracle says it. Nodes exchange cheques only while they know
+ * the same rates, so all of them look at the same moments: the wall-clock multiples of the interval. `node-behaviour.md` 6.7.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Chain } from '../onchain/ports.ts';
+import { oracleRates } from './contracts.ts';
+
+/** One look at the oracle, ms. */
+const READ_TIMEOUT_MS = 10_000;
+/** Without any rates no cheque can be sent or taken: pause until the next try, ms. */
+const FIRST_RETRY_MS = 1_000;
+
+export interface Rates {
+  /** Base units of the token per accounting unit; above zero. */
+  readonly exchangeRate: bigint;
+  /** What the receiver of the first cheque keeps for the cost of cashing, base units. */
+  readonly deduction: bigint;
+}
+
+export interface PriceOracle {
+  /** The last rates read; undefined before the first success. */
+  rates(): Rates | undefined;
+  /** Resolves after the first look, whatever it showed. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createPriceOracle(
+  { contract, intervalMs }: { readonly contract: string; readonly intervalMs: number },
+  { chain, clock, log }: { readonly chain: Pick<Chain, 'call'>; readonly clock: Clock; readonly log: Logger },
+): PriceOracle {
+  const stopped = new AbortController();
+  let rates: Rates | undefined;
+  let polling: Promise<void> = Promise.resolve();
+
+  return {
+    rates: () => rates,
+    async start() {
+      await read();
+      polling = poll();
+    },
+    async stop() {
+      stopped.abort(new Error('the price oracle is stopped'));
+      await polling;
+    },
+  };
+
+  async function poll(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const untilNext = intervalMs - (clock.now() % intervalMs);
+      await pause(rates === undefined ? Math.min(FIRST_RETRY_MS, untilNext) : untilNext);
+      if (!stopped.signal.aborted) await read();
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await clock.sleep(ms, stopped.signal).catch((error: unknown) => {
+      if (!stopped.signal.aborted) throw error;
+    });
+  }
+
+  /** Old rates stay while new ones can not be had. */
+  async function read(): Promise<void> {
+    using deadline = clock.deadline(READ_TIMEOUT_MS, stopped.signal);
+    try {
+      const read = await oracleRates(chain, contract, deadline.signal);
+      if (read.exchangeRate > 0n) rates = read;
+      else log.warn({ contract }, 'the price oracle has no exchange rate');
+    } catch (err) {
+      if (!stopped.signal.aborted) log.warn({ err, contract }, 'rates not read from the price oracle');
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * What the cheques of a node need beside the protocol: the rates, the cheques in both directions, the own chequebook and
+ * cashing. Made before the chain is asked for anything; `start` does that. `node-behaviour.md` 6.1.
+ */
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Random } from '../env/random.ts';
+import type { Chain, Transactions } from '../onchain/ports.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { Cashout } from './cashout.ts';
+import type { SignedCheque } from './cheque.ts';
+import { ChequeStore } from './cheque-store.ts';
+import { Chequebook } from './chequebook.ts';
+import { obtainChequebook } from './deployment.ts';
+import { createPriceOracle, type PriceOracle } from './price-oracle.ts';
+
+export interface SwapOptions {
+  readonly factory: string;
+  readonly oracle: string;
+  readonly oracleIntervalMs: number;
+  readonly token: string;
+  /** Cheques are sent, from the chequebook at this address or from an own one when it is empty. */
+  readonly chequebook: { readonly address: string; readonly initialDeposit: bigint } | undefined;
+}
+
+export interface SwapServiceDeps {
+  readonly chain: Pick<Chain, 'call' | 'chainId' | 'nativeBalance'>;
+  readonly transactions: Transactions;
+  /** Subsystem `swap`. */
+  readonly state: KeyValueStore;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Payouts of the last cheques between us and a peer, base units of the token. */
+export interface SwapSettlement {
+  readonly peer: string;
+  readonly received: bigint;
+  readonly sent: bigint;
+}
+
+/** The last cheques between us and a peer. */
+export interface LastCheques {
+  readonly peer: string;
+  readonly received: SignedCheque | undefined;
+  readonly sent: SignedCheque | undefined;
+}
+
+export class SwapServices {
+  readonly cheques: ChequeStore;
+  readonly oracle: PriceOracle;
+  readonly cashout: Cashout;
+  readonly #options: SwapOptions;
+  readonly #deps: SwapServiceDeps;
+  #chequebook: Chequebook | undefined;
+  #chainId: bigint | undefined;
+
+  constructor(options: SwapOptions, deps: SwapServiceDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.cheques = new ChequeStore(deps.state);
+    this.oracle = createPriceOracle({ contract: options.oracle, intervalMs: options.oracleIntervalMs }, deps);
+    const recipient = () => this.#chequebook?.address ?? deps.signer.address;
+    this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
+  }
+
+  /** Of a node that sends cheques; absent until it has started. */
+  get chequebook(): Chequebook | undefined {
+    return this.#chequebook;
+  }
+
+  /** The chain that cheques are signed for. Known once this has started, which is before any peer is. */
+  get chainId(): bigint {
+    if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
+    return this.#chainId;
+  }
+
+  /** @throws SwapError, ChainError when there is no chequebook to be had */
+  async start(signal: AbortSignal): Promise<void> {
+    const { chain } = this.#deps;
+    const { factory, token, chequebook } = this.#options;
+    const chainId = await chain.chainId();
+    this.#chainId = chainId;
+    await this.oracle.start();
+    if (chequebook === undefined) return;
+    const address = await obtainChequebook(
+      { factory, token, chequebook: chequebook.address, initialDeposit: chequebook.initialDeposit },
+      this.#deps,
+      signal,
+    );
+    this.#chequebook = new Chequebook({ address, token, chainId }, { ...this.#deps, cheques: this.cheques });
+  }
+
+  stop(): Promise<void> {
+    return this.oracle.stop();
+  }
+
+  /** Every peer with a cheque in either direction. */
+  lastCheques(): LastCheques[] {
+    const book = this.#chequebook;
+    const sent = new Map(book === undefined ? [] : this.cheques.allIssued(book.address));
+    const received = new Map(this.cheques.allReceived());
+    return [...new Set([...sent.keys(), ...received.keys()])].map((peer) => ({
+      peer,
+      sent: sent.get(peer),
+      received: received.get(peer),
+    }));
+  }
+
+  /** @param peer overlay, 64 hex; undefined without a cheque in either direction */
+  lastChequesWith(peer: string): LastCheques | undefined {
+    return this.lastCheques().find((cheques) => cheques.peer === peer);
+  }
+
+  settlements(): SwapSettlement[] {
+    return this.lastCheques().map((cheques) => settlementOf(cheques));
+  }
+
+  settlement(peer: string): SwapSettlement | undefined {
+    const cheques = this.lastChequesWith(peer);
+    return cheques === undefined ? undefined : settlementOf(cheques);
+  }
+}
+
+function settlementOf({ peer, received, sent }: LastCheques): SwapSettlement {
+  return { peer, received: received?.cumulativePayout ?? 0n, sent: sent?.cumulativePayout ?? 0n };
+}

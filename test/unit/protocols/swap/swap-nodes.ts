@@ -1,0 +1,143 @@
+/** Nodes over memory hosts that pay each other by cheques on a simulated chain; accounting only counts. */
+import { toHex } from '../../../../node/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
+import { silentLogger } from '../../../../node/env/logger.ts';
+import { createMetrics, type Metrics } from '../../../../node/env/metrics.ts';
+import { systemRandom } from '../../../../node/env/random.ts';
+import type { Host, Peer } from '../../../../node/p2p/host.ts';
+import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
+import { createSwap, type SwapProtocol } from '../../../../node/protocols/swap/swap.ts';
+import type { KeyValueStore } from '../../../../node/store/ports.ts';
+import { SwapServices } from '../../../../node/swap/services.ts';
+import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
+import { FACTORY, ORACLE, SwapChain, TOKEN } from '../../swap/swap-chain.ts';
+import { never } from '../exchange-nodes.ts';
+import { ManualClock } from '../manual-clock.ts';
+
+export const RATE = 100_000n;
+export const DEDUCTION = 100n;
+/** In every chequebook at first, base units. */
+export const FUNDS = 10n ** 15n;
+
+export interface SwapNode {
+  readonly host: Host;
+  readonly signer: Signer;
+  readonly id: string;
+  readonly underlay: () => string;
+  readonly services: SwapServices;
+  readonly protocol: SwapProtocol;
+  /** Accounting units of accepted cheques, by peer. */
+  readonly credited: { readonly peer: string; readonly amount: bigint }[];
+  readonly metrics: Metrics;
+  /** Its endpoint of the chain. */
+  readonly chain: SwapChain;
+}
+
+export interface World {
+  readonly clock: ManualClock;
+  readonly chain: SwapChain;
+  readonly network: MemoryNetwork;
+}
+
+export function world(): World {
+  return { clock: new ManualClock(), chain: new SwapChain(), network: new MemoryNetwork() };
+}
+
+interface NodeOptions {
+  readonly state?: KeyValueStore;
+  /** Of its own: deployed with `FUNDS` unless it is given; false: it sends no cheques. */
+  readonly chequebook?: Uint8Array | false;
+}
+
+/** Node `n`, started. */
+export async function swapNode(
+  n: number,
+  { clock, chain: shared, network }: World,
+  options: NodeOptions = {},
+): Promise<SwapNode> {
+  const chain = shared.endpoint();
+  const { host, underlay } = memoryNode({ network, n, clock });
+  const signer = createSigner(testKey(n));
+  const metrics = createMetrics({ prefix: 'svc' });
+  const log = silentLogger();
+  const book = options.chequebook ?? chain.deploy(testKey(n), FUNDS);
+  const services = new SwapServices(
+    {
+      factory: FACTORY,
+      oracle: ORACLE,
+      oracleIntervalMs: 300_000,
+      token: TOKEN,
+      chequebook: book === false ? undefined : { address: `0x${toHex(book)}`, initialDeposit: 0n },
+    },
+    {
+      chain,
+      transactions: NO_TRANSACTIONS,
+      state: options.state ?? memoryRecords(),
+      signer,
+      clock,
+      random: systemRandom(),
+      log,
+    },
+  );
+  const credited: SwapNode['credited'] = [];
+  const protocol = createSwap(
+    { factory: FACTORY, beneficiary: signer.address },
+    {
+      host,
+      accounting: { paymentReceived: (peer, amount) => void credited.push({ peer: peer.id, amount }) },
+      swap: services,
+      chain,
+      clock,
+      log,
+      metrics,
+    },
+  );
+  await services.start(never);
+  await host.start();
+  return { host, signer, id: toHex(host.overlay), underlay, services, protocol, credited, metrics, chain };
+}
+
+const NO_TRANSACTIONS = {
+  send: () => Promise.reject(new Error('nothing is sent here')),
+  wait: () => Promise.reject(new Error('nothing is sent here')),
+  execute: () => Promise.reject(new Error('nothing is sent here')),
+  resend: () => Promise.reject(new Error('nothing is sent here')),
+  cancel: () => Promise.reject(new Error('nothing is sent here')),
+  find: () => undefined,
+  pending: () => [],
+};
+
+export async function meet(
+  from: { host: Host },
+  to: { underlay: () => string },
+  clock: ManualClock,
+): Promise<Peer> {
+  const peer = await from.host.connect([to.underlay()], never);
+  await clock.settle();
+  return peer;
+}
+
+/** What is left of a promise once everything that needs no time has happened. */
+export async function outcome(work: Promise<unknown>, clock: ManualClock): Promise<string> {
+  let seen = 'pending';
+  void work
+    .then(() => 'done')
+    .catch((error: unknown) => (error as Error).message)
+    .then((text) => {
+      seen = text;
+      return text;
+    });
+  await clock.settle();
+  return seen;
+}
+
+export async function counted(node: SwapNode, name: string): Promise<number> {
+  const line = new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(await node.metrics.expose());
+  return Number(line?.[1]);
+}
+
+export const bookOf = (node: SwapNode): Uint8Array => {
+  const { chequebook } = node.services;
+  if (chequebook === undefined) throw new Error('the node has no chequebook');
+  return chequebook.address;
+};

@@ -1,0 +1,518 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import { createSigner } from '../../../../node/crypto/signer.ts';
+import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
+import { encodeAmount } from '../../../../node/protocols/amounts.ts';
+import { increaseFor } from '../../../../node/protocols/swap/rules.ts';
+import { EmitCheque, SWAP } from '../../../../node/protocols/swap/wire.ts';
+import {
+  type Cheque,
+  decodeCheque,
+  encodeCheque,
+  type SignedCheque,
+  signCheque,
+} from '../../../../node/swap/cheque.ts';
+import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
+import { CHAIN_ID } from '../../swap/swap-chain.ts';
+import { never, stranger } from '../exchange-nodes.ts';
+import {
+  bookOf,
+  counted,
+  DEDUCTION,
+  FUNDS,
+  meet,
+  outcome,
+  RATE,
+  type SwapNode,
+  swapNode,
+  type World,
+  world,
+} from './swap-nodes.ts';
+
+async function pair(): Promise<World & { a: SwapNode; b: SwapNode; peer: Peer }> {
+  const parts = world();
+  const a = await swapNode(1, parts);
+  const b = await swapNode(2, parts);
+  const peer = await meet(a, b, parts.clock);
+  return { ...parts, a, b, peer };
+}
+
+const sums = (node: SwapNode) => node.credited.map(({ amount }) => amount);
+
+describe('an honest pair', () => {
+  test('pays a debt: stored on both sides, credited once, both settlements agree', async () => {
+    const { a, b, peer, clock } = await pair();
+    expect(await outcome(a.protocol.pay(peer, 5_000_000n), clock)).toBe('done');
+    const payout = 5_000_000n * RATE + DEDUCTION;
+    expect(b.credited).toEqual([{ peer: a.id, amount: 5_000_000n }]);
+    expect(a.services.settlements()).toEqual([{ peer: b.id, sent: payout, received: 0n }]);
+    expect(b.services.settlement(a.id)).toEqual({ peer: a.id, sent: 0n, received: payout });
+    expect(b.services.lastChequesWith(a.id)?.received).toEqual(a.services.lastChequesWith(b.id)?.sent);
+    expect(await a.services.chequebook?.availableBalance(never)).toBe(FUNDS - payout);
+    expect(await counted(a, 'swap_cheques_sent')).toBe(1);
+    expect(await counted(a, 'swap_total_sent')).toBe(5_000_000);
+    expect(await counted(a, 'swap_available_balance')).toBe(Number(FUNDS - payout));
+    expect(await counted(b, 'swap_cheques_received')).toBe(1);
+    expect(await counted(b, 'swap_total_received')).toBe(Number(payout));
+    expect(await counted(b, 'swap_cheques_rejected')).toBe(0);
+  });
+
+  test('deducts the cost of cashing once per peer and direction, also over a restart', async () => {
+    const parts = world();
+    const states = [memoryRecords(), memoryRecords()];
+    const books = [parts.chain.deploy(testKey(1), FUNDS), parts.chain.deploy(testKey(2), FUNDS)];
+    for (let run = 1; run <= 2; run++) {
+      const a = await swapNode(1, parts, { state: states[0]!, chequebook: books[0]! });
+      const b = await swapNode(2, parts, { state: states[1]!, chequebook: books[1]! });
+      const peer = await meet(a, b, parts.clock);
+      await a.protocol.pay(peer, 1_000n);
+      await a.protocol.pay(peer, 1_000n);
+      const cheques = BigInt(2 * run);
+      expect(a.services.settlement(b.id)?.sent).toBe(cheques * 1_000n * RATE + DEDUCTION);
+      expect(b.services.settlement(a.id)?.received).toBe(cheques * 1_000n * RATE + DEDUCTION);
+      expect(sums(b)).toEqual([1_000n, 1_000n]);
+      await a.host.stop();
+      await b.host.stop();
+      await parts.clock.settle();
+    }
+  });
+
+  test('pays in both directions at once', async () => {
+    const { a, b, peer, clock } = await pair();
+    const back = b.host.peer(a.id)!;
+    await Promise.all([a.protocol.pay(peer, 10n), b.protocol.pay(back, 20n), a.protocol.pay(peer, 30n)]);
+    await clock.settle();
+    expect([sums(a), sums(b)]).toEqual([[20n], [10n, 30n]]);
+    expect(a.services.settlement(b.id)).toEqual({
+      peer: b.id,
+      sent: 40n * RATE + DEDUCTION,
+      received: 20n * RATE + DEDUCTION,
+    });
+  });
+
+  test('counts the same on both sides after any payments, refusals, lost answers and reconnects', async () => {
+    const step = fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constant('pay' as const),
+          amount: fc.bigInt({ min: 1n, max: 10n ** 6n }),
+        }),
+      },
+      fc.record({ kind: fc.constantFrom('receiver down', 'receiver silent', 'reconnect', 'both restart') }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+        const parts = world();
+        const states = [memoryRecords(), memoryRecords()] as const;
+        const books = [parts.chain.deploy(testKey(1), FUNDS), parts.chain.deploy(testKey(2), FUNDS)] as const;
+        let a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
+        let b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
+        let peer = await meet(a, b, parts.clock);
+        /** What the debtor counts as paid in this session. */
+        let paid = 0n;
+        for (const { kind, ...rest } of steps) {
+          if (kind === 'pay' && 'amount' in rest) {
+            const paying = a.protocol.pay(peer, rest.amount).then(
+              () => true,
+              () => false,
+            );
+            await parts.clock.advance(6_000);
+            if (await paying) paid += rest.amount;
+            b.chain.isDown = false;
+            b.chain.isSilent = false;
+          } else if (kind === 'receiver down') b.chain.isDown = true;
+          else if (kind === 'receiver silent') b.chain.isSilent = true;
+          else {
+            for (const { host } of [a, b]) await host.stop();
+            await parts.clock.settle();
+            a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
+            b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
+            peer = await meet(a, b, parts.clock);
+            await parts.clock.settle();
+            paid = 0n;
+          }
+        }
+        b.chain.isDown = false;
+        b.chain.isSilent = false;
+        // A last payment settles whatever is in doubt.
+        expect(await outcome(a.protocol.pay(peer, 2_000_000n), parts.clock)).toBe('done');
+        paid += 2_000_000n;
+        expect(b.services.settlement(a.id)?.received).toBe(a.services.settlement(b.id)?.sent);
+        const credited = sums(b).reduce((sum, amount) => sum + amount, 0n);
+        // Base units below one accounting unit are lost in a division for each cheque in doubt.
+        expect(credited).toBeGreaterThanOrEqual(paid - BigInt(steps.length));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the debtor', () => {
+  /** A creditor that answers these headers and keeps what it is sent. */
+  async function creditor(
+    headers: Record<string, Uint8Array> | undefined,
+    then?: (stream: MessageStream) => Promise<void>,
+  ) {
+    const parts = world();
+    const a = await swapNode(1, parts);
+    const { host, underlay } = memoryNode({ network: parts.network, n: 9, clock: parts.clock });
+    const got: SignedCheque[] = [];
+    host.handle(
+      SWAP,
+      async (stream) => {
+        got.push(decodeCheque((await stream.read(EmitCheque)).cheque));
+        await then?.(stream);
+      },
+      () => new Map(Object.entries(headers ?? {})),
+    );
+    await host.start();
+    const peer = await meet(a, { underlay }, parts.clock);
+    return { ...parts, a, peer, got };
+  }
+
+  const honest = { exchange: encodeAmount(RATE), deduction: encodeAmount(DEDUCTION) };
+
+  test.each([
+    ['no exchange header', undefined],
+    ['no exchange header', { exchange: new Uint8Array(0) }],
+    ['malformed header: exchange of 33 bytes', { exchange: new Uint8Array(33).fill(1) }],
+    ['malformed header: deduction of 33 bytes', { ...honest, deduction: new Uint8Array(33).fill(1) }],
+    ['exchange rates mismatch: 100001, expected 100000', { ...honest, exchange: encodeAmount(RATE + 1n) }],
+    [
+      'deduction values mismatch: 101, expected 100 or 0',
+      { ...honest, deduction: encodeAmount(DEDUCTION + 1n) },
+    ],
+  ])('pays nothing to a creditor with wrong rates: %s', async (message, headers) => {
+    const { a, peer, got, clock } = await creditor(headers);
+    expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe(message);
+    expect(got).toEqual([]);
+    expect(a.services.settlements()).toEqual([]);
+    expect(await counted(a, 'swap_cheques_sent')).toBe(0);
+  });
+
+  test('pays without a deduction where the creditor asks none', async () => {
+    const { a, peer, got, clock } = await creditor({ exchange: encodeAmount(RATE) });
+    expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe('done');
+    expect(got[0]?.cumulativePayout).toBe(50n * RATE);
+  });
+
+  test('pays no second deduction', async () => {
+    const { a, peer, got, clock } = await creditor(honest);
+    expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe('done');
+    expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe('received deduction not zero: 100');
+    expect(got).toHaveLength(1);
+  });
+
+  test('pays nobody before it knows the rates', async () => {
+    const parts = world();
+    parts.chain.rates = { exchangeRate: 0n, deduction: 0n };
+    const a = await swapNode(1, parts);
+    const { host, underlay } = memoryNode({ network: parts.network, n: 9, clock: parts.clock });
+    host.handle(
+      SWAP,
+      async () => undefined,
+      () => new Map(Object.entries(honest)),
+    );
+    await host.start();
+    const peer = await meet(a, { underlay }, parts.clock);
+    expect(await outcome(a.protocol.pay(peer, 50n), parts.clock)).toBe('exchange rate not yet available');
+  });
+
+  test('promises no more than it has, over all peers together', async () => {
+    const { a, b, peer, chain, clock } = await pair();
+    chain.book(bookOf(a)).balance = 100n * RATE + DEDUCTION;
+    expect(await outcome(a.protocol.pay(peer, 101n), clock)).toMatch(/^chequebook out of funds/);
+    const both = [a.protocol.pay(peer, 60n), a.protocol.pay(peer, 60n)].map((work) => outcome(work, clock));
+    expect(await Promise.all(both)).toEqual(['done', expect.stringMatching(/^chequebook out of funds/)]);
+    expect(sums(b)).toEqual([60n]);
+    // Cashing changes nothing: what is paid out was promised.
+    chain.book(bookOf(a)).balance -= 60n * RATE + DEDUCTION;
+    chain.book(bookOf(a)).paidOut.set(toHex(b.signer.address), 60n * RATE + DEDUCTION);
+    expect(await outcome(a.protocol.pay(peer, 40n), clock)).toBe('done');
+    expect(await outcome(a.protocol.pay(peer, 1n), clock)).toMatch(/^chequebook out of funds/);
+  });
+
+  test('has the debt still when the creditor refuses, and then pays it once, not twice', async () => {
+    let refuses = true;
+    const { a, peer, got, clock } = await creditor(honest, async () => {
+      if (refuses) throw new Error('refused');
+    });
+    expect(await outcome(a.protocol.pay(peer, 50n), clock)).toBe('cheque not taken');
+    expect(await outcome(a.protocol.pay(peer, 70n), clock)).toBe('cheque not taken');
+    refuses = false;
+    expect(await outcome(a.protocol.pay(peer, 70n), clock)).toBe('done');
+    expect(got.map(({ cumulativePayout }) => cumulativePayout)).toEqual(
+      [50n, 70n, 70n].map((n) => n * RATE + DEDUCTION),
+    );
+  });
+
+  test.each([
+    [
+      'takes the cheque and says nothing',
+      (stream: MessageStream) => stream.read(EmitCheque).then(() => undefined),
+    ],
+    [
+      'answers a message instead of the end',
+      async (stream: MessageStream) => stream.write(EmitCheque, { cheque: new Uint8Array(3) }),
+    ],
+  ])('is not held up by a creditor that %s', async (_, then) => {
+    const { a, peer, clock } = await creditor(honest, then);
+    const paying = a.protocol.pay(peer, 50n).then(
+      () => 'paid',
+      () => 'not paid',
+    );
+    await clock.advance(5_000);
+    expect(await paying).toBe('not paid');
+    expect(a.services.cheques.totalIssued(bookOf(a))).toBe(50n * RATE + DEDUCTION);
+  });
+
+  test('is told when the peer knows no cheques', async () => {
+    const parts = world();
+    const a = await swapNode(1, parts);
+    const { host, underlay } = memoryNode({ network: parts.network, n: 9, clock: parts.clock });
+    await host.start();
+    const peer = await meet(a, { underlay }, parts.clock);
+    expect(await outcome(a.protocol.pay(peer, 5n), parts.clock)).not.toBe('done');
+    expect(a.services.settlements()).toEqual([]);
+  });
+
+  test('without a chequebook pays nobody, and still takes cheques', async () => {
+    const parts = world();
+    const a = await swapNode(1, parts);
+    const b = await swapNode(2, parts, { chequebook: false });
+    const peer = await meet(a, b, parts.clock);
+    expect(await outcome(b.protocol.pay(b.host.peer(a.id)!, 5n), parts.clock)).toBe('no chequebook');
+    expect(await outcome(a.protocol.pay(peer, 5n), parts.clock)).toBe('done');
+    expect(sums(b)).toEqual([5n]);
+  });
+});
+
+test('a cheque in doubt and the next one are worth the debt, whether the first one arrived or not', () => {
+  const amounts = fc.bigInt({ min: 1n, max: 10n ** 9n });
+  fc.assert(
+    fc.property(amounts, fc.bigInt({ min: 0n, max: 10n ** 14n }), (amount, unconfirmed) => {
+      const increase = increaseFor(
+        amount,
+        { exchangeRate: RATE, deduction: 0n },
+        { unconfirmed, prepaid: 0n },
+      );
+      const total = unconfirmed + increase;
+      expect(total >= amount * RATE - RATE).toBe(true);
+      if (increase > 0n)
+        expect(total).toBe(unconfirmed === 0n || amount * RATE - unconfirmed >= RATE ? amount * RATE : total);
+      expect(increase === 0n || increase >= RATE).toBe(true);
+    }),
+  );
+});
+
+describe('the creditor', () => {
+  /** A debtor that sends what a test says. */
+  async function debtor() {
+    const parts = world();
+    const b = await swapNode(2, parts);
+    const key = testKey(9);
+    const book = parts.chain.deploy(key, FUNDS);
+    const mallory = await stranger(9, {
+      ...parts,
+      protocol: { id: '/swarm/other/1.0.0/other', inboundStreamsMax: 1 },
+      handler: async () => undefined,
+    });
+    const peer = await meet(mallory, b, parts.clock);
+    const good: Cheque = {
+      chequebook: book,
+      beneficiary: b.signer.address,
+      cumulativePayout: 50n * RATE + DEDUCTION,
+    };
+    const signed = (change: Partial<Cheque> = {}, by = key, chainId = CHAIN_ID): SignedCheque =>
+      signCheque({ ...good, ...change }, createSigner(by), chainId);
+    /** @returns whether the creditor ended the stream in order */
+    const send = async (cheque: SignedCheque | Uint8Array): Promise<'taken' | 'refused'> => {
+      const stream = await mallory.host.open(peer, SWAP.id, { signal: peer.closed });
+      await stream.write(EmitCheque, {
+        cheque: cheque instanceof Uint8Array ? cheque : encodeCheque(cheque),
+      });
+      const end = outcome(stream.close(), parts.clock);
+      await parts.clock.settle();
+      return (await end) === 'done' ? 'taken' : 'refused';
+    };
+    return { ...parts, b, book, key, mallory, peer, good, signed, send };
+  }
+
+  type Debtor = Awaited<ReturnType<typeof debtor>>;
+
+  test.each<[string, (d: Debtor) => SignedCheque | Uint8Array]>([
+    ['for somebody else', ({ signed }) => signed({ beneficiary: new Uint8Array(20).fill(5) })],
+    ['signed by another key', ({ signed }) => signed({}, testKey(7))],
+    ['signed for another chain', ({ signed }) => signed({}, testKey(9), 100n)],
+    ['changed after it was signed', ({ signed }) => ({ ...signed(), cumulativePayout: 60n * RATE })],
+    [
+      'worth less than one unit after the deduction',
+      ({ signed }) => signed({ cumulativePayout: RATE + DEDUCTION - 1n }),
+    ],
+    ['worth nothing', ({ signed }) => signed({ cumulativePayout: 0n })],
+    ['above the balance', ({ signed }) => signed({ cumulativePayout: FUNDS + 1n })],
+    ['of the largest number there is', ({ signed }) => signed({ cumulativePayout: 2n ** 256n - 1n })],
+    [
+      'from a contract that the factory does not know',
+      (d) => {
+        d.chain.strangers.add(toHex(d.book));
+        return d.signed();
+      },
+    ],
+    [
+      'from an address without a contract',
+      ({ signed }) => signed({ chequebook: new Uint8Array(20).fill(3) }),
+    ],
+    [
+      'on tokens that are set aside for another',
+      (d) => {
+        d.chain.book(d.book).hardDeposits = FUNDS;
+        return d.signed();
+      },
+    ],
+    [
+      'with a signature that the contract would refuse',
+      ({ signed }) => {
+        const cheque = signed();
+        const signature = cheque.signature.slice();
+        signature[64] = signature[64]! + 4;
+        return { ...cheque, signature };
+      },
+    ],
+    ['with a short signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(64).fill(1) })],
+    ['without a signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(65) })],
+    ['that is no JSON', () => Uint8Array.of(1, 2, 3)],
+    ['that is empty', () => new Uint8Array(0)],
+    ['that is larger than any cheque', () => new Uint8Array(100_000).fill(0x20)],
+  ])('refuses a cheque %s, and then takes an honest one', async (_, make) => {
+    const d = await debtor();
+    expect(await d.send(make(d))).toBe('refused');
+    expect(d.b.credited).toEqual([]);
+    expect(d.b.services.settlements()).toEqual([]);
+    expect(await counted(d.b, 'swap_cheques_rejected')).toBe(1);
+    d.chain.strangers.clear();
+    d.chain.book(d.book).hardDeposits = 0n;
+    expect(await d.send(d.signed())).toBe('taken');
+    expect(sums(d.b)).toEqual([50n]);
+    expect(d.b.services.settlement(d.mallory.id)?.received).toBe(d.good.cumulativePayout);
+  });
+
+  test('credits a replayed or decreasing cheque never, an increasing one by its increase', async () => {
+    const { b, send, signed, good } = await debtor();
+    expect(await send(signed())).toBe('taken');
+    expect(await send(signed())).toBe('refused');
+    expect(await send(signed({ cumulativePayout: good.cumulativePayout - 1n }))).toBe('refused');
+    expect(await send(signed({ cumulativePayout: good.cumulativePayout + RATE - 1n }))).toBe('refused');
+    expect(await send(signed({ cumulativePayout: good.cumulativePayout + 3n * RATE - 1n }))).toBe('taken');
+    expect(sums(b)).toEqual([50n, 2n]);
+    expect(await counted(b, 'swap_cheques_rejected')).toBe(3);
+  });
+
+  test('takes cheques of one chequebook per peer, and of one peer per chequebook', async () => {
+    const d = await debtor();
+    expect(await d.send(d.signed())).toBe('taken');
+    const second = d.chain.deploy(d.key, FUNDS);
+    expect(await d.send(d.signed({ chequebook: second }))).toBe('refused');
+    const { host } = memoryNode({ network: d.network, n: 10, clock: d.clock });
+    await host.start();
+    const peer = await meet({ host }, d.b, d.clock);
+    const stream = await host.open(peer, SWAP.id, { signal: never });
+    await stream.write(EmitCheque, { cheque: encodeCheque(d.signed({ cumulativePayout: 100n * RATE })) });
+    expect(await outcome(stream.close(), d.clock)).not.toBe('done');
+    expect(sums(d.b)).toEqual([50n]);
+  });
+
+  test('counts what was paid out already against the balance', async () => {
+    const { send, signed, chain, book, b } = await debtor();
+    expect(await send(signed({ cumulativePayout: FUNDS }))).toBe('taken');
+    chain.book(book).balance = 1_000n * RATE;
+    chain.book(book).paidOut.set(toHex(b.signer.address), FUNDS);
+    expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE + 1n }))).toBe('refused');
+    expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
+  });
+
+  test('refuses while the chain is away or silent, without losing the cheque: it can be sent again', async () => {
+    const { send, signed, b, clock, peer, mallory } = await debtor();
+    const { chain } = b;
+    chain.isDown = true;
+    expect(await send(signed())).toBe('refused');
+    chain.isDown = false;
+    chain.isSilent = true;
+    const stream = await mallory.host.open(peer, SWAP.id, { signal: never });
+    await stream.write(EmitCheque, { cheque: encodeCheque(signed()) });
+    const end = outcome(stream.close(), clock);
+    await clock.advance(5_000);
+    expect(await end).not.toBe('done');
+    chain.isSilent = false;
+    expect(b.credited).toEqual([]);
+    expect(await send(signed())).toBe('taken');
+    expect(sums(b)).toEqual([50n]);
+  });
+
+  test('answers no rates and takes nothing while it has none', async () => {
+    const parts = world();
+    parts.chain.rates = { exchangeRate: 0n, deduction: 0n };
+    const b = await swapNode(2, parts);
+    const a = await swapNode(1, parts);
+    const peer = await meet(a, b, parts.clock);
+    const stream = await a.host.open(peer, SWAP.id, { signal: never });
+    expect([...stream.headers]).toEqual([]);
+    await stream.write(EmitCheque, { cheque: new Uint8Array(3) });
+    expect(await outcome(stream.close(), parts.clock)).not.toBe('done');
+    expect(await counted(b, 'swap_cheques_rejected')).toBe(1);
+  });
+
+  test('gives up a stream on which nothing or half of something comes', async () => {
+    const { mallory, peer, clock, b, send, signed } = await debtor();
+    const streams = [
+      await mallory.host.open(peer, SWAP.id, { signal: never }),
+      await mallory.host.open(peer, SWAP.id, { signal: never }),
+    ];
+    const ends = streams.map((stream) => outcome(stream.read(EmitCheque), clock));
+    await clock.advance(5_000);
+    for (const end of ends) expect(await end).toMatch(/.+/);
+    expect(await send(signed())).toBe('taken');
+    expect(sums(b)).toEqual([50n]);
+  });
+
+  test('serves a flood two at a time and credits each increase once', async () => {
+    const { mallory, peer, clock, b, signed, good } = await debtor();
+    const work = Array.from({ length: 50 }, async (_, n) => {
+      const stream = await mallory.host.open(peer, SWAP.id, { signal: never });
+      const cumulativePayout = good.cumulativePayout + BigInt(n % 5) * RATE;
+      await stream.write(EmitCheque, { cheque: encodeCheque(signed({ cumulativePayout })) });
+      await stream.close();
+    });
+    const ended = Promise.allSettled(work);
+    await clock.advance(60_000);
+    const taken = (await ended).filter(({ status }) => status === 'fulfilled');
+    const last = b.services.settlement(mallory.id)!.received;
+    expect(sums(b).reduce((sum, amount) => sum + amount, 0n)).toBe((last - DEDUCTION) / RATE);
+    expect(taken.length).toBe(b.credited.length);
+    expect(b.chain.calls).toBeLessThan(200);
+  });
+});
+
+describe('a peer that moved to another overlay', () => {
+  test('keeps its cheques and its chequebook; a deduction may come once more', async () => {
+    const parts = world();
+    const a = await swapNode(1, parts);
+    const party = { id: 'aa'.repeat(32), ethereum: createSigner(testKey(2)).address };
+    const book = parts.chain.deploy(testKey(2), FUNDS);
+    const cheque = signCheque(
+      { chequebook: book, beneficiary: a.signer.address, cumulativePayout: 77n },
+      createSigner(testKey(2)),
+      CHAIN_ID,
+    );
+    await a.services.cheques.recordReceived(party, cheque, { deducted: true });
+    const b = await swapNode(2, parts, { chequebook: book });
+    await meet(a, b, parts.clock);
+    expect(a.services.settlements()).toEqual([{ peer: b.id, received: 77n, sent: 0n }]);
+    expect(a.services.cheques.hasDeductedFor(party.id)).toBe(true);
+    expect(a.services.cheques.hasDeductedFor(b.id)).toBe(false);
+    expect(a.services.cheques.mayPayFrom(b.id, book)).toBe(true);
+    expect(a.services.cheques.mayPayFrom('cc'.repeat(32), book)).toBe(false);
+  });
+});

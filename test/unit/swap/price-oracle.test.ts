@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createPriceOracle } from '../../../node/swap/price-oracle.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { ORACLE, SwapChain } from './swap-chain.ts';
+
+const INTERVAL_MS = 300_000;
+
+function oracle() {
+  const clock = new ManualClock();
+  const chain = new SwapChain();
+  const read = createPriceOracle(
+    { contract: ORACLE, intervalMs: INTERVAL_MS },
+    { chain, clock, log: silentLogger() },
+  );
+  return { clock, chain, read };
+}
+
+test('the rates are there after the start and follow the chain at the multiples of the interval', async () => {
+  const { clock, chain, read } = oracle();
+  expect(read.rates()).toBeUndefined();
+  await read.start();
+  expect(read.rates()).toEqual({ exchangeRate: 100_000n, deduction: 100n });
+  chain.rates = { exchangeRate: 7n, deduction: 0n };
+  const untilNext = INTERVAL_MS - (clock.now() % INTERVAL_MS);
+  await clock.advance(untilNext - 1);
+  expect(read.rates()?.exchangeRate).toBe(100_000n);
+  await clock.advance(1);
+  expect(read.rates()).toEqual({ exchangeRate: 7n, deduction: 0n });
+  chain.rates = { exchangeRate: 8n, deduction: 1n };
+  await clock.advance(INTERVAL_MS);
+  expect(read.rates()?.exchangeRate).toBe(8n);
+  await read.stop();
+  expect(clock.running).toBe(0);
+});
+
+test('old rates stay while the chain is away, and while it has no price', async () => {
+  const { clock, chain, read } = oracle();
+  await read.start();
+  chain.isDown = true;
+  await clock.advance(INTERVAL_MS);
+  expect(read.rates()?.exchangeRate).toBe(100_000n);
+  chain.isDown = false;
+  chain.rates = { exchangeRate: 0n, deduction: 5n };
+  await clock.advance(INTERVAL_MS);
+  expect(read.rates()).toEqual({ exchangeRate: 100_000n, deduction: 100n });
+  await read.stop();
+});
+
+test('a node that has no rates yet asks again soon, and a chain that does not answer does not hold up its start', async () => {
+  const { clock, chain, read } = oracle();
+  chain.isSilent = true;
+  const started = read.start();
+  await clock.advance(10_000);
+  await started;
+  expect(read.rates()).toBeUndefined();
+  chain.isSilent = false;
+  await clock.advance(1_000);
+  expect(read.rates()?.exchangeRate).toBe(100_000n);
+  await read.stop();
+  expect(clock.running).toBe(0);
+});

@@ -20,6 +20,10 @@ import { type Random, systemRandom } from './env/random.ts';
 import { createNetstore } from './files/netstore.ts';
 import { createUploader } from './files/upload.ts';
 import { createGsoc } from './gsoc/gsoc.ts';
+import { createPlayer } from './incentives/game.ts';
+import { isFullySynced } from './incentives/rules.ts';
+import { createSampler } from './incentives/sampler.ts';
+import { createStaking } from './incentives/staking.ts';
 import { ownStatus } from './neighbourhood/own-status.ts';
 import { createPuller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
@@ -63,6 +67,8 @@ export interface RunningNode {
 const OVERLAY_NONCE = new Uint8Array(32);
 /** Chequebook of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
+/** Where there is no contract: whoever asks there gets nothing for an answer. */
+const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 const MS_PER_SECOND = 1000;
 
 /**
@@ -132,9 +138,10 @@ async function build(
 
   const rpc = createRpc({ endpoint: options['swap-endpoint'] }, { clock, log: module('onchain'), metrics });
   parts.defer(() => rpc.close());
+  const chainPollMs = Math.min(options['chain-poll-interval'], options['block-time'] * MS_PER_SECOND);
   const transactions = createTransactions(
     {
-      pollIntervalMs: Math.min(options['chain-poll-interval'], options['block-time'] * MS_PER_SECOND),
+      pollIntervalMs: chainPollMs,
       minimumTip: BigInt(options['minimum-gas-tip-cap']),
       gasLimitFallback: BigInt(options['gas-limit-fallback']),
     },
@@ -366,6 +373,55 @@ async function build(
     serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
   );
 
+  const staking = createStaking(
+    {
+      registry: options['staking-address'] || NO_CONTRACT,
+      token: options['token-address'],
+      overlay,
+      nonce: OVERLAY_NONCE,
+      height: capacityDoubling,
+      retryMs: options['block-time'] * MS_PER_SECOND,
+    },
+    { chain: rpc, transactions, signer, clock, log: module('staking') },
+  );
+  const incentivesEnabled =
+    serving &&
+    options['storage-incentives-enable'] &&
+    options['staking-address'] !== '' &&
+    options['redistribution-address'] !== '';
+  const roundLength = options['round-length'];
+  const player = createPlayer(
+    {
+      game: options['redistribution-address'],
+      token: options['token-address'],
+      overlay,
+      roundLength,
+      pollMs: chainPollMs,
+    },
+    {
+      chain: rpc,
+      transactions,
+      signer,
+      staking,
+      sampler: createSampler({ roundLength }, { chain: rpc, reserve, postage, clock, metrics }),
+      expireBatches: (ending) => postage.expireBatches(ending),
+      committedDepth: () => snapshot().committedDepth,
+      isFullySynced: () =>
+        isFullySynced({
+          size: reserve.size(),
+          capacity: reserve.capacity(),
+          pullRate: puller.rate(),
+          isWarmingUp: !warmUp.isOver(),
+        }),
+      isHealthy: () => salud.isHealthy(),
+      state: store.state('redistribution'),
+      clock,
+      random,
+      log: module('incentives'),
+      metrics,
+    },
+  );
+
   const uploader = createUploader({ postage, store, pusher });
   let readiness: 'starting' | 'ready' = 'starting';
   const services: NodeServices = {
@@ -374,6 +430,7 @@ async function build(
       mode: fullNode ? 'full' : 'light',
       chequebookEnabled: sendsCheques,
       swapEnabled: swap !== undefined,
+      incentivesEnabled,
       capacityDoubling,
       ethereum: signer.address,
       publicKey: signer.publicKey,
@@ -415,6 +472,8 @@ async function build(
       nativeBalance: (ending) => rpc.nativeBalance(toAddress(signer.address), ending),
       chequebook: () => swap?.chequebook?.address ?? NO_CHEQUEBOOK,
     },
+    staking,
+    redistribution: player,
     metrics,
     clock,
     random,
@@ -451,6 +510,10 @@ async function build(
   warmUp.onOver(() => salud.start());
   parts.defer(() => pusher.stop());
   pusher.start();
+  parts.defer(() => staking.stop());
+  if (fullNode && options['staking-address'] !== '') staking.start();
+  parts.defer(() => player.stop());
+  if (incentivesEnabled) player.start();
   parts.defer(stopApi);
   readiness = 'ready';
   return { api, overlay: toHex(overlay) };

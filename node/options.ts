@@ -161,6 +161,15 @@ export const OPTIONS = {
   'dedicated-bootnodes': flag('bootnodes are there for introductions only and not used as peers otherwise'),
   'token-address': contract('token contract'),
   'postage-stamp-address': contract('postage stamp contract'),
+  'staking-address': contract('stake registry contract', ''),
+  'redistribution-address': contract('storage game contract', ''),
+  'storage-incentives-enable': flag('play the storage game, with a stake; for full nodes', true),
+  'round-length': whole(
+    'length of a round of the storage game, as in its contract',
+    152,
+    { min: 8, max: 100_000 },
+    'blocks',
+  ),
   'postage-stamp-start-block': whole(
     'block from which postage events are read',
     1,

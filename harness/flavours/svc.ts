@@ -64,6 +64,8 @@ const OWN_OPTIONS = [
   'token-address',
   'postage-stamp-address',
   'postage-stamp-start-block',
+  'staking-address',
+  'redistribution-address',
   'bootnode',
   'dedicated-bootnodes',
 ] as const;
@@ -130,6 +132,8 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'token-address': network.contracts.token,
     'postage-stamp-address': network.contracts.postageStamp,
     'postage-stamp-start-block': network.startBlock,
+    'staking-address': network.contracts.stakeRegistry,
+    'redistribution-address': network.contracts.redistribution,
     bootnode: network.bootnodes,
     'dedicated-bootnodes': network.dedicatedBootnodes,
   };

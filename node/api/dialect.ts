@@ -80,6 +80,10 @@ interface FieldNames {
   readonly batchImmutable: readonly string[];
   readonly batchStorageRadius: readonly string[];
   readonly stampExpired: readonly string[];
+  /** As a duration; the number of seconds is there in either dialect. */
+  readonly sampleDuration: readonly string[];
+  /** Second name of a staking transaction, on the debug port. */
+  readonly debugTransaction: readonly string[];
 }
 
 interface Messages {
@@ -126,6 +130,10 @@ interface DialectColumn {
   readonly expiredStamps: boolean;
   /** `POST /welcome-message` answers the health members beside the acknowledgement. */
   readonly welcomeWithHealth: boolean;
+  /** That the game is for full nodes is said before that it is switched off. */
+  readonly fullModeFirst: boolean;
+  /** In the proof of a content-addressed chunk. */
+  readonly noSocProof: readonly [] | null;
 }
 
 const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
@@ -144,6 +152,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       batchImmutable: ['immutable', 'immutableFlag'],
       batchStorageRadius: ['storageRadius'],
       stampExpired: ['expired'],
+      sampleDuration: ['lastSampleDuration'],
+      debugTransaction: ['txhash'],
     },
     messages: {
       stampOrBatch: "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request",
@@ -165,6 +175,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     collectionEtag: true,
     expiredStamps: true,
     welcomeWithHealth: true,
+    fullModeFirst: true,
+    noSocProof: [],
   },
   swarm: {
     prefix: 'swarm-',
@@ -181,6 +193,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       batchImmutable: ['immutable'],
       batchStorageRadius: [],
       stampExpired: [],
+      sampleDuration: [],
+      debugTransaction: [],
     },
     messages: {
       stampOrBatch:
@@ -202,6 +216,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     collectionEtag: false,
     expiredStamps: false,
     welcomeWithHealth: false,
+    fullModeFirst: false,
+    noSocProof: null,
   },
 };
 

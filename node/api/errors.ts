@@ -9,6 +9,7 @@ import type { ActErrorCode } from '../act/errors.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { CollectionErrorCode } from '../files/collection.ts';
 import type { UploadError } from '../files/upload.ts';
+import type { IncentivesErrorCode } from '../incentives/ports.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
 import type { PostageErrorCode } from '../postage/ports.ts';
@@ -35,6 +36,8 @@ const ERRORS = {
   INVALID_HEADER_PARAMS: [400, 'invalid header params'],
   NODE_STARTING: [503, 'Node is syncing. This endpoint is unavailable. Try again later.'],
   CHAIN_DISABLED: [403, 'Chain is disabled. This endpoint is unavailable.'],
+  INCENTIVES_DISABLED: [403, 'Storage incentives are disabled. This endpoint is unavailable.'],
+  FULL_MODE_ONLY: [400, 'operation is supported only in full mode'],
   ONCHAIN_BUSY: [429, 'simultaneous on-chain operations not supported'],
   STATUS_BUSY: [429, 'simultaneous operations not supported'],
   SYNC_FAILED: [503, 'syncing failed'],
@@ -167,6 +170,18 @@ const ERRORS = {
   SETTLEMENTS_FAILED: [500, 'can not get settlements'],
   WALLET_NATIVE_FAILED: [500, 'unable to acquire balance from the chain backend'],
   WALLET_TOKEN_FAILED: [500, 'unable to acquire erc20 balance'],
+  // Stake and storage game: 5.12.
+  STAKE_READ_FAILED: [500, 'get staked amount failed'],
+  STAKE_TOO_SMALL: [400, 'insufficient stake amount'],
+  STAKE_FAILED: [500, 'cannot stake'],
+  STAKE_NOT_PAUSED: [400, 'contract is not paused'],
+  STAKE_MIGRATE_NONE: [400, 'insufficient stake to migrate'],
+  STAKE_MIGRATE_FAILED: [500, 'cannot migrate stake'],
+  STAKE_WITHDRAW_NONE: [400, 'insufficient stake to withdraw'],
+  STAKE_WITHDRAW_FAILED: [500, 'cannot withdraw stake'],
+  GAME_STATE_FAILED: [500, 'failed to get redistribution status'],
+  GAME_FUNDS_FAILED: [500, 'failed to calculate if node has enough funds to play'],
+  SAMPLE_FAILED: [500, 'failed making sample with proofs'],
 } as const satisfies Record<string, ErrorRow>;
 
 export type ApiErrorCode = keyof typeof ERRORS;
@@ -178,6 +193,7 @@ type DomainCode =
   | HostErrorCode
   | ChainErrorCode
   | AccountingErrorCode
+  | IncentivesErrorCode
   | ChunkErrorCode
   | UploadErrorCode
   | CollectionErrorCode
@@ -214,6 +230,11 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   TRANSACTION_UNKNOWN: null,
   ALREADY_IMPORTED: null,
   MONITOR_CLOSED: null,
+  INSUFFICIENT_STAKE_AMOUNT: 'STAKE_TOO_SMALL',
+  INSUFFICIENT_TOKENS: 'OUT_OF_FUNDS',
+  NOTHING_TO_WITHDRAW: 'STAKE_WITHDRAW_NONE',
+  NOT_PAUSED: 'STAKE_NOT_PAUSED',
+  SAMPLE_TOO_SMALL: null,
   OVERDRAFT: null,
   PEER_NOT_CONNECTED: null,
   CHUNK_NOT_FOUND: 'CHUNK_NOT_FOUND',

@@ -12,6 +12,8 @@ import type { NodeServices } from './services.ts';
 export const GATES = [
   'started',
   'chain',
+  'fullMode',
+  'incentives',
   'postageSlot',
   'stakeSlot',
   'statusSlot',
@@ -75,6 +77,12 @@ export function createGates(services: NodeServices, dialect: Dialect): Gates {
         return;
       case 'chain':
         if (services.node.mode === 'ultra-light') throw new ApiError('CHAIN_DISABLED');
+        return;
+      case 'fullMode':
+        if (dialect.fullModeFirst && services.node.mode !== 'full') throw new ApiError('FULL_MODE_ONLY');
+        return;
+      case 'incentives':
+        if (!services.node.incentivesEnabled) throw new ApiError('INCENTIVES_DISABLED');
         return;
       case 'postageSlot':
       case 'stakeSlot':

@@ -8,6 +8,8 @@ import type { Dialect } from './dialect.ts';
 const Reference = Type.String({ pattern: '^([a-f0-9]{64}|[a-f0-9]{128})$' });
 const Hex32 = Type.String({ pattern: '^[a-f0-9]{64}$' });
 const Hex8 = Type.String({ pattern: '^[a-f0-9]{16}$' });
+/** Without leading zeros. */
+const HexNumber = Type.String({ pattern: '^[a-f0-9]{1,16}$' });
 const Hex65 = Type.String({ pattern: '^[a-f0-9]{130}$' });
 const Hex64 = Type.String({ pattern: '^[a-f0-9]{128}$' });
 /** Compressed or not. */
@@ -63,6 +65,11 @@ export type SchemaName =
   | 'Accounting'
   | 'Settlements'
   | 'Wallet'
+  | 'Stake'
+  | 'WithdrawableStake'
+  | 'StakeTransaction'
+  | 'RedistributionState'
+  | 'ReserveSample'
   | 'OpenApi';
 
 /** Every shape in the words of one dialect. */
@@ -170,6 +177,22 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     lastSyncedBlock: Uint,
     committedDepth: Uint,
     isWarmingUp: Type.Boolean(),
+  });
+
+  const InclusionProof = Type.Object({
+    proofSegments: Type.Array(Hex32),
+    proveSegment: Hex32,
+    proofSegments2: Type.Array(Hex32),
+    proveSegment2: Hex32,
+    chunkSpan: Uint,
+    proofSegments3: Type.Array(Hex32),
+    postageProof: Type.Object({ signature: Hex65, postageId: Hex32, index: HexNumber, timeStamp: HexNumber }),
+    socProof: Type.Union([
+      Type.Null(),
+      Type.Array(
+        Type.Object({ signer: ChainAddress, signature: Hex65, identifier: Hex32, chunkAddr: Hex32 }),
+      ),
+    ]),
   });
 
   return {
@@ -291,6 +314,35 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       chainID: Uint,
       chequebookContractAddress: ChainAddress,
       walletAddress: ChainAddress,
+    }),
+    Stake: Type.Object({ stakedAmount: Amount }),
+    WithdrawableStake: Type.Object({ withdrawableAmount: Amount }),
+    StakeTransaction: Type.Object({
+      txHash: TxHash,
+      ...named(fields.debugTransaction, Type.Optional(TxHash)),
+    }),
+    RedistributionState: Type.Object({
+      minimumGasFunds: Amount,
+      hasSufficientFunds: Type.Boolean(),
+      isFrozen: Type.Boolean(),
+      isFullySynced: Type.Boolean(),
+      isHealthy: Type.Boolean(),
+      phase: Type.String(),
+      round: Uint,
+      lastWonRound: Uint,
+      lastPlayedRound: Uint,
+      lastFrozenRound: Uint,
+      lastSelectedRound: Uint,
+      ...named(fields.sampleDuration, Type.String()),
+      lastSampleDurationSeconds: Type.Number({ minimum: 0 }),
+      block: Uint,
+      reward: Amount,
+      fees: Amount,
+    }),
+    ReserveSample: Type.Object({
+      hash: Hex32,
+      proofs: Type.Object({ proof1: InclusionProof, proof2: InclusionProof, proofLast: InclusionProof }),
+      durationSeconds: Type.Number({ minimum: 0 }),
     }),
     OpenApi: Type.Object({ openapi: Type.String(), info: Type.Unknown(), paths: Type.Unknown() }),
   };

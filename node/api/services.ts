@@ -12,6 +12,7 @@ import type { Random } from '../env/random.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Gsoc } from '../gsoc/gsoc.ts';
+import type { Redistribution, Staking } from '../incentives/ports.ts';
 import type { Chain } from '../onchain/ports.ts';
 import type { Host } from '../p2p/host.ts';
 import type { Postage } from '../postage/ports.ts';
@@ -56,6 +57,8 @@ export interface NodeServices {
   readonly status: StatusReader;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly wallet: Wallet;
+  readonly staking: Staking;
+  readonly redistribution: Redistribution;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -69,6 +72,8 @@ interface NodeFacts {
   readonly mode: 'full' | 'light' | 'ultra-light';
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
+  /** It plays the storage game. */
+  readonly incentivesEnabled: boolean;
   /** How often the reserve is made twice as large. */
   readonly capacityDoubling: number;
   /** 20 bytes. */

@@ -42,6 +42,8 @@ export interface Salud {
   stop(): Promise<void>;
   /** Most frequent committed depth of the full peers; undefined before one has answered. */
   networkRadius(): number | undefined;
+  /** False while the neighbours agree with the network on a radius that is not this node's. */
+  isHealthy(): boolean;
   /** Called when it is known for the first time, and when it changes. */
   onNetworkRadius(listener: (radius: number) => void): void;
 }
@@ -88,6 +90,10 @@ class PeerHealth implements Salud {
 
   networkRadius(): number | undefined {
     return this.#norms?.networkRadius;
+  }
+
+  isHealthy(): boolean {
+    return this.#selfHealthy;
   }
 
   onNetworkRadius(listener: (radius: number) => void): void {

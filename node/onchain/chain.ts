@@ -8,6 +8,8 @@ import type { Chain, LogEntry, Receipt } from './ports.ts';
 
 /** What sending transactions needs beyond the reads of `Chain`. */
 export interface SendingChain extends Chain {
+  /** Of a block, unix seconds. */
+  timestamp(block: number, signal?: AbortSignal): Promise<bigint>;
   /** Undefined on a chain without EIP-1559. */
   baseFee(signal?: AbortSignal): Promise<bigint | undefined>;
   suggestedTip(signal?: AbortSignal): Promise<bigint>;
@@ -51,6 +53,11 @@ export function createChain(send: Send): SendingChain {
       quantity(await send('eth_getBalance', [address, 'latest'], signal), 'eth_getBalance'),
     transactionCount: async (address, signal) =>
       count(await send('eth_getTransactionCount', [address, 'pending'], signal), 'eth_getTransactionCount'),
+    async timestamp(block, signal) {
+      const header = await send('eth_getBlockByNumber', [toQuantity(block), false], signal);
+      if (!isObject(header)) throw malformed(`eth_getBlockByNumber: no block ${block}`);
+      return quantity(header['timestamp'], 'timestamp');
+    },
     async baseFee(signal) {
       const header = await send('eth_getBlockByNumber', ['latest', false], signal);
       if (!isObject(header)) throw malformed('eth_getBlockByNumber: no header');

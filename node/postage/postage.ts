@@ -69,6 +69,8 @@ export interface PostageService extends Postage {
    */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Has the contract sweep out what is used up, as far as it goes. @throws ChainError */
+  expireBatches(signal: AbortSignal): Promise<void>;
   /** Called when batches have left `batches` because they are used up. @returns ends the calls */
   onExpired(listener: () => void): () => void;
 }
@@ -104,6 +106,10 @@ class ContractPostage implements PostageService {
 
   get batches(): BatchStore {
     return this.#mirror;
+  }
+
+  expireBatches(signal: AbortSignal): Promise<void> {
+    return this.#purchases.expire(signal);
   }
 
   onExpired(listener: () => void): () => void {

@@ -66,6 +66,8 @@ export interface Purchases {
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
   /** @returns hash of the transaction */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
+  /** Has the contract sweep out what is used up, as far as it goes. @throws ChainError */
+  expire(signal: AbortSignal): Promise<void>;
 }
 
 export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): Purchases {
@@ -75,7 +77,12 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
     (request: R, signal: AbortSignal): Promise<T> =>
       lock.run(() => work(request, { ...options, ...deps, gas: gasOf(request), signal }));
-  return { buy: oneAtATime(buy), topUp: oneAtATime(topUp), dilute: oneAtATime(dilute) };
+  return {
+    buy: oneAtATime(buy),
+    topUp: oneAtATime(topUp),
+    dilute: oneAtATime(dilute),
+    expire: (signal) => expireOld({ ...options, ...deps, gas: {}, signal }),
+  };
 }
 
 type Context = PurchaseOptions & PurchaseDeps & { readonly gas: GasTerms; readonly signal: AbortSignal };

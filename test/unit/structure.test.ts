@@ -30,6 +30,7 @@ const NODE_LAYERS = [
   'pss',
   'gsoc',
   'stewardship',
+  'incentives',
   'act',
   'api',
   'compose.ts',

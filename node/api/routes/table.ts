@@ -7,6 +7,7 @@ import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FEED_ROUTES } from './feeds.ts';
 import { FILE_ROUTES } from './files.ts';
 import { GRANTEE_ROUTES } from './grantees.ts';
+import { INCENTIVE_ROUTES } from './incentives.ts';
 import { MESSAGING_ROUTES } from './messaging.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
@@ -34,6 +35,7 @@ export const ROUTES: readonly Route[] = [
   ...NODE_ROUTES,
   ...PEER_ROUTES,
   ...ACCOUNTING_ROUTES,
+  ...INCENTIVE_ROUTES,
   ...STATUS_ROUTES,
   ...TECHNICAL_ROUTES,
 ];

@@ -15,9 +15,4 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/wallet/withdraw/{coin}': 'swap',
   '/transactions': 'the store of sent transactions',
   '/transactions/{txHash}': 'the store of sent transactions',
-  '/stake': 'staking',
-  '/stake/{amount}': 'staking',
-  '/stake/withdrawable': 'staking',
-  '/redistributionstate': 'redistribution',
-  '/rchash/{depth}/{anchor1}/{anchor2}': 'redistribution',
 };

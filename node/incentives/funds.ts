@@ -1,0 +1,49 @@
+/** What the game costs and brings. `node-behaviour.md` 9.2. */
+import { equalBytes } from '../crypto/hex.ts';
+import { readWords, topicOf } from '../onchain/abi.ts';
+import type { SendingChain } from '../onchain/chain.ts';
+import { toAddress } from '../onchain/contracts.ts';
+import { feesFor } from '../onchain/fees.ts';
+import type { Receipt } from '../onchain/ports.ts';
+
+/** Transactions that an account must be able to pay before it takes part, at the gas that one takes on average. */
+const TRANSACTIONS_COVERED = 15n;
+const GAS_PER_TRANSACTION = 250_000n;
+/** Added to the suggested tip, percent: a transaction that comes too late loses the round. */
+export const TIP_BOOST_PERCENT = 50;
+
+const TRANSFER = topicOf('Transfer(address,address,uint256)');
+
+/** @param account 20 bytes @returns native base units, at the present price of gas */
+export async function fundsToPlay(
+  chain: Pick<SendingChain, 'nativeBalance' | 'baseFee' | 'suggestedTip'>,
+  account: Uint8Array,
+  signal: AbortSignal,
+): Promise<{ minimum: bigint; sufficient: boolean }> {
+  const [balance, baseFee, suggestedTip] = await Promise.all([
+    chain.nativeBalance(toAddress(account), signal),
+    chain.baseFee(signal),
+    chain.suggestedTip(signal),
+  ]);
+  const { feeCap } = feesFor({
+    baseFee,
+    suggestedTip,
+    gasPrice: undefined,
+    tipBoostPercent: TIP_BOOST_PERCENT,
+    minimumTip: 0n,
+  });
+  const minimum = TRANSACTIONS_COVERED * GAS_PER_TRANSACTION * feeCap;
+  return { minimum, sufficient: balance > minimum };
+}
+
+/** Tokens that an account got in a transaction, base units. @param account 20 bytes */
+export function received(receipt: Receipt, token: string, account: Uint8Array): bigint {
+  const transfers = receipt.logs.filter(
+    ({ address, topics }) =>
+      address === token &&
+      topics[0] === TRANSFER &&
+      topics[2] !== undefined &&
+      equalBytes(readWords(topics[2], 'Transfer').address(0), account),
+  );
+  return transfers.reduce((sum, { data }) => sum + readWords(data, 'Transfer').uint(0), 0n);
+}

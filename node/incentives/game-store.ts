@@ -1,0 +1,170 @@
+/**
+ * What a player has written down: its rounds so far and the one it is in. A key is here before its commit is sent, and
+ * the hash of a transaction before that is, so that after a crash in between it goes on with the same ones.
+ */
+
+import { decodeStamp, encodeStamp } from '../chunk/stamp.ts';
+import { chunkFrom } from '../chunk/validate.ts';
+import { fromHex, toHex } from '../crypto/hex.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import type { SampleItem } from './sample.ts';
+
+const GAME = 'game';
+const SAMPLE = 'sample/';
+/** Older rounds are forgotten. */
+const ROUNDS_KEPT = 10;
+
+export type Step = 'commit' | 'reveal' | 'claim';
+
+/** A transaction of a round. */
+export interface StepRecord {
+  readonly hash: string;
+  /** Its cost is in `fees`. */
+  readonly counted?: true;
+  readonly outcome?: 'success' | 'failure';
+}
+
+export interface RoundRecord {
+  /** 32 bytes in hex. */
+  readonly key?: string;
+  readonly commit?: StepRecord;
+  readonly reveal?: StepRecord;
+  readonly claim?: StepRecord;
+}
+
+/** Amounts as decimal text. */
+export interface GameRecord {
+  readonly isFrozen: boolean;
+  readonly lastWonRound: number;
+  readonly lastPlayedRound: number;
+  readonly lastFrozenRound: number;
+  readonly lastSelectedRound: number;
+  readonly lastSampleMs: number;
+  readonly reward: string;
+  readonly fees: string;
+  readonly rounds: Readonly<Record<string, RoundRecord>>;
+}
+
+/** A sample to commit to in the round after the one that it was made in. */
+export interface RoundSample {
+  readonly anchor: Uint8Array;
+  readonly depth: number;
+  readonly hash: Uint8Array;
+  readonly items: readonly SampleItem[];
+}
+
+const NEW: GameRecord = {
+  isFrozen: false,
+  lastWonRound: 0,
+  lastPlayedRound: 0,
+  lastFrozenRound: 0,
+  lastSelectedRound: 0,
+  lastSampleMs: 0,
+  reward: '0',
+  fees: '0',
+  rounds: {},
+};
+
+export class GameStore {
+  readonly #state: KeyValueStore;
+  #game: GameRecord;
+
+  /** @param state subsystem `redistribution` */
+  constructor(state: KeyValueStore) {
+    this.#state = state;
+    const stored = state.get(GAME);
+    this.#game = stored === undefined ? NEW : (JSON.parse(Buffer.from(stored).toString()) as GameRecord);
+  }
+
+  get game(): GameRecord {
+    return this.#game;
+  }
+
+  round(round: number): RoundRecord {
+    return this.#game.rounds[round] ?? {};
+  }
+
+  /** Holds at once and is durable when it resolves. */
+  async change(fields: Partial<GameRecord>): Promise<void> {
+    await this.#write({ ...this.#game, ...fields }, []);
+  }
+
+  async changeRound(
+    round: number,
+    fields: Partial<RoundRecord>,
+    beside: Partial<Omit<GameRecord, 'rounds'>> = {},
+  ): Promise<void> {
+    const rounds = { ...this.#game.rounds, [round]: { ...this.round(round), ...fields } };
+    await this.#write({ ...this.#game, ...beside, rounds }, []);
+  }
+
+  sample(round: number): RoundSample | undefined {
+    const stored = this.#state.get(SAMPLE + round);
+    return stored === undefined ? undefined : decodeSample(stored);
+  }
+
+  hasSample(round: number): boolean {
+    return this.#state.get(SAMPLE + round) !== undefined;
+  }
+
+  async putSample(round: number, sample: RoundSample, lastSampleMs: number): Promise<void> {
+    await this.#write({ ...this.#game, lastSampleMs }, [
+      { put: SAMPLE + round, value: encodeSample(sample) },
+    ]);
+  }
+
+  async forgetBefore(current: number): Promise<void> {
+    const isOld = (round: string) => Number(round) < current - ROUNDS_KEPT;
+    const rounds = Object.entries(this.#game.rounds).filter(([round]) => !isOld(round));
+    const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => key).filter((key) =>
+      isOld(key.slice(SAMPLE.length)),
+    );
+    if (samples.length === 0 && rounds.length === Object.keys(this.#game.rounds).length) return;
+    await this.#write(
+      { ...this.#game, rounds: Object.fromEntries(rounds) },
+      samples.map((key) => ({ remove: key })),
+    );
+  }
+
+  #write(game: GameRecord, changes: readonly KeyValueChange[]): Promise<void> {
+    this.#game = game;
+    return this.#state.batch([{ put: GAME, value: Buffer.from(JSON.stringify(game)) }, ...changes]);
+  }
+}
+
+interface SampleJson {
+  readonly anchor: string;
+  readonly depth: number;
+  readonly hash: string;
+  readonly items: readonly Readonly<Record<'address' | 'data' | 'stamp' | 'transformed', string>>[];
+}
+
+function encodeSample({ anchor, depth, hash, items }: RoundSample): Uint8Array {
+  const json: SampleJson = {
+    anchor: toHex(anchor),
+    depth,
+    hash: toHex(hash),
+    // With the chunks: until the claim they may have left the reserve.
+    items: items.map(({ chunk, stamp, transformed }) => ({
+      address: toHex(chunk.address),
+      data: toHex(chunk.data),
+      stamp: toHex(encodeStamp(stamp)),
+      transformed: toHex(transformed),
+    })),
+  };
+  return Buffer.from(JSON.stringify(json));
+}
+
+function decodeSample(bytes: Uint8Array): RoundSample {
+  const { anchor, depth, hash, items } = JSON.parse(Buffer.from(bytes).toString()) as SampleJson;
+  return {
+    anchor: fromHex(anchor),
+    depth,
+    hash: fromHex(hash),
+    items: items.map(({ address, data, stamp, transformed }) => ({
+      chunk: chunkFrom(fromHex(address), fromHex(data)),
+      stamp: decodeStamp(fromHex(stamp)),
+      transformed: fromHex(transformed),
+    })),
+  };
+}

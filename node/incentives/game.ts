@@ -1,0 +1,454 @@
+/**
+ * Plays the storage game. `node-behaviour.md` 9.2, `contracts.md` 7.8.
+ *
+ *   claim phase of round r     take a sample for the anchor of round r + 1, if that chose this neighbourhood
+ *   commit phase of round r+1  commit to the hash of the sample, the depth and a key
+ *   reveal phase               reveal all three
+ *   claim phase                the one that is drawn among those who agree shows that it has the chunks, and is paid
+ *
+ * The head of the chain says what is due. A step is tried again at every look at the head until it is done, has been
+ * refused by the contract, or its phase is over; so an endpoint that is away for a while costs no round. What has been
+ * begun is written down before it is sent: a node that is killed goes on where it was.
+ */
+import { toHex } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Random } from '../env/random.ts';
+import type { SendingChain } from '../onchain/chain.ts';
+import { toAddress } from '../onchain/contracts.ts';
+import {
+  currentRoundAnchor,
+  encodeClaim,
+  encodeCommit,
+  encodeReveal,
+  isParticipating,
+  isWinner,
+} from '../onchain/incentive-contracts.ts';
+import { ChainError, type Receipt, type Transactions } from '../onchain/ports.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { fundsToPlay, received, TIP_BOOST_PERCENT } from './funds.ts';
+import { GameStore, type RoundSample, type Step, type StepRecord } from './game-store.ts';
+import { GAME_METRICS } from './metrics.ts';
+import type { GameState, Phase, ProvenSample, Redistribution, Staking } from './ports.ts';
+import { inclusionProofs } from './proofs.ts';
+import { comesInTime, obfuscated, type Place, placeOf } from './rules.ts';
+import { SAMPLE_SIZE } from './sample.ts';
+import type { Sampler } from './sampler.ts';
+
+const KEY_SIZE = 32;
+/** Least gas of a transaction of the game: what others do in the same block changes what it costs. */
+const GAS_LIMIT_MIN = 500_000n;
+/** A look at the chain that takes longer will not tell anything that is still true. */
+const LOOK_TIMEOUT_MS = 60_000;
+const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
+const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
+
+export interface GameOptions {
+  /** Redistribution and the token, `0x` and 40 lower-case hex. */
+  readonly game: string;
+  readonly token: string;
+  /** 32 bytes. */
+  readonly overlay: Uint8Array;
+  /** Blocks. */
+  readonly roundLength: number;
+  /** Milliseconds between two looks at the head. */
+  readonly pollMs: number;
+}
+
+export interface GameDeps {
+  readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
+  readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
+  readonly signer: Pick<Signer, 'address'>;
+  readonly staking: Pick<Staking, 'isFrozen'>;
+  readonly sampler: Sampler;
+  /** Batches that are used up make a claim expensive. */
+  readonly expireBatches: (signal: AbortSignal) => Promise<void>;
+  readonly committedDepth: () => number;
+  readonly isFullySynced: () => boolean;
+  readonly isHealthy: () => boolean;
+  /** Subsystem `redistribution`. */
+  readonly state: KeyValueStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Player extends Redistribution {
+  start(): void;
+  /** Gives up what runs; it goes on at the next start. */
+  stop(): Promise<void>;
+}
+
+export function createPlayer(options: GameOptions, deps: GameDeps): Player {
+  return new ContractPlayer(options, deps);
+}
+
+type Work = Step | 'sample';
+/** `again`: at the next look at the head. */
+type Progress = 'over' | 'again';
+
+interface Running {
+  readonly round: number;
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+}
+
+class ContractPlayer implements Player {
+  readonly #options: GameOptions;
+  readonly #deps: GameDeps;
+  readonly #store: GameStore;
+  readonly #metrics: MetricsOf<typeof GAME_METRICS>;
+  readonly #stopped = new AbortController();
+  readonly #running = new Map<Work, Running>();
+  /** Last round in which there is nothing more to do. */
+  readonly #over = new Map<Work, number>();
+  #place: Place | undefined;
+  #block = 0;
+  /** Whether the contract was asked in this phase. */
+  #frozenKnown = false;
+  /** Why the round is not played, as logged last. */
+  #reason = '';
+  #loop: Promise<void> | undefined;
+
+  constructor(options: GameOptions, deps: GameDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#store = new GameStore(deps.state);
+    this.#metrics = deps.metrics.register(GAME_METRICS);
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#loop;
+    await Promise.all(Array.from(this.#running.values(), ({ ended }) => ended));
+  }
+
+  state(): GameState {
+    const { game } = this.#store;
+    const { lastWonRound, lastPlayedRound, lastFrozenRound, lastSelectedRound, lastSampleMs } = game;
+    return {
+      phase: this.#place?.phase ?? 'unknown',
+      round: this.#place?.round ?? 0,
+      block: this.#block,
+      isFrozen: game.isFrozen,
+      isFullySynced: this.#deps.isFullySynced(),
+      isHealthy: this.#deps.isHealthy(),
+      lastWonRound,
+      lastPlayedRound,
+      lastFrozenRound,
+      lastSelectedRound,
+      lastSampleMs,
+      reward: BigInt(game.reward),
+      fees: BigInt(game.fees),
+    };
+  }
+
+  funds(signal: AbortSignal): Promise<{ minimum: bigint; sufficient: boolean }> {
+    return fundsToPlay(this.#deps.chain, this.#deps.signer.address, signal);
+  }
+
+  async prove(
+    { depth, anchor1, anchor2 }: { depth: number; anchor1: Uint8Array; anchor2: Uint8Array },
+    signal: AbortSignal,
+  ): Promise<ProvenSample> {
+    const { chain, clock, sampler } = this.#deps;
+    const startedAt = clock.monotonic();
+    const { round } = placeOf(await chain.blockNumber(signal), this.#options.roundLength);
+    const { items, hash } = await sampler({ anchor: anchor1, depth, round }, signal);
+    const proofs = inclusionProofs(items, { anchor1, anchor2 });
+    return { hash, proofs, durationMs: clock.monotonic() - startedAt };
+  }
+
+  async #run(): Promise<void> {
+    const { clock, chain, log } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        using deadline = clock.deadline(LOOK_TIMEOUT_MS, signal);
+        this.#metrics.backendCalls.inc();
+        await this.#look(await chain.blockNumber(deadline.signal), deadline.signal);
+      } catch (err) {
+        if (signal.aborted) break;
+        this.#metrics.backendErrors.inc();
+        log.warn({ err }, 'head of the chain could not be looked at');
+      }
+      await clock.sleep(this.#options.pollMs, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    }
+  }
+
+  async #look(block: number, signal: AbortSignal): Promise<void> {
+    const place = placeOf(block, this.#options.roundLength);
+    const before = this.#place;
+    this.#block = block;
+    this.#place = place;
+    if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
+    if (!this.#frozenKnown) await this.#lookWhetherFrozen(block, place.round, signal);
+    await this.#reconcile();
+    if (place.phase === 'claim') {
+      this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
+      this.#begin('sample', place.round, (ending) => this.#sample(place.round, ending));
+    } else if (place.phase === 'commit') {
+      this.#begin('commit', place.round, (ending) => this.#commit(place.round, ending));
+    } else {
+      this.#begin('reveal', place.round, (ending) => this.#reveal(place.round, ending));
+    }
+  }
+
+  async #enter({ phase, round }: Place): Promise<void> {
+    this.#deps.log.info({ phase, round, block: this.#block }, 'new phase');
+    this.#metrics.phase.set(PHASE_NUMBER[phase]);
+    this.#metrics.round.set(round);
+    this.#frozenKnown = false;
+    for (const [work, running] of this.#running) {
+      // A sample has time until commits end.
+      const goesOn =
+        work === 'sample'
+          ? running.round === round || (running.round === round - 1 && phase === 'commit')
+          : running.round === round && work === phase;
+      if (!goesOn) running.controller.abort(new Error(`${phase} phase of round ${round} has begun`));
+    }
+    await this.#store.forgetBefore(round);
+  }
+
+  async #lookWhetherFrozen(block: number, round: number, signal: AbortSignal): Promise<void> {
+    const isFrozen = await this.#deps.staking.isFrozen(block + 1, signal);
+    this.#frozenKnown = true;
+    const { game } = this.#store;
+    if (isFrozen === game.isFrozen) return;
+    await this.#store.change({ isFrozen, ...(isFrozen ? { lastFrozenRound: round } : {}) });
+  }
+
+  /** Starts a piece of work, unless it runs or there is nothing left of it in the round. */
+  #begin(work: Work, round: number, task: (signal: AbortSignal) => Promise<Progress>): void {
+    if (this.#running.has(work) || this.#over.get(work) === round) return;
+    const controller = new AbortController();
+    const signal = AbortSignal.any([controller.signal, this.#stopped.signal]);
+    const ended = this.#attempt(work, round, () => task(signal), signal).finally(() =>
+      this.#running.delete(work),
+    );
+    this.#running.set(work, { round, controller, ended });
+  }
+
+  async #attempt(
+    work: Work,
+    round: number,
+    task: () => Promise<Progress>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      if ((await task()) === 'over') this.#over.set(work, round);
+    } catch (err) {
+      if (signal.aborted) {
+        log.debug({ work, round, err }, 'given up');
+        return;
+      }
+      if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
+      const refused = err instanceof ChainError && err.code === 'REVERTED';
+      // The contract will not say anything else in this round; everything else may pass.
+      if (refused) this.#over.set(work, round);
+      log.warn({ work, round, err }, refused ? 'refused by the contract' : 'step failed');
+    }
+  }
+
+  async #sample(round: number, signal: AbortSignal): Promise<Progress> {
+    const { chain, clock, log, sampler } = this.#deps;
+    if (this.#store.hasSample(round)) return 'over';
+    // Known in this phase: the look at the head is before.
+    if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
+    const depth = this.#deps.committedDepth();
+    if (!(await this.#participates(depth, signal))) return this.#skip('not selected', 'over');
+    if (this.#store.game.lastSelectedRound !== round + 1) {
+      await this.#store.change({ lastSelectedRound: round + 1 });
+      this.#metrics.selected.inc();
+    }
+    if (!this.#deps.isFullySynced()) return this.#skip('reserve is not fully synced', 'again');
+    if (!this.#deps.isHealthy()) return this.#skip('storage radius differs from the network', 'again');
+    if (!(await this.funds(signal)).sufficient) {
+      this.#metrics.withoutFunds.inc();
+      return this.#skip('not enough native coin', 'again');
+    }
+    const anchor = await currentRoundAnchor(chain, this.#options.game, signal);
+    const startedAt = clock.monotonic();
+    const { items, hash } = await sampler({ anchor, depth, round }, signal);
+    if (items.length < SAMPLE_SIZE) return this.#skip('too few chunks for a sample', 'over');
+    const tookMs = clock.monotonic() - startedAt;
+    this.#metrics.sampleDuration.set(tookMs / 1000);
+    await this.#store.putSample(round, { anchor, depth, hash, items }, tookMs);
+    log.info({ round, hash: toHex(hash), depth }, 'sample taken');
+    return 'over';
+  }
+
+  async #participates(depth: number, signal: AbortSignal): Promise<boolean> {
+    const { chain, signer, log } = this.#deps;
+    const question = { owner: signer.address, depth };
+    try {
+      return await isParticipating(chain, this.#options.game, question, signal);
+    } catch (err) {
+      this.#metrics.playingErrors.inc();
+      if (!(err instanceof ChainError) || err.code !== 'REVERTED') throw err;
+      // Without a stake, or with one that is too young, which is how most nodes are.
+      log.debug({ reason: err.revert?.reason }, 'no part in the next round');
+      return false;
+    }
+  }
+
+  #skip(reason: string, progress: Progress): Progress {
+    if (reason !== this.#reason) this.#deps.log.info({ reason }, 'next round is not played');
+    this.#reason = reason;
+    return progress;
+  }
+
+  async #commit(round: number, signal: AbortSignal): Promise<Progress> {
+    const sample = this.#store.sample(round - 1);
+    // It may still be on its way.
+    if (sample === undefined) return 'again';
+    const key = await this.#keyOf(round);
+    const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
+    const call = { data: encodeCommit(hash, round), description: 'commit transaction' };
+    return (await this.#play('commit', round, call, signal)) === undefined ? 'again' : 'over';
+  }
+
+  async #reveal(round: number, signal: AbortSignal): Promise<Progress> {
+    const { key } = this.#store.round(round);
+    const sample = this.#store.sample(round - 1);
+    if (key === undefined || sample === undefined) return 'over';
+    const { depth, hash } = sample;
+    const data = encodeReveal(depth, hash, Buffer.from(key, 'hex'));
+    const call = { data, description: 'reveal transaction' };
+    return (await this.#play('reveal', round, call, signal)) === undefined ? 'again' : 'over';
+  }
+
+  async #claim(round: number, signal: AbortSignal): Promise<Progress> {
+    const { chain, log } = this.#deps;
+    const { game, overlay } = this.#options;
+    const record = this.#store.round(round);
+    const sample = this.#store.sample(round - 1);
+    if (record.reveal === undefined || sample === undefined) return 'over';
+    if (record.claim === undefined) {
+      try {
+        if (!(await isWinner(chain, game, overlay, signal))) return 'over';
+      } catch (err) {
+        this.#metrics.winErrors.inc();
+        throw err;
+      }
+    }
+    if (this.#store.game.lastWonRound !== round) {
+      await this.#store.change({ lastWonRound: round });
+      this.#metrics.won.inc();
+      log.info({ round }, 'round is won');
+    }
+    const receipt = await this.#proveAndClaim(round, sample, signal);
+    return receipt === undefined ? 'again' : 'over';
+  }
+
+  async #proveAndClaim(
+    round: number,
+    sample: RoundSample,
+    signal: AbortSignal,
+  ): Promise<Receipt | undefined> {
+    const { chain, log } = this.#deps;
+    const { game } = this.#options;
+    await this.#deps.expireBatches(signal).catch((err: unknown) => {
+      if (signal.aborted) throw err;
+      // The claim may be cheap enough all the same.
+      log.warn({ err }, 'batches could not be expired');
+    });
+    const anchor2 = await currentRoundAnchor(chain, game, signal);
+    const proofs = inclusionProofs(sample.items, { anchor1: sample.anchor, anchor2 });
+    const call = { data: encodeClaim(proofs), description: 'claim win transaction' };
+    return this.#play('claim', round, call, signal);
+  }
+
+  /** The key of a round's commit, written down before anything is sent. */
+  async #keyOf(round: number): Promise<Uint8Array> {
+    const { key } = this.#store.round(round);
+    if (key !== undefined) return Buffer.from(key, 'hex');
+    const fresh = this.#deps.random.bytes(KEY_SIZE);
+    await this.#store.changeRound(round, { key: toHex(fresh) });
+    return fresh;
+  }
+
+  /**
+   * Sends the transaction of a step, once, and waits for it. One that was begun before a crash is waited for, or sent
+   * when it was not. @returns undefined when it would come too late
+   * @throws ChainError REVERTED when the contract refuses
+   */
+  async #play(
+    step: Step,
+    round: number,
+    { data, description }: { data: string; description: string },
+    signal: AbortSignal,
+  ): Promise<Receipt | undefined> {
+    const { chain, transactions, signer } = this.#deps;
+    const { game, roundLength } = this.#options;
+    const note = (fields: StepRecord) => this.#store.changeRound(round, { [step]: fields });
+    let hash = this.#store.round(round)[step]?.hash;
+    const begun = hash === undefined ? undefined : transactions.find(hash);
+    if (hash === undefined || begun === undefined || begun.outcome?.kind === 'cancelled') {
+      if (!comesInTime(await chain.blockNumber(signal), roundLength)) return undefined;
+      // Asked before, a refusal costs nothing.
+      await chain.call({ to: game, data, from: toAddress(signer.address) }, signal);
+      this.#metrics[`${step}s`].inc();
+      const request = {
+        to: game,
+        data,
+        description,
+        minimumGasLimit: GAS_LIMIT_MIN,
+        tipBoostPercent: TIP_BOOST_PERCENT,
+        beforeSend: (sent: string) => note({ hash: sent }),
+      };
+      hash = await transactions.send(request, signal);
+    }
+    const receipt = await transactions.wait(hash, signal);
+    await this.#settle(step, round, receipt);
+    if (receipt.status === 'reverted') {
+      const revert = { reason: 'reverted in its block', data: '0x' };
+      throw new ChainError('REVERTED', `${description} reverted: ${hash}`, { revert });
+    }
+    this.#deps.log.info({ step, round, hash, block: receipt.blockNumber }, 'step is played');
+    return receipt;
+  }
+
+  /** Notes what came of a transaction, once. */
+  async #settle(step: Step, round: number, receipt: Receipt): Promise<void> {
+    const record = this.#store.round(round)[step];
+    if (record === undefined || record.outcome !== undefined) return;
+    const outcome = receipt.status === 'success' ? 'success' : 'failure';
+    const { reward, lastPlayedRound } = this.#store.game;
+    const won = step === 'claim' ? received(receipt, this.#options.token, this.#deps.signer.address) : 0n;
+    const played = step === 'commit' && outcome === 'success' ? round : 0;
+    await this.#store.changeRound(
+      round,
+      { [step]: { ...record, outcome } },
+      { reward: String(BigInt(reward) + won), lastPlayedRound: Math.max(lastPlayedRound, played) },
+    );
+  }
+
+  /** Transactions outlive the phases in which they are waited for: fees, rewards and outcomes are counted all the same. */
+  async #reconcile(): Promise<void> {
+    for (const round of Object.keys(this.#store.game.rounds).map(Number)) {
+      for (const step of STEPS) await this.#reconcileStep(step, round);
+    }
+  }
+
+  async #reconcileStep(step: Step, round: number): Promise<void> {
+    const record = this.#store.round(round)[step];
+    const sent = record && this.#deps.transactions.find(record.hash);
+    if (record === undefined || sent === undefined) return;
+    if (record.counted !== true) {
+      const fees = BigInt(this.#store.game.fees) + sent.gasFeeCap * sent.gasLimit + sent.value;
+      await this.#store.changeRound(round, { [step]: { ...record, counted: true } }, { fees: String(fees) });
+    }
+    if (sent.outcome?.kind === 'mined') await this.#settle(step, round, sent.outcome.receipt);
+  }
+}

@@ -1,0 +1,84 @@
+/** What the layers above see of staking and of the storage game. `node-behaviour.md` 9. */
+import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
+
+export type IncentivesErrorCode =
+  | 'INSUFFICIENT_STAKE_AMOUNT'
+  | 'INSUFFICIENT_TOKENS'
+  | 'NOTHING_TO_WITHDRAW'
+  | 'NOT_PAUSED'
+  | 'SAMPLE_TOO_SMALL';
+
+export class IncentivesError extends Error {
+  readonly code: IncentivesErrorCode;
+
+  constructor(code: IncentivesErrorCode, message: string) {
+    super(message);
+    this.name = 'IncentivesError';
+    this.code = code;
+  }
+}
+
+/** What a caller wants to pay for transactions. */
+export interface GasWish {
+  readonly gasPrice?: bigint;
+  readonly gasLimit?: bigint;
+}
+
+/** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */
+export interface Staking {
+  staked(signal: AbortSignal): Promise<bigint>;
+  /** What the stake has more than it needs at the present price. */
+  withdrawable(signal: AbortSignal): Promise<bigint>;
+  /**
+   * Adds to the stake, or begins one. @returns hash of the transaction that did, once it is mined
+   * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS
+   */
+  deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
+  /** Takes out the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
+  withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
+  /** Takes out everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
+  migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
+  /** Whether the stake does not count in a block. */
+  isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
+}
+
+export type Phase = 'commit' | 'reveal' | 'claim';
+
+/** The game as this node plays it. Rounds are 0 where there was none. */
+export interface GameState {
+  readonly phase: Phase | 'unknown';
+  readonly round: number;
+  /** Last one seen. */
+  readonly block: number;
+  readonly isFrozen: boolean;
+  readonly isFullySynced: boolean;
+  readonly isHealthy: boolean;
+  readonly lastWonRound: number;
+  readonly lastPlayedRound: number;
+  readonly lastFrozenRound: number;
+  readonly lastSelectedRound: number;
+  readonly lastSampleMs: number;
+  /** Sum of what was won, base units of the token. */
+  readonly reward: bigint;
+  /** Most that its transactions have cost, native base units. */
+  readonly fees: bigint;
+}
+
+/** A sample made on demand. */
+export interface ProvenSample {
+  /** 32 bytes. */
+  readonly hash: Uint8Array;
+  readonly proofs: InclusionProofs;
+  readonly durationMs: number;
+}
+
+export interface Redistribution {
+  state(): GameState;
+  /** Native coin that the account should have to play, and whether it has it. */
+  funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
+  /** @throws IncentivesError SAMPLE_TOO_SMALL; ChainError */
+  prove(
+    request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
+    signal: AbortSignal,
+  ): Promise<ProvenSample>;
+}

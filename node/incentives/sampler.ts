@@ -1,0 +1,63 @@
+/** Samples of the own reserve on the terms that hold for everybody in a round. `node-behaviour.md` 9.2. */
+import type { Clock } from '../env/clock.ts';
+import type { Metrics } from '../env/metrics.ts';
+import type { SendingChain } from '../onchain/chain.ts';
+import type { BatchStore } from '../postage/ports.ts';
+import { SingleFlight } from '../protocols/single-flight.ts';
+import { SAMPLE_METRICS } from './metrics.ts';
+import { consensusBlock, minimumValue, stampedUntil } from './rules.ts';
+import { commitmentHash, type SampleDeps, type SampleItem, sampleReserve } from './sample.ts';
+
+export interface SamplerDeps extends SampleDeps {
+  readonly chain: Pick<SendingChain, 'timestamp'>;
+  readonly postage: SampleDeps['postage'] & { readonly batches: Pick<BatchStore, 'get' | 'chainState'> };
+  readonly clock: Pick<Clock, 'sleep' | 'monotonic'>;
+  readonly metrics: Metrics;
+}
+
+export interface SampleRequest {
+  readonly anchor: Uint8Array;
+  readonly depth: number;
+  /** At its time, and with batches that live through the next one. */
+  readonly round: number;
+}
+
+export interface MadeSample {
+  readonly items: readonly SampleItem[];
+  /** 32 bytes. */
+  readonly hash: Uint8Array;
+}
+
+/** @throws (from it) ChainError */
+export type Sampler = (request: SampleRequest, signal: AbortSignal) => Promise<MadeSample>;
+
+/** Equal requests at the same time share one look at the reserve. */
+export function createSampler({ roundLength }: { readonly roundLength: number }, deps: SamplerDeps): Sampler {
+  const { chain, postage, clock } = deps;
+  const flights = new SingleFlight<MadeSample>();
+  const { duration } = deps.metrics.register(SAMPLE_METRICS);
+
+  async function make({ anchor, depth, round }: SampleRequest, signal: AbortSignal): Promise<MadeSample> {
+    const startedAt = clock.monotonic();
+    let status = 'failure';
+    try {
+      const timestamp = await chain.timestamp(consensusBlock(round, roundLength), signal);
+      const terms = {
+        anchor,
+        depth,
+        stampedUntilNs: stampedUntil(timestamp),
+        minimumValue: minimumValue(postage.batches.chainState(), { round, roundLength }),
+      };
+      const items = await sampleReserve(terms, deps, signal);
+      status = 'success';
+      return { items, hash: commitmentHash(items) };
+    } finally {
+      duration.observe({ status }, (clock.monotonic() - startedAt) / 1000);
+    }
+  }
+
+  return (request, signal) => {
+    const key = `${Buffer.from(request.anchor).toString('hex')}/${request.depth}/${request.round}`;
+    return flights.join(key, signal, (shared) => make(request, shared));
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * The stake with which a node plays: deposit, withdrawal, migration; and at the start what the contract knows of the
+ * node is brought up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
+ */
+import { equalBytes } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import { hexBytes } from '../onchain/abi.ts';
+import { encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
+import {
+  encodeManageStake,
+  MIGRATE_STAKE,
+  stakeOf,
+  stakingPaused,
+  WITHDRAW_STAKE,
+  withdrawableStake,
+} from '../onchain/incentive-contracts.ts';
+import type { Chain, Transactions } from '../onchain/ports.ts';
+import { type GasWish, IncentivesError, type Staking } from './ports.ts';
+
+/** Ten tokens, for a reserve of the usual size; twice as much for twice the size. */
+const STAKE_MIN = 10n ** 17n;
+
+export interface StakingOptions {
+  /** StakeRegistry and the token, `0x` and 40 lower-case hex. */
+  readonly registry: string;
+  readonly token: string;
+  /** Overlay of this node and the nonce that it is made of, 32 bytes each. */
+  readonly overlay: Uint8Array;
+  readonly nonce: Uint8Array;
+  /** How often the reserve is made twice as large. */
+  readonly height: number;
+  /** Milliseconds between two attempts to bring the stake up to date. */
+  readonly retryMs: number;
+}
+
+export interface StakingDeps {
+  readonly chain: Pick<Chain, 'call'>;
+  readonly transactions: Pick<Transactions, 'execute'>;
+  readonly signer: Pick<Signer, 'address'>;
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly log: Logger;
+}
+
+export interface OwnStake extends Staking {
+  /** Tells the contract of another overlay or height than it knows, if there is a stake. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createStaking(options: StakingOptions, deps: StakingDeps): OwnStake {
+  const { registry, token } = options;
+  const { chain, signer, clock, log } = deps;
+  const minimum = STAKE_MIN << BigInt(options.height);
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const read = (signal: AbortSignal) => stakeOf(chain, registry, signer.address, signal);
+  const send = async (
+    call: { to: string; data: string; description: string },
+    gas: GasWish,
+    signal: AbortSignal,
+  ) => (await deps.transactions.execute({ ...call, ...gas }, signal)).transactionHash;
+  const manage = (amount: bigint, gas: GasWish, signal: AbortSignal) => {
+    const data = encodeManageStake(options.nonce, amount, options.height);
+    return send({ to: registry, data, description: 'Deposit Stake' }, gas, signal);
+  };
+
+  return {
+    staked: async (signal) => (await read(signal)).amount,
+    withdrawable: (signal) => withdrawableStake(chain, registry, signer.address, signal),
+    async deposit(amount, gas, signal) {
+      const { amount: before } = await read(signal);
+      checkAmount(amount, { before, minimum });
+      if ((await tokenBalance(chain, token, signer.address, signal)) < amount) {
+        throw new IncentivesError('INSUFFICIENT_TOKENS', 'insufficient token balance');
+      }
+      const data = encodeApprove(hexBytes(registry, 'contract'), amount);
+      const description = 'Approve tokens for stake deposit operations';
+      await send({ to: token, data, description }, gas, signal);
+      return manage(amount, gas, signal);
+    },
+    async withdraw(gas, signal) {
+      if ((await withdrawableStake(chain, registry, signer.address, signal)) === 0n) {
+        throw new IncentivesError('NOTHING_TO_WITHDRAW', 'insufficient stake');
+      }
+      return send({ to: registry, data: WITHDRAW_STAKE, description: 'Withdraw stake' }, gas, signal);
+    },
+    async migrate(gas, signal) {
+      if (!(await stakingPaused(chain, registry, signal))) {
+        throw new IncentivesError('NOT_PAUSED', 'contract is not paused');
+      }
+      return send({ to: registry, data: MIGRATE_STAKE, description: 'Migrate stake' }, gas, signal);
+    },
+    isFrozen: async (block, signal) => (await read(signal)).lastUpdatedBlock >= BigInt(block),
+    start() {
+      running ??= bringUpToDate(stopping.signal);
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+
+  /** Goes on until it is done or not needed: the chain may be away, or the stake frozen. */
+  async function bringUpToDate(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const change = await neededChange(options, { ...deps, minimum }, signal);
+        if (change === undefined) return;
+        const hash = await manage(0n, {}, signal);
+        log.info({ hash, change }, 'stake is up to date; it counts again after two rounds');
+        return;
+      } catch (err) {
+        if (signal.aborted) return;
+        log.warn({ err }, 'stake could not be brought up to date');
+      }
+      await clock.sleep(options.retryMs, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    }
+  }
+}
+
+/** @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT */
+function checkAmount(amount: bigint, { before, minimum }: { before: bigint; minimum: bigint }): void {
+  if (amount < 0n || (before === 0n && amount < STAKE_MIN)) {
+    throw new IncentivesError('INSUFFICIENT_STAKE_AMOUNT', 'insufficient stake amount');
+  }
+  if (before + amount < minimum) {
+    throw new IncentivesError(
+      'INSUFFICIENT_STAKE_AMOUNT',
+      'stake amount does not sufficiently cover the additional reserve capacity: insufficient stake amount',
+    );
+  }
+}
+
+/**
+ * What the contract has to be told, undefined when it knows everything.
+ * @throws ChainError REVERTED when it would refuse: asked before, this costs nothing
+ */
+async function neededChange(
+  { registry, overlay, nonce, height }: StakingOptions,
+  { chain, signer, minimum, log }: StakingDeps & { readonly minimum: bigint },
+  signal: AbortSignal,
+): Promise<'overlay' | 'height' | undefined> {
+  const stake = await stakeOf(chain, registry, signer.address, signal);
+  if (stake.amount === 0n) return undefined;
+  const change = equalBytes(stake.overlay, overlay) ? 'height' : 'overlay';
+  if (change === 'height') {
+    if (stake.height === height) return undefined;
+    if (stake.amount < minimum) {
+      log.warn({ staked: stake.amount, minimum }, 'stake is too small for the capacity of the reserve');
+      return undefined;
+    }
+  }
+  const data = encodeManageStake(nonce, 0n, height);
+  await chain.call({ to: registry, data, from: toAddress(signer.address) }, signal);
+  return change;
+}

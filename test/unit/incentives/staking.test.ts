@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { createStaking } from '../../../node/incentives/staking.ts';
+import { encodeWord, readWords, selectorOf } from '../../../node/onchain/abi.ts';
+import { ChainError, type Receipt } from '../../../node/onchain/ports.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const REGISTRY = `0x${'5e'.repeat(20)}`;
+const TOKEN = `0x${'70'.repeat(20)}`;
+const ACCOUNT = new Uint8Array(20).fill(0xac);
+const OVERLAY = new Uint8Array(32).fill(1);
+const OTHER_OVERLAY = new Uint8Array(32).fill(2);
+const NONCE = new Uint8Array(32).fill(3);
+const TEN_TOKENS = 10n ** 17n;
+const RETRY_MS = 5000;
+const signal = new AbortController().signal;
+
+/** StakeRegistry and the token with the rules that a node can see (`contracts.md` 6). */
+class FakeRegistry {
+  stake: { overlay: Uint8Array; amount: bigint; lastUpdated: bigint; height: number } = {
+    overlay: new Uint8Array(32),
+    amount: 0n,
+    lastUpdated: 0n,
+    height: 0,
+  };
+  tokens = 10n * TEN_TOKENS;
+  allowance = 0n;
+  surplus = 0n;
+  paused = false;
+  head = 100n;
+  failure: ChainError | undefined;
+  readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
+
+  call({ to, data, from }: { to: string; data: string; from?: string }): Promise<string> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    const selector = data.slice(0, 10);
+    const words = (...values: (bigint | number | boolean | Uint8Array)[]) =>
+      Promise.resolve(`0x${values.map((value) => toHex(encodeWord(value))).join('')}`);
+    const { overlay, amount, lastUpdated, height } = this.stake;
+    if (to === TOKEN && selector === selectorOf('balanceOf(address)')) return words(this.tokens);
+    switch (selector) {
+      case selectorOf('stakes(address)'):
+        return words(overlay, amount / 24_000n, amount, lastUpdated, height);
+      case selectorOf('withdrawableStake()'):
+        return words(from === `0x${toHex(ACCOUNT)}` ? this.surplus : 0n);
+      case selectorOf('paused()'):
+        return words(this.paused);
+      case selectorOf('manageStake(bytes32,uint256,uint8)'):
+        return lastUpdated < this.head ? Promise.resolve('0x') : Promise.reject(refusal('Frozen()'));
+      default:
+        throw new Error(`no function ${selector}`);
+    }
+  }
+
+  execute = ({ to, data, ...rest }: { to: string; data: string; description: string }): Promise<Receipt> => {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    this.sent.push(rest);
+    const words = readWords(`0x${data.slice(10)}`, 'call');
+    if (to === TOKEN) {
+      expect(toHex(words.address(0))).toBe(REGISTRY.slice(2));
+      this.allowance = words.uint(1);
+    } else if (data.startsWith(selectorOf('manageStake(bytes32,uint256,uint8)'))) {
+      expect(words.bytes32(0)).toEqual(NONCE);
+      const amount = words.uint(1);
+      if (amount > this.allowance) throw refusal('ERC20: insufficient allowance');
+      this.allowance -= amount;
+      this.stake = {
+        overlay: OVERLAY,
+        amount: this.stake.amount + amount,
+        lastUpdated: this.head,
+        height: words.small(2),
+      };
+    } else if (data === selectorOf('withdrawFromStake()')) {
+      this.stake.amount -= this.surplus;
+      this.surplus = 0n;
+    } else if (data === selectorOf('migrateStake()')) {
+      this.stake.amount = 0n;
+    }
+    const transactionHash = `0x${'0'.repeat(63)}${this.sent.length}`;
+    return Promise.resolve({ transactionHash, status: 'success', blockNumber: 1, gasUsed: 1n, logs: [] });
+  };
+}
+
+function refusal(reason: string): ChainError {
+  return new ChainError('REVERTED', reason, { revert: { reason, data: '0x' } });
+}
+
+function bench({ height = 0 } = {}) {
+  const registry = new FakeRegistry();
+  const clock = new ManualClock();
+  const staking = createStaking(
+    { registry: REGISTRY, token: TOKEN, overlay: OVERLAY, nonce: NONCE, height, retryMs: RETRY_MS },
+    { chain: registry, transactions: registry, signer: { address: ACCOUNT }, clock, log: silentLogger() },
+  );
+  return { registry, staking, clock };
+}
+
+const hashOf = (number: number) => `0x${'0'.repeat(63)}${number}`;
+
+describe('a deposit', () => {
+  test('approves exactly what it stakes, and gives the hash of the second transaction', async () => {
+    const { registry, staking } = bench();
+    const gas = { gasPrice: 5n, gasLimit: 6n };
+    expect(await staking.deposit(TEN_TOKENS, gas, signal)).toBe(hashOf(2));
+    expect(registry.sent).toEqual([
+      { description: 'Approve tokens for stake deposit operations', ...gas },
+      { description: 'Deposit Stake', ...gas },
+    ]);
+    expect(await staking.staked(signal)).toBe(TEN_TOKENS);
+    expect(registry.allowance).toBe(0n);
+  });
+
+  test('adds any amount to a stake', async () => {
+    const { staking } = bench();
+    await staking.deposit(TEN_TOKENS, {}, signal);
+    await staking.deposit(1n, {}, signal);
+    expect(await staking.staked(signal)).toBe(TEN_TOKENS + 1n);
+  });
+
+  test.each([
+    [0, TEN_TOKENS - 1n],
+    [0, -TEN_TOKENS],
+    [1, TEN_TOKENS],
+    [1, 2n * TEN_TOKENS - 1n],
+  ])(
+    'for %i doublings of the reserve is refused when it is %i, and costs nothing',
+    async (height, amount) => {
+      const { registry, staking } = bench({ height });
+      await expect(staking.deposit(amount, {}, signal)).rejects.toMatchObject({
+        code: 'INSUFFICIENT_STAKE_AMOUNT',
+      });
+      expect(registry.sent).toEqual([]);
+    },
+  );
+
+  test('for a reserve of twice the size takes the rest of twice the amount', async () => {
+    const { registry, staking } = bench({ height: 1 });
+    registry.stake = { overlay: OVERLAY, amount: TEN_TOKENS, lastUpdated: 1n, height: 0 };
+    await staking.deposit(TEN_TOKENS, {}, signal);
+    expect(registry.stake).toMatchObject({ amount: 2n * TEN_TOKENS, height: 1 });
+  });
+
+  test('without the tokens is refused', async () => {
+    const { registry, staking } = bench();
+    registry.tokens = TEN_TOKENS - 1n;
+    await expect(staking.deposit(TEN_TOKENS, {}, signal)).rejects.toMatchObject({
+      code: 'INSUFFICIENT_TOKENS',
+    });
+    expect(registry.sent).toEqual([]);
+  });
+});
+
+describe('a stake', () => {
+  test('gives up its surplus, if it has any', async () => {
+    const { registry, staking } = bench();
+    await staking.deposit(TEN_TOKENS, {}, signal);
+    await expect(staking.withdraw({}, signal)).rejects.toMatchObject({ code: 'NOTHING_TO_WITHDRAW' });
+    registry.surplus = 16_000n;
+    expect(await staking.withdrawable(signal)).toBe(16_000n);
+    expect(await staking.withdraw({}, signal)).toBe(hashOf(3));
+    expect(await staking.staked(signal)).toBe(TEN_TOKENS - 16_000n);
+    expect(registry.sent.at(-1)?.description).toBe('Withdraw stake');
+  });
+
+  test('comes back whole from a paused contract, and from no other one', async () => {
+    const { registry, staking } = bench();
+    await staking.deposit(TEN_TOKENS, {}, signal);
+    await expect(staking.migrate({}, signal)).rejects.toMatchObject({ code: 'NOT_PAUSED' });
+    registry.paused = true;
+    expect(await staking.migrate({}, signal)).toBe(hashOf(3));
+    expect(await staking.staked(signal)).toBe(0n);
+    expect(registry.sent.at(-1)?.description).toBe('Migrate stake');
+  });
+
+  test('is frozen up to and including the block that the contract names', async () => {
+    const { registry, staking } = bench();
+    registry.stake = { overlay: OVERLAY, amount: TEN_TOKENS, lastUpdated: 500n, height: 0 };
+    expect(await staking.isFrozen(500, signal)).toBe(true);
+    expect(await staking.isFrozen(501, signal)).toBe(false);
+  });
+});
+
+describe('at the start', () => {
+  const staked = { overlay: OVERLAY, amount: 2n * TEN_TOKENS, lastUpdated: 1n, height: 0 };
+
+  async function started(stake: Partial<typeof staked>, height = 0) {
+    const made = bench({ height });
+    made.registry.stake = { ...staked, ...stake };
+    made.staking.start();
+    await made.clock.settle();
+    return made;
+  }
+
+  test.each([
+    ['another overlay', { overlay: OTHER_OVERLAY }, 0],
+    ['another height', {}, 1],
+    ['a lower height', { height: 1 }, 0],
+  ])('the contract is told of %s, for nothing', async (_what, stake, height) => {
+    const { registry } = await started(stake, height);
+    expect(registry.sent).toHaveLength(1);
+    expect(registry.stake).toEqual({ ...staked, lastUpdated: registry.head, height });
+  });
+
+  test.each([
+    ['it knows everything', {}, 0],
+    ['there is no stake', { overlay: OTHER_OVERLAY, amount: 0n }, 0],
+    ['the stake is too small for the height', { amount: 2n * TEN_TOKENS - 1n }, 1],
+  ])('the contract is told nothing when %s', async (_what, stake, height) => {
+    expect((await started(stake, height)).registry.sent).toEqual([]);
+  });
+
+  test('a frozen stake is brought up to date when it has thawed', async () => {
+    const { registry, clock } = await started({ overlay: OTHER_OVERLAY, lastUpdated: 200n });
+    await clock.advance(3 * RETRY_MS);
+    expect(registry.sent).toEqual([]);
+    registry.head = 201n;
+    await clock.advance(RETRY_MS);
+    expect(registry.stake.overlay).toEqual(OVERLAY);
+    await clock.advance(10 * RETRY_MS);
+    expect(registry.sent).toHaveLength(1);
+  });
+
+  test('a chain that is away is waited for, until the node stops', async () => {
+    const made = bench();
+    made.registry.stake = { ...staked, overlay: OTHER_OVERLAY };
+    made.registry.failure = new ChainError('RPC_UNREACHABLE', 'no answer');
+    made.staking.start();
+    await made.clock.advance(2 * RETRY_MS);
+    made.registry.failure = undefined;
+    await made.clock.advance(RETRY_MS);
+    expect(made.registry.stake.overlay).toEqual(OVERLAY);
+
+    const stopped = await started({ overlay: OTHER_OVERLAY, lastUpdated: 200n });
+    await stopped.staking.stop();
+    expect(stopped.clock.running).toBe(0);
+  });
+});
+
+test('what is not zero in the words of the contract is read as it is', async () => {
+  const { registry, staking } = bench();
+  registry.stake = { overlay: fromHex('ff'.repeat(32)), amount: 2n ** 200n, lastUpdated: 0n, height: 0 };
+  expect(await staking.staked(signal)).toBe(2n ** 200n);
+});

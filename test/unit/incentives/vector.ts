@@ -1,0 +1,32 @@
+/** The sample of the vectors, made by the rule that they state. */
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { signSoc } from '../../../node/chunk/soc.ts';
+import { type Stamp, stampDigest } from '../../../node/chunk/stamp.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import type { SampleItem } from '../../../node/incentives/sample.ts';
+import vectors from '../../vectors/reserve-sample.json' with { type: 'json' };
+
+const { input } = vectors.cases[0]!;
+
+/** In the order of their numbers. */
+export function vectorItems(): Omit<SampleItem, 'transformed'>[] {
+  const signer = createSigner(fromHex(input.privateKey));
+  const text = (value: string) => new TextEncoder().encode(value);
+  return Array.from({ length: 16 }, (_, n) => {
+    const number = n + 1;
+    const payload = text(`Unstoppable data! Chunk #${number}`);
+    const cac = makeCac(BigInt(payload.length), payload);
+    const chunk = number % 2 === 1 ? signSoc(keccak256(text(`ID #${number}`)), cac.data, signer) : cac;
+    const [batchId, index, timestamp] = [input.batchId, input.stampIndex, input.stampTimestamp].map(fromHex);
+    const digest = stampDigest(chunk.address, batchId!, index!, timestamp!);
+    const stamp: Stamp = {
+      batchId: batchId!,
+      index: index!,
+      timestamp: timestamp!,
+      signature: signer.sign(digest),
+    };
+    return { chunk, stamp };
+  });
+}

@@ -36,6 +36,7 @@ export interface ReserveWorkerDeps {
   readonly reserve: Reserve;
   readonly postage: {
     readonly batches: Pick<BatchStore, 'get'>;
+    awaited(batchId: Uint8Array): boolean;
     onExpired(listener: () => void): () => void;
   };
   /** Historical chunks per second that come from the peers now. */
@@ -177,7 +178,7 @@ class Worker implements ReserveWorker {
     const { postage, log } = this.#deps;
     let missing = 0;
     for await (const batchId of this.#batches()) {
-      if (postage.batches.get(batchId) !== undefined) continue;
+      if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) continue;
       const evicted = await this.#evict({ batchId, belowBin: MAX_PO + 1, count: Number.POSITIVE_INFINITY });
       missing += evicted;
       this.#metrics.expired.inc(evicted);

@@ -4,7 +4,7 @@
  */
 import { hexBytes, malformed } from './abi.ts';
 import { isObject, type JsonObject, type Send } from './json-rpc.ts';
-import type { Chain, LogEntry, Receipt } from './ports.ts';
+import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
 /** What sending transactions needs beyond the reads of `Chain`. */
 export interface SendingChain extends Chain {
@@ -35,6 +35,11 @@ export function createChain(send: Send): SendingChain {
   return {
     chainId: async () => quantity(await send('eth_chainId', []), 'eth_chainId'),
     blockNumber: async (signal) => count(await send('eth_blockNumber', [], signal), 'eth_blockNumber'),
+    async header(block, signal) {
+      const at = block === 'latest' ? block : toQuantity(block);
+      const result = await send('eth_getBlockByNumber', [at, false], signal);
+      return result === null ? undefined : headerOf(result);
+    },
     async call(request, signal) {
       const result = await send('eth_call', [callFields(request), 'latest'], signal);
       return hexText(result, 'eth_call');
@@ -93,6 +98,14 @@ function callFields({ to, data, from, value }: CallRequest): JsonObject {
     data,
     ...(from === undefined ? {} : { from }),
     ...(value === undefined || value === 0n ? {} : { value: toQuantity(value) }),
+  };
+}
+
+function headerOf(result: unknown): BlockHeader {
+  if (!isObject(result)) throw malformed('header: not an object');
+  return {
+    number: count(result['number'], 'header: number'),
+    hash: hexText(result['hash'], 'header: hash').toLowerCase(),
   };
 }
 

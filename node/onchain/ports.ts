@@ -48,9 +48,17 @@ export interface Receipt {
   readonly logs: readonly LogEntry[];
 }
 
+export interface BlockHeader {
+  readonly number: number;
+  /** `0x` and 64 lower-case hex. */
+  readonly hash: string;
+}
+
 export interface Chain {
   chainId(): Promise<bigint>;
   blockNumber(signal?: AbortSignal): Promise<number>;
+  /** Undefined for a block that the endpoint does not have. */
+  header(block: number | 'latest', signal?: AbortSignal): Promise<BlockHeader | undefined>;
   call(request: { to: string; data: string; from?: string }, signal?: AbortSignal): Promise<string>;
   logs(
     filter: { address: string; topics: readonly (readonly string[])[]; fromBlock: number; toBlock: number },

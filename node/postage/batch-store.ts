@@ -5,7 +5,7 @@
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { toHex } from '../crypto/hex.ts';
-import { encodeWord } from '../onchain/abi.ts';
+import { encodeWord, hexBytes } from '../onchain/abi.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';
@@ -15,9 +15,28 @@ const BATCH = 'batch/';
 const CHAIN_STATE = 'chainstate';
 /** id 32, value 32, start 8, owner 20, bucket depth, depth, immutable. */
 const RECORD_SIZE = 95;
-/** block, total amount, price: one word each. */
-const CHAIN_STATE_SIZE = 96;
+/** block, total amount, price, hash of the block: one word each. */
+const CHAIN_STATE_SIZE = 128;
 const WORD_SIZE = 32;
+
+/** Where the records of a mirror are read from. */
+type Records = Pick<KeyValueStore, 'get' | 'entries'>;
+
+/** The records of a mirror that begins at the start block. */
+export const NO_RECORDS: Records = { get: () => undefined, entries: () => [] };
+
+/** A block that is applied. The state is true as long as the chain has it. */
+export interface Anchor {
+  readonly block: number;
+  /** `0x` and 64 hex; of records of an earlier form `0x`, which no block has. */
+  readonly hash: string;
+}
+
+/** A batch with what was paid for it. */
+export interface MirroredBatch extends Batch {
+  /** Per chunk: creation and top-ups. A dilution leaves it alone. */
+  readonly amount: bigint;
+}
 
 interface BatchMirrorOptions {
   /** Events are read from the block after it. */
@@ -28,8 +47,9 @@ interface BatchMirrorOptions {
 
 export class BatchMirror implements BatchStore {
   readonly #options: BatchMirrorOptions;
-  readonly #batches = new Map<string, Batch>();
-  #chain: ChainState;
+  readonly #batches = new Map<string, MirroredBatch>();
+  #chain: ChainState = { block: 0, totalAmount: 0n, currentPrice: 0n };
+  #anchor: Anchor | undefined;
   #commitment = 0n;
   /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
   #lowestValue: bigint | undefined;
@@ -37,26 +57,45 @@ export class BatchMirror implements BatchStore {
   readonly #changed = new Map<string, KeyValueChange>();
   #expired: string[] = [];
 
-  constructor(options: BatchMirrorOptions, state: KeyValueStore) {
+  constructor(options: BatchMirrorOptions, records: Records) {
     this.#options = options;
-    for (const [, record] of state.entries(BATCH)) this.#insert(decodeBatch(record));
-    const chain = state.get(CHAIN_STATE);
-    this.#chain =
-      chain === undefined
-        ? { block: options.startBlock, totalAmount: 0n, currentPrice: 0n }
-        : decodeChainState(chain);
+    this.load(records);
   }
 
-  get(id: Uint8Array): Batch | undefined {
+  /** Becomes what the records say, as if it were new. */
+  load(records: Records): void {
+    this.#batches.clear();
+    this.#changed.clear();
+    this.#expired = [];
+    this.#commitment = 0n;
+    this.#lowestValue = undefined;
+    for (const [, record] of records.entries(BATCH)) this.#insert(decodeMirrored(record));
+    const chain = records.get(CHAIN_STATE);
+    this.#chain =
+      chain === undefined
+        ? { block: this.#options.startBlock, totalAmount: 0n, currentPrice: 0n }
+        : decodeChainState(chain);
+    this.#anchor =
+      chain === undefined
+        ? undefined
+        : { block: this.#chain.block, hash: `0x${toHex(chain.subarray(3 * WORD_SIZE))}` };
+  }
+
+  get(id: Uint8Array): MirroredBatch | undefined {
     return this.#batches.get(toHex(id));
   }
 
-  all(): Batch[] {
+  all(): MirroredBatch[] {
     return [...this.#batches.values()];
   }
 
   chainState(): ChainState {
     return this.#chain;
+  }
+
+  /** The last page's end; undefined before the first page. */
+  anchor(): Anchor | undefined {
+    return this.#anchor;
   }
 
   commitment(): bigint {
@@ -81,8 +120,15 @@ export class BatchMirror implements BatchStore {
     this.#expire();
   }
 
+  /** The end of a page: everything up to this block is applied. */
+  close(anchor: Anchor): void {
+    this.advance(anchor.block);
+    this.#anchor = anchor;
+    this.#setChain(this.#chain);
+  }
+
   /** @returns false when the batch is too small to live through the next block and was left out */
-  create(batch: Batch): boolean {
+  create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
     this.#insert(batch);
@@ -90,9 +136,10 @@ export class BatchMirror implements BatchStore {
     return true;
   }
 
-  /** @throws PostageSyncError EVENTS_INCONSISTENT for an unknown batch */
-  topUp(id: Uint8Array, value: bigint): void {
-    this.#replace({ ...this.#known(id), value });
+  /** @param event total: of the whole batch @throws PostageSyncError EVENTS_INCONSISTENT for an unknown batch */
+  topUp(id: Uint8Array, { value, total }: { readonly value: bigint; readonly total: bigint }): void {
+    const batch = this.#known(id);
+    this.#replace({ ...batch, value, amount: batch.amount + total / batchSize(batch.depth) });
   }
 
   /** @throws PostageSyncError EVENTS_INCONSISTENT for an unknown batch */
@@ -112,13 +159,26 @@ export class BatchMirror implements BatchStore {
     return taken;
   }
 
-  #known(id: Uint8Array): Batch {
+  /** What makes the records those of this mirror, whatever they are now. */
+  difference(records: Records): KeyValueChange[] {
+    const removed: KeyValueChange[] = [];
+    for (const [key] of records.entries(BATCH)) {
+      if (!this.#batches.has(key.slice(BATCH.length))) removed.push({ remove: key });
+    }
+    const chain: KeyValueChange =
+      this.#anchor === undefined
+        ? { remove: CHAIN_STATE }
+        : { put: CHAIN_STATE, value: encodeChainState(this.#chain, this.#anchor) };
+    return [...removed, ...this.all().map(putBatch), chain];
+  }
+
+  #known(id: Uint8Array): MirroredBatch {
     const batch = this.get(id);
     if (batch === undefined) throw inconsistent(`event of unknown batch ${toHex(id)}`);
     return batch;
   }
 
-  #insert(batch: Batch): void {
+  #insert(batch: MirroredBatch): void {
     this.#batches.set(toHex(batch.id), batch);
     this.#commitment += batchSize(batch.depth);
     if (this.#lowestValue === undefined || batch.value < this.#lowestValue) this.#lowestValue = batch.value;
@@ -129,7 +189,7 @@ export class BatchMirror implements BatchStore {
     this.#commitment -= batchSize(batch.depth);
   }
 
-  #replace(batch: Batch): void {
+  #replace(batch: MirroredBatch): void {
     this.#remove(this.#known(batch.id));
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
@@ -138,7 +198,8 @@ export class BatchMirror implements BatchStore {
 
   #setChain(chain: ChainState): void {
     this.#chain = chain;
-    this.#changed.set(CHAIN_STATE, { put: CHAIN_STATE, value: encodeChainState(chain) });
+    const value = encodeChainState(chain, this.#anchor ?? { block: 0, hash: '0x' });
+    this.#changed.set(CHAIN_STATE, { put: CHAIN_STATE, value });
   }
 
   #expire(): void {
@@ -160,8 +221,16 @@ function inconsistent(message: string): PostageSyncError {
   return new PostageSyncError('EVENTS_INCONSISTENT', message);
 }
 
-function putBatch(batch: Batch): KeyValueChange {
-  return { put: BATCH + toHex(batch.id), value: encodeBatch(batch) };
+/** The batch and, behind it, the amount. */
+function putBatch(batch: MirroredBatch): KeyValueChange {
+  const value = new Uint8Array(RECORD_SIZE + WORD_SIZE);
+  value.set(encodeBatch(batch));
+  value.set(encodeWord(batch.amount), RECORD_SIZE);
+  return { put: BATCH + toHex(batch.id), value };
+}
+
+function decodeMirrored(record: Uint8Array): MirroredBatch {
+  return { ...decodeBatch(record), amount: numberAt(record, RECORD_SIZE) };
 }
 
 /** 95 bytes, bucket depth before depth. */
@@ -189,11 +258,12 @@ export function decodeBatch(bytes: Uint8Array): Batch {
   };
 }
 
-function encodeChainState({ block, totalAmount, currentPrice }: ChainState): Uint8Array {
+function encodeChainState({ block, totalAmount, currentPrice }: ChainState, { hash }: Anchor): Uint8Array {
   const bytes = new Uint8Array(CHAIN_STATE_SIZE);
   bytes.set(encodeWord(block));
   bytes.set(encodeWord(totalAmount), WORD_SIZE);
   bytes.set(encodeWord(currentPrice), 2 * WORD_SIZE);
+  bytes.set(hexBytes(hash, 'block hash'), 3 * WORD_SIZE);
   return bytes;
 }
 
@@ -205,6 +275,7 @@ function decodeChainState(bytes: Uint8Array): ChainState {
   };
 }
 
+/** Zero where an earlier form of the record has nothing. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
-  return BigInt(`0x${toHex(bytes.subarray(offset, offset + WORD_SIZE))}`);
+  return BigInt(`0x0${toHex(bytes.subarray(offset, offset + WORD_SIZE))}`);
 }

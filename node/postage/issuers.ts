@@ -1,17 +1,24 @@
 /** The node's own batches by id. Records are written by the caller together with what caused them, as one batch. */
-import { fromHex, toHex } from '../crypto/hex.ts';
+import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
+import type { Signer } from '../crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
+import type { MirroredBatch } from './batch-store.ts';
 import { BatchIssuer, type IssuerDeps, type IssuerRecord } from './issuer.ts';
+import { BUCKET_DEPTH_MAX } from './rules.ts';
 
 const ISSUER = 'issuer/';
 /** Label of a batch that was found on the chain without a record of its purchase. */
 export const RECOVERED = 'recovered';
 
+interface IssuersDeps extends IssuerDeps {
+  readonly signer: Pick<Signer, 'sign' | 'address'>;
+}
+
 export class Issuers {
-  readonly #deps: IssuerDeps;
+  readonly #deps: IssuersDeps;
   readonly #issuers = new Map<string, BatchIssuer>();
 
-  constructor(deps: IssuerDeps) {
+  constructor(deps: IssuersDeps) {
     this.#deps = deps;
     for (const [key, value] of deps.state.entries(ISSUER)) {
       const id = key.slice(ISSUER.length);
@@ -40,15 +47,26 @@ export class Issuers {
     return record.label === RECOVERED ? [] : this.#update(known, { label: record.label });
   }
 
-  /** @param topUp per chunk @returns what has to be written, nothing for a batch of others */
-  topUp(batchId: Uint8Array, topUp: bigint): KeyValueChange[] {
-    const issuer = this.get(batchId);
-    return issuer === undefined ? [] : this.#update(issuer, { amount: issuer.amount + topUp });
+  /** Whether stamps of the batch can be issued here. */
+  isOwn({ owner, bucketDepth }: MirroredBatch): boolean {
+    return bucketDepth <= BUCKET_DEPTH_MAX && equalBytes(owner, this.#deps.signer.address);
   }
 
-  increaseDepth(batchId: Uint8Array, depth: number): KeyValueChange[] {
-    const issuer = this.get(batchId);
-    return issuer === undefined || depth <= issuer.depth ? [] : this.#update(issuer, { depth });
+  /**
+   * Own batches as the chain has them now: one without an issuer gets one, the others get their terms. What stamps were
+   * issued stays. @returns what has to be written
+   */
+  follow(batches: readonly MirroredBatch[]): KeyValueChange[] {
+    return batches.flatMap((batch) => {
+      const { id: batchId, amount, depth, bucketDepth, start: blockNumber, immutable } = batch;
+      const terms = { amount, depth, bucketDepth, blockNumber, immutable };
+      const issuer = this.get(batchId);
+      if (issuer === undefined) return this.add({ batchId, label: RECOVERED, ...terms });
+      const same = Object.entries(terms).every(
+        ([name, value]) => issuer[name as keyof typeof terms] === value,
+      );
+      return same ? [] : this.#update(issuer, terms);
+    });
   }
 
   /** @returns what has to be written, undefined for a batch of others */

@@ -11,7 +11,8 @@ import {
   postagePaused,
   postageToken,
 } from '../onchain/contracts.ts';
-import { type Chain, ChainError } from '../onchain/ports.ts';
+import { type BlockHeader, type Chain, ChainError } from '../onchain/ports.ts';
+import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
 
 /** Blocks per request for logs: what public endpoints answer without complaint. */
@@ -44,13 +45,17 @@ export interface PlacedEvent {
 }
 
 export interface ListenerDeps {
-  readonly chain: Pick<Chain, 'blockNumber' | 'logs' | 'call'>;
+  readonly chain: Pick<Chain, 'header' | 'logs' | 'call'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Last block that is applied. */
   readonly lastBlock: () => number;
-  /** Applies the events up to and including block `to`, durably. An error is fatal. */
-  readonly apply: (events: readonly PlacedEvent[], to: number) => Promise<void>;
+  /** Ends of the present state and of those that can be gone back to, newest first; undefined: before the first page. */
+  readonly anchors: () => readonly (Anchor | undefined)[];
+  /** Applies the events up to and including the end, durably; `full`: more is waiting. An error is fatal. */
+  readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;
+  /** Forgets so many pages, or everything when undefined: the chain has replaced their blocks. An error is fatal. */
+  readonly goBack: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
   /** A request to the chain ended. */
@@ -66,14 +71,22 @@ export async function followPostage(
   const { clock } = deps;
   const look = looking(options, deps, signal);
   let progressAt = clock.monotonic();
+  let wentBack = false;
   for (;;) {
-    const { page, events } = await look();
-    if (page.kind === 'page') {
-      await deps.apply(events, page.to);
+    const seen = await look();
+    if (seen.kind === 'page') {
+      await deps.apply(seen.events, seen.end);
       progressAt = clock.monotonic();
-      if (page.full) continue;
+      wentBack = false;
+      if (seen.end.full) continue;
     }
-    if (page.kind !== 'wait') deps.caughtUp();
+    if (seen.kind === 'reorganised') {
+      await deps.goBack(seen.pages);
+      // What is there instead is read at once, but an endpoint that cannot make up its mind is not asked in a loop.
+      const again = wentBack;
+      wentBack = true;
+      if (!again) continue;
+    } else if (seen.kind !== 'wait') deps.caughtUp();
     if (clock.monotonic() - progressAt >= STALL_MS) {
       throw new PostageSyncError('SYNC_STALLED', 'postage syncing stalled');
     }
@@ -105,10 +118,16 @@ export function nextPage(
   return { kind: 'page', from, to: full ? from + PAGE_BLOCKS - 1 : to, full };
 }
 
-interface Look {
-  readonly page: NextPage;
-  readonly events: readonly PlacedEvent[];
-}
+type Look =
+  | {
+      readonly kind: 'page';
+      readonly events: readonly PlacedEvent[];
+      readonly end: Anchor & { readonly full: boolean };
+    }
+  /** `pages`: as `goBack` takes them. */
+  | { readonly kind: 'reorganised'; readonly pages: number | undefined }
+  | { readonly kind: 'nothing-new' }
+  | { readonly kind: 'wait' };
 
 /** One look at the chain per call. One that fails finds nothing; it is made again after the pause. */
 function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): () => Promise<Look> {
@@ -116,15 +135,20 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
+  /** Hash of the head at which nothing was to be done. */
+  let quietHead: string | undefined;
   return async () => {
     try {
       if (!checked) await checkStart(options, deps, signal);
       checked = true;
-      const look = await readNext(options, deps, signal);
+      const head = await latest(deps.chain, signal);
+      const seen: Look =
+        head.hash === quietHead ? { kind: 'nothing-new' } : await readNext(options, deps, head, signal);
+      quietHead = seen.kind === 'nothing-new' ? head.hash : undefined;
       counted('answered');
       if (away) log.info('postage events can be read again');
       away = false;
-      return look;
+      return seen;
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
@@ -132,29 +156,80 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
       // Once per outage: the pause between two looks may be short.
       if (!away) log.warn({ err: error }, 'postage events can not be read, trying again');
       away = true;
-      return { page: { kind: 'wait' }, events: [] };
+      return { kind: 'wait' };
     }
   };
 }
 
-async function readNext(options: ListenerOptions, deps: ListenerDeps, signal: AbortSignal): Promise<Look> {
-  const head = await deps.chain.blockNumber(signal);
-  const page = nextPage(options, deps.lastBlock(), head);
-  return { page, events: page.kind === 'page' ? await readEvents(options, deps, page, signal) : [] };
+/**
+ * Logs do not say of which branch of the chain they are. So the page counts only when the chain has, after the logs
+ * were read, both the last block of the page, the same as before, and the last block that is applied.
+ */
+async function readNext(
+  options: ListenerOptions,
+  deps: ListenerDeps,
+  head: BlockHeader,
+  signal: AbortSignal,
+): Promise<Look> {
+  const { chain } = deps;
+  const page = nextPage(options, deps.lastBlock(), head.number);
+  if (page.kind !== 'page') {
+    const stale = await stalePages(deps, head.number, signal);
+    return stale === 0 ? page : reorganised(stale, deps);
+  }
+  const end = page.to === head.number ? head : await chain.header(page.to, signal);
+  const events = await readEvents(options, deps, page, signal);
+  const stale = await stalePages(deps, head.number, signal);
+  if (stale !== 0) return reorganised(stale, deps);
+  const still = await chain.header(page.to, signal);
+  if (end === undefined || still?.hash !== end.hash) return { kind: 'wait' };
+  return { kind: 'page', events, end: { block: page.to, hash: end.hash, full: page.full } };
+}
+
+/** @returns how many pages are of blocks that the chain has replaced; more than there are: all states are */
+async function stalePages(
+  { chain, anchors }: ListenerDeps,
+  height: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let replaced = false;
+  for (const [pages, anchor] of anchors().entries()) {
+    if (anchor === undefined) return replaced ? pages : 0;
+    // A chain that has become shorter says nothing about blocks that it does not have.
+    if (anchor.block > height) continue;
+    const header = await chain.header(anchor.block, signal);
+    if (header === undefined)
+      throw new ChainError('RPC_ERROR', `there is no block ${anchor.block} of ${height}`);
+    if (header.hash === anchor.hash) return replaced ? pages : 0;
+    replaced = true;
+  }
+  return replaced ? anchors().length : 0;
+}
+
+function reorganised(stale: number, { anchors }: ListenerDeps): Look {
+  return { kind: 'reorganised', pages: stale < anchors().length ? stale : undefined };
+}
+
+async function latest(chain: Pick<Chain, 'header'>, signal: AbortSignal): Promise<BlockHeader> {
+  const head = await chain.header('latest', signal);
+  if (head === undefined) throw new ChainError('RPC_ERROR', 'the chain has no block');
+  return head;
 }
 
 /** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */
 async function checkStart(
   { contract, token, pollIntervalMs }: ListenerOptions,
-  { chain, clock, lastBlock }: ListenerDeps,
+  { chain, clock, lastBlock, anchors }: ListenerDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const accepted = await postageToken(chain, contract, signal);
   if (accepted !== token) throw contractMissing(contract, token, accepted);
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
-    const head = await chain.blockNumber(signal);
-    if (head >= lastBlock()) return;
+    const head = (await latest(chain, signal)).number;
+    // With one of the remembered blocks to compare, a shorter chain is a matter of what follows.
+    if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
+      return;
     if (probe === RESET_PROBES) {
       throw new PostageSyncError(
         'CHAIN_RESET',

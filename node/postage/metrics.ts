@@ -14,6 +14,21 @@ export const POSTAGE_METRICS = {
   },
   pages: { kind: 'counter', name: 'postage_listener_pages_processed', help: 'Pages of blocks applied.' },
   events: { kind: 'counter', name: 'postage_listener_events_processed', help: 'Postage events applied.' },
+  pageDuration: {
+    kind: 'counter',
+    name: 'postage_listener_page_duration',
+    help: 'Time spent on applying pages, nanoseconds.',
+  },
+  pagesTakenBack: {
+    kind: 'counter',
+    name: 'postage_listener_pages_taken_back',
+    help: 'Pages taken back because the chain has replaced their blocks.',
+  },
+  rebuilds: {
+    kind: 'counter',
+    name: 'postage_listener_rebuilds',
+    help: 'Times that everything was read again because of a deep reorganisation.',
+  },
   eventErrors: {
     kind: 'counter',
     name: 'postage_listener_event_errors',

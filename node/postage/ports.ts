@@ -113,6 +113,11 @@ export interface Postage {
   usable(issuer: Issuer): boolean;
   /** The chain has no such batch any more. One that was just bought, whose creation has not been read yet, is not gone. */
   gone(issuer: Issuer): boolean;
+  /**
+   * The batch is not in `batches`, because a reorganisation of the chain has taken its creation away, but not long ago:
+   * its transaction may be mined again, and until then its chunks are not given up.
+   */
+  awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE` */

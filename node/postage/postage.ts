@@ -4,15 +4,15 @@
  * chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
  */
 import type { Stamp } from '../chunk/stamp.ts';
-import { equalBytes, toHex } from '../crypto/hex.ts';
+import { toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
-import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
-import { BatchMirror } from './batch-store.ts';
-import { Issuers, RECOVERED } from './issuers.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { Issuers } from './issuers.ts';
+import { Ledger, type PageEnd } from './ledger.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
 import { POSTAGE_METRICS } from './metrics.ts';
 import {
@@ -28,10 +28,16 @@ import {
   type TopUpRequest,
 } from './ports.ts';
 import { createPurchases, type Purchases } from './purchase.ts';
-import { BUCKET_DEPTH, BUCKET_DEPTH_MAX, batchSize, secondsLeft } from './rules.ts';
+import { BUCKET_DEPTH, secondsLeft } from './rules.ts';
 import { validateStamp } from './validation.ts';
 
 const SUBSYSTEM = 'postage';
+const COUNTER_OF = {
+  BatchCreated: 'createdEvents',
+  BatchTopUp: 'topUpEvents',
+  BatchDepthIncrease: 'depthEvents',
+  PriceUpdate: 'priceEvents',
+} as const;
 
 export interface PostageOptions {
   /** PostageStamp and the token, `0x` and 40 lower-case hex. */
@@ -83,7 +89,7 @@ class ContractPostage implements PostageService {
   readonly #options: PostageOptions;
   readonly #deps: PostageDeps;
   readonly #state: KeyValueStore;
-  readonly #mirror: BatchMirror;
+  readonly #ledger: Ledger;
   readonly #issuers: Issuers;
   readonly #purchases: Purchases;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
@@ -97,15 +103,20 @@ class ContractPostage implements PostageService {
     this.#options = options;
     this.#deps = deps;
     this.#state = deps.state(SUBSYSTEM);
-    this.#mirror = new BatchMirror(options, this.#state);
     this.#issuers = new Issuers({ ...deps, state: this.#state });
+    this.#ledger = new Ledger(options, {
+      state: this.#state,
+      isOwn: (batch) => this.#issuers.isOwn(batch),
+      follow: (batches) => this.#issuers.follow(batches),
+      onEvent: (event, outcome) => this.#countEvent(event, outcome),
+    });
     this.#purchases = createPurchases(options, deps);
     this.#metrics = deps.metrics.register(POSTAGE_METRICS);
     this.#setGauges();
   }
 
   get batches(): BatchStore {
-    return this.#mirror;
+    return this.#ledger.batches;
   }
 
   expireBatches(signal: AbortSignal): Promise<void> {
@@ -126,13 +137,23 @@ class ContractPostage implements PostageService {
   }
 
   usable(issuer: Issuer): boolean {
-    const age = this.#mirror.chainState().block - issuer.blockNumber;
-    return age >= this.#options.usableBlocks && this.#mirror.get(issuer.batchId) !== undefined;
+    const age = this.batches.chainState().block - issuer.blockNumber;
+    return age >= this.#options.usableBlocks && this.#exists(issuer);
   }
 
   gone(issuer: Issuer): boolean {
-    const seen = this.#mirror.chainState().block >= issuer.blockNumber;
-    return seen && this.#mirror.get(issuer.batchId) === undefined;
+    const seen = this.batches.chainState().block >= issuer.blockNumber;
+    return seen && !this.#exists(issuer);
+  }
+
+  /** The id says who paid for the batch; whose it is may differ between two branches of the chain. */
+  #exists({ batchId }: Issuer): boolean {
+    const batch = this.#ledger.get(batchId);
+    return batch !== undefined && this.#issuers.isOwn(batch);
+  }
+
+  awaited(batchId: Uint8Array): boolean {
+    return this.#ledger.awaited(batchId);
   }
 
   buckets(batchId: Uint8Array): Uint32Array | undefined {
@@ -163,7 +184,7 @@ class ContractPostage implements PostageService {
   }
 
   validate(chunk: Stampable, stamp: Stamp): void {
-    const batch = this.#mirror.get(stamp.batchId);
+    const batch = this.batches.get(stamp.batchId);
     if (batch === undefined) {
       throw new PostageError('BATCH_NOT_FOUND', `batchstore get: batch ${toHex(stamp.batchId)} not found`);
     }
@@ -193,10 +214,10 @@ class ContractPostage implements PostageService {
   }
 
   batchTtl(batch: Batch): number {
-    const known = this.#mirror.get(batch.id);
+    const known = this.batches.get(batch.id);
     return known === undefined
       ? -1
-      : secondsLeft(known, this.#mirror.chainState(), this.#options.blockTimeMs);
+      : secondsLeft(known, this.batches.chainState(), this.#options.blockTimeMs);
   }
 
   syncState(): 'running' | 'synced' | 'failed' {
@@ -217,15 +238,19 @@ class ContractPostage implements PostageService {
     const { chain, clock, log, onFatal } = this.#deps;
     const { signal } = this.#stopping;
     try {
-      for (const issuer of this.#issuers.all()) if (this.gone(issuer)) await issuer.dropItems();
+      for (const issuer of this.#issuers.all()) {
+        if (this.gone(issuer) && !this.awaited(issuer.batchId)) await issuer.dropItems();
+      }
       await followPostage(
         this.#options,
         {
           chain,
           clock,
           log,
-          lastBlock: () => this.#mirror.chainState().block,
-          apply: (events, to) => this.#apply(events, to),
+          lastBlock: () => this.#ledger.lastBlock(),
+          anchors: () => this.#ledger.anchors(),
+          apply: (events, end) => this.#apply(events, end),
+          goBack: (pages) => this.#goBack(pages),
           caughtUp: () => this.#setSynced(),
           counted: (outcome) => this.#count(outcome),
         },
@@ -241,65 +266,47 @@ class ContractPostage implements PostageService {
   }
 
   /** One page: all its effects become one transaction. */
-  async #apply(events: readonly PlacedEvent[], to: number): Promise<void> {
+  async #apply(events: readonly PlacedEvent[], end: PageEnd): Promise<void> {
+    const { clock } = this.#deps;
+    const startedAt = clock.nowNs();
     try {
-      const ownChanges = events.flatMap((placed) => this.#applyEvent(placed));
-      this.#mirror.advance(to);
-      const { changes, expired } = this.#mirror.takeChanges();
-      await this.#state.batch([...changes, ...latest(ownChanges)]);
-      await this.#dropExpired(expired);
-      if (expired.length > 0) for (const listener of this.#expiryListeners) listener();
+      const ended = await this.#ledger.apply(events, end);
+      await this.#dropExpired(ended);
+      if (ended.length > 0) for (const listener of this.#expiryListeners) listener();
     } catch (error) {
       this.#metrics.eventErrors.inc();
       throw error;
     }
     this.#metrics.pages.inc();
+    this.#metrics.pageDuration.inc(Number(clock.nowNs() - startedAt));
     this.#setGauges();
   }
 
-  /** @returns changes of own batches */
-  #applyEvent({ block, event }: PlacedEvent): KeyValueChange[] {
-    this.#mirror.advance(block);
-    this.#metrics.events.inc();
-    switch (event.kind) {
-      case 'BatchCreated':
-        this.#metrics.createdEvents.inc();
-        return this.#created(event, block);
-      case 'BatchTopUp': {
-        this.#metrics.topUpEvents.inc();
-        this.#mirror.topUp(event.id, event.normalisedBalance);
-        const depth = this.#mirror.get(event.id)?.depth;
-        return depth === undefined ? [] : this.#issuers.topUp(event.id, event.topUpAmount / batchSize(depth));
-      }
-      case 'BatchDepthIncrease':
-        this.#metrics.depthEvents.inc();
-        this.#mirror.increaseDepth(event.id, event.depth, event.normalisedBalance);
-        return this.#issuers.increaseDepth(event.id, event.depth);
-      case 'PriceUpdate':
-        this.#metrics.priceEvents.inc();
-        this.#mirror.setPrice(event.price);
+  /** The chain has replaced blocks whose events are applied. */
+  async #goBack(pages: number | undefined): Promise<void> {
+    const { log } = this.#deps;
+    const from = this.batches.chainState().block;
+    if (pages === undefined) {
+      log.warn({ block: from }, 'chain was reorganised further back than is remembered, reading it again');
+      this.#metrics.rebuilds.inc();
+      this.#ledger.startOver();
+      return;
     }
-    return [];
+    await this.#ledger.takeBack(pages);
+    log.warn(
+      { from, to: this.batches.chainState().block },
+      'chain was reorganised, postage events taken back',
+    );
+    this.#metrics.pagesTakenBack.inc(pages);
+    this.#setGauges();
   }
 
-  #created(event: Extract<FollowedEvent, { kind: 'BatchCreated' }>, block: number): KeyValueChange[] {
-    const { id, owner, depth, bucketDepth, immutable, normalisedBalance, totalAmount } = event;
-    const batch = { id, value: normalisedBalance, start: block, owner, bucketDepth, depth, immutable };
-    if (!this.#mirror.create(batch)) {
-      this.#deps.log.debug({ batch: toHex(id) }, 'low balance batch');
-      return [];
+  #countEvent(event: FollowedEvent, outcome: 'applied' | 'ignored'): void {
+    this.#metrics.events.inc();
+    this.#metrics[COUNTER_OF[event.kind]].inc();
+    if (outcome === 'ignored' && 'id' in event) {
+      this.#deps.log.debug({ batch: toHex(event.id) }, 'low balance batch');
     }
-    if (!equalBytes(owner, this.#deps.signer.address) || bucketDepth > BUCKET_DEPTH_MAX) return [];
-    const amount = totalAmount / batchSize(depth);
-    return this.#issuers.add({
-      batchId: id,
-      label: RECOVERED,
-      amount,
-      depth,
-      bucketDepth,
-      blockNumber: block,
-      immutable,
-    });
   }
 
   async #dropExpired(expired: readonly string[]): Promise<void> {
@@ -319,14 +326,7 @@ class ContractPostage implements PostageService {
   }
 
   #setGauges(): void {
-    this.#metrics.commitment.set(Number(this.#mirror.commitment()));
-    this.#metrics.radius.set(this.#mirror.radius());
+    this.#metrics.commitment.set(Number(this.batches.commitment()));
+    this.#metrics.radius.set(this.batches.radius());
   }
-}
-
-/** An own batch may change several times in a page: its last record counts. */
-function latest(changes: readonly KeyValueChange[]): KeyValueChange[] {
-  return [
-    ...new Map(changes.map((change) => ['put' in change ? change.put : change.remove, change])).values(),
-  ];
 }

@@ -38,7 +38,7 @@ const RETRY_PAUSE_MAX_MS = 60_000;
 export interface PusherDeps {
   readonly pushsync: Pushsync;
   readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put'> };
-  readonly postage: { readonly batches: Pick<BatchStore, 'get'> };
+  readonly postage: { readonly batches: Pick<BatchStore, 'get'>; awaited(batchId: Uint8Array): boolean };
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -214,6 +214,10 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
+      // Nobody takes the stamp now; the chunk stays in the queue until the batch is back or given up.
+      if (this.#deps.postage.awaited(push.stamp.batchId)) {
+        throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for since the chain was reorganised');
+      }
       await uploads.report(push, 'dropped');
       return false;
     }

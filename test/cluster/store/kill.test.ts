@@ -153,6 +153,7 @@ async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<v
       reserve,
       postage: {
         batches: { get: (id) => (toHex(id) === living ? ({} as Batch) : undefined) },
+        awaited: () => false,
         onExpired: () => () => undefined,
       },
       pullRate: () => 0,

@@ -586,6 +586,7 @@ function fakePostage(turn: Knobs): Postage {
       failIf(turn, 'issuer');
       return held().find(same(batchId));
     },
+    awaited: () => false,
     gone: ({ batchId, blockNumber }) => batchOf(batchId) === undefined && blockNumber <= 120,
     usable: ({ batchId, blockNumber }) => batchOf(batchId) !== undefined && 120 - blockNumber >= 10,
     buckets: (batchId) => (issuers.some(same(batchId)) ? new Uint32Array(65_536).fill(1, 0, 2) : undefined),

@@ -258,6 +258,7 @@ class Pair {
       {
         reserve: this.#reserve,
         postage: {
+          awaited: () => false,
           batches: { get: (id) => (this.#model.expired.has(id[0]!) ? undefined : ({} as Batch)) },
           onExpired: (listener) => {
             this.#expiryListeners.add(listener);

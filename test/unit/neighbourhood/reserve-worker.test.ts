@@ -26,7 +26,7 @@ async function worker({ capacity = 10, minimumRadius = 0 }: Given = {}) {
   const { reserve } = store;
   const expired = new Set<number>();
   const listeners = new Set<() => void>();
-  const given = { pullRate: 0 };
+  const given = { pullRate: 0, awaited: new Set<number>() };
   /** Radius at each call of `onSettled`. */
   const settled: number[] = [];
   const create = () =>
@@ -35,6 +35,7 @@ async function worker({ capacity = 10, minimumRadius = 0 }: Given = {}) {
       {
         reserve,
         postage: {
+          awaited: (id) => given.awaited.has(id[0]!),
           batches: { get: (id) => (expired.has(id[0]!) ? undefined : ({} as Batch)) },
           onExpired(listener) {
             listeners.add(listener);
@@ -179,6 +180,22 @@ test('chunks of unknown batches leave at the start', async () => {
   await clock.settle();
   expect(reserve.items(2, 1n, 10).map(({ batchId }) => batchId[0])).toEqual([200]);
   expect(await metric('reserve_missing_batch')).toBe(199);
+  await running.stop();
+});
+
+test('chunks of a batch that may come back stay until it is given up', async () => {
+  const { reserve, given, fill, worker: running, expire, clock } = await worker();
+  running.start();
+  await fill(0, 5, 1);
+  await fill(0, 5, 2);
+  given.awaited.add(1);
+  await expire(1);
+  await expire(2);
+  expect(reserve.items(0, 1n, 100).map(({ batchId }) => batchId[0])).toEqual([1, 1, 1, 1, 1]);
+  given.awaited.delete(1);
+  await expire(1);
+  expect(reserve.size()).toBe(0);
+  await clock.settle();
   await running.stop();
 });
 

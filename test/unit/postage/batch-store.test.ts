@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { BatchMirror } from '../../../node/postage/batch-store.ts';
-import type { Batch } from '../../../node/postage/ports.ts';
+import { BatchMirror, type MirroredBatch, NO_RECORDS } from '../../../node/postage/batch-store.ts';
 import contracts from '../../vectors/contracts.json' with { type: 'json' };
 import { MemoryState } from '../onchain/memory-state.ts';
 import { id32, OTHER } from './fake-chain.ts';
 
-const batch = (fill: number, value: bigint, depth = 17): Batch => ({
+const batch = (fill: number, value: bigint, depth = 17): MirroredBatch => ({
   id: id32(fill),
   value,
   start: 1,
@@ -14,6 +13,7 @@ const batch = (fill: number, value: bigint, depth = 17): Batch => ({
   bucketDepth: 16,
   depth,
   immutable: false,
+  amount: value,
 });
 const mirror = (state = new MemoryState()) =>
   new BatchMirror({ startBlock: 1, reserveCapacity: 131_072 }, state);
@@ -41,7 +41,7 @@ describe('the scenario of the contract', () => {
       apply();
     };
     at(18, () => store.create({ ...batch(0, 10_144_000n), id }));
-    at(19, () => store.topUp(id, 15_144_000n));
+    at(19, () => store.topUp(id, { value: 15_144_000n, total: 1n << 20n }));
     at(20, () => store.increaseDepth(id, 18, 7_668_000n));
     expect(totals).toEqual(steps.map(({ currentTotalOutPayment }) => currentTotalOutPayment));
     expect(store.commitment().toString()).toBe(steps.at(-1)?.validChunkCount);
@@ -98,7 +98,7 @@ describe('rules', () => {
     }
     store.advance(19);
     expect(store.all().map(({ id }) => id[0])).toEqual([2, 3]);
-    store.topUp(id32(2), 2000n);
+    store.topUp(id32(2), { value: 2000n, total: 1n << 20n });
     store.advance(25);
     expect(store.all().map(({ id }) => id[0])).toEqual([2]);
     store.advance(30);
@@ -119,7 +119,11 @@ describe('rules', () => {
       'moved backwards from 10 to 9',
     ],
     ['a second creation', (store: BatchMirror) => store.create(batch(1, 600n)), 'created twice'],
-    ['a top-up of an unknown batch', (store: BatchMirror) => store.topUp(id32(7), 1n), 'unknown batch 0707'],
+    [
+      'a top-up of an unknown batch',
+      (store: BatchMirror) => store.topUp(id32(7), { value: 1n, total: 1n << 20n }),
+      'unknown batch 0707',
+    ],
     [
       'a dilution of an unknown batch',
       (store: BatchMirror) => store.increaseDepth(id32(7), 18, 1n),
@@ -142,7 +146,7 @@ describe('records', () => {
     store.create(batch(2, 1n << 200n, 17));
     await state.batch(store.takeChanges().changes);
     store.advance(14);
-    store.topUp(id32(1), 900n);
+    store.topUp(id32(1), { value: 900n, total: 1n << 20n });
     store.increaseDepth(id32(2), 19, 1n << 199n);
     await state.batch(store.takeChanges().changes);
     expect(contents(mirror(state))).toEqual(contents(store));
@@ -150,6 +154,62 @@ describe('records', () => {
     await state.batch(store.takeChanges().changes);
     expect(contents(mirror(state))).toEqual(contents(store));
     expect(store.all().length).toBe(1);
+  });
+
+  test('a page ends with the block that it stands for', async () => {
+    const state = new MemoryState();
+    const store = mirror(state);
+    expect(store.anchor()).toBeUndefined();
+    const end = { block: 12, hash: `0x${'ab'.repeat(32)}` };
+    store.close(end);
+    expect(store.chainState().block).toBe(12);
+    await state.batch(store.takeChanges().changes);
+    expect(mirror(state).anchor()).toEqual(end);
+  });
+
+  test('the amount paid grows by what a top-up pays per chunk', async () => {
+    const state = new MemoryState();
+    const store = mirror(state);
+    store.create({ ...batch(1, 500n, 20), amount: 500n });
+    store.topUp(id32(1), { value: 507n, total: 7n << 20n });
+    store.increaseDepth(id32(1), 21, 400n);
+    await state.batch(store.takeChanges().changes);
+    expect(mirror(state).get(id32(1))).toMatchObject({ amount: 507n, depth: 21, value: 400n });
+  });
+
+  test('the difference to other records makes them the same', async () => {
+    const state = new MemoryState();
+    const other = mirror(state);
+    other.create(batch(1, 500n));
+    other.create(batch(2, 500n));
+    other.close({ block: 9, hash: `0x${'09'.repeat(32)}` });
+    await state.batch(other.takeChanges().changes);
+    const store = new BatchMirror({ startBlock: 1, reserveCapacity: 131_072 }, NO_RECORDS);
+    store.create(batch(2, 700n));
+    store.create(batch(3, 500n));
+    store.close({ block: 8, hash: `0x${'08'.repeat(32)}` });
+    await state.batch(store.difference(state));
+    expect(contents(mirror(state))).toEqual(contents(store));
+    other.load(state);
+    expect(contents(other)).toEqual(contents(store));
+    expect(other.anchor()).toEqual(store.anchor());
+    await state.batch(new BatchMirror({ startBlock: 1, reserveCapacity: 1 }, NO_RECORDS).difference(state));
+    expect([...state.disk.keys()]).toEqual([]);
+  });
+
+  test('of an earlier form are read, and stand for no block of any chain', async () => {
+    const state = new MemoryState();
+    const store = mirror(state);
+    store.create(batch(1, 500n));
+    store.close({ block: 9, hash: `0x${'09'.repeat(32)}` });
+    await state.batch(store.takeChanges().changes);
+    state.disk.set('chainstate', (state.disk.get('chainstate') ?? new Uint8Array(0)).slice(0, 96));
+    const [key = ''] = [...state.disk.keys()].filter((name) => name.startsWith('batch/'));
+    state.disk.set(key, (state.disk.get(key) ?? new Uint8Array(0)).slice(0, 95));
+    const reloaded = mirror(state);
+    expect(reloaded.chainState()).toEqual(store.chainState());
+    expect(reloaded.get(id32(1))).toEqual({ ...batch(1, 500n), amount: 0n });
+    expect(reloaded.anchor()).toEqual({ block: 9, hash: '0x' });
   });
 
   test('changes are handed out once', () => {
@@ -162,8 +222,8 @@ describe('records', () => {
   test('a batch that changes several times is one record', () => {
     const store = mirror();
     store.create(batch(1, 500n));
-    store.topUp(id32(1), 600n);
-    store.topUp(id32(1), 700n);
+    store.topUp(id32(1), { value: 600n, total: 1n << 20n });
+    store.topUp(id32(1), { value: 700n, total: 1n << 20n });
     expect(store.takeChanges().changes.length).toBe(1);
   });
 });

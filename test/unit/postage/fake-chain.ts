@@ -1,4 +1,5 @@
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
 import {
   type AbiValue,
   encodeCall,
@@ -9,6 +10,7 @@ import {
 } from '../../../node/onchain/abi.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import {
+  type BlockHeader,
   type Chain,
   ChainError,
   type LogEntry,
@@ -24,6 +26,16 @@ interface ContractBatch {
   readonly owner: Uint8Array;
   balance: bigint;
   depth: number;
+}
+
+interface ContractState {
+  readonly price: bigint;
+  readonly tokens: bigint;
+  readonly allowance: bigint;
+  readonly nonce: number;
+  readonly batches: ReadonlyMap<string, ContractBatch>;
+  readonly paid: bigint;
+  readonly paidUntil: number;
 }
 
 /**
@@ -54,13 +66,66 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
   readonly #sender: Uint8Array;
   #paidUntil = 0;
   #paid = 0n;
+  /** Contract and account after each block that changed them, oldest first. */
+  readonly #states: { readonly block: number; readonly state: ContractState }[] = [];
+  /** First blocks of the branches that the chain is made of; a branch never comes back. */
+  readonly #branches: { readonly from: number; readonly branch: number }[] = [{ from: 0, branch: 0 }];
+  #branch = 0;
+  #sent: { readonly block: number; readonly data: string }[] = [];
+  #dropped: string[] = [];
+  /** Called at each request for headers and logs, before it is answered. */
+  onRead: () => void = () => undefined;
 
   constructor(sender: Uint8Array) {
     this.#sender = sender;
+    this.#keep();
   }
 
   mine(blocks = 1): void {
     this.head += blocks;
+  }
+
+  /** Replaces everything above `base`: what was done there has never happened. */
+  reorganise(base: number): void {
+    while ((this.#states.at(-1)?.block ?? 0) > base && this.#states.length > 1) this.#states.pop();
+    const { state } = this.#states.at(-1) ?? {};
+    if (state === undefined) throw new Error('the chain has no beginning');
+    ({ price: this.price, tokens: this.tokens, allowance: this.allowance, nonce: this.nonce } = state);
+    this.#paid = state.paid;
+    this.#paidUntil = state.paidUntil;
+    this.batches.clear();
+    for (const [key, batch] of state.batches) this.batches.set(key, { ...batch });
+    const kept = this.entries.filter(({ blockNumber }) => blockNumber <= base);
+    this.entries.splice(0, this.entries.length, ...kept);
+    this.#dropped = this.#sent.filter(({ block }) => block > base).map(({ data }) => data);
+    this.#sent = this.#sent.filter(({ block }) => block <= base);
+    const common = this.#branches.filter(({ from }) => from <= base);
+    this.#branches.splice(0, this.#branches.length, ...common, { from: base + 1, branch: ++this.#branch });
+    this.head = base;
+  }
+
+  /** The transactions that the last reorganisation has dropped, in new blocks. */
+  mineAgain(): void {
+    for (const data of this.#dropped.splice(0)) this.#mined(data);
+  }
+
+  #mined(data: string): void {
+    this.nonce++;
+    this.#run(data);
+    this.#sent.push({ block: this.head, data });
+    this.#keep();
+  }
+
+  #keep(): void {
+    const batches = new Map([...this.batches].map(([key, batch]) => [key, { ...batch }]));
+    const { price, tokens, allowance, nonce } = this;
+    const state = { price, tokens, allowance, nonce, batches, paid: this.#paid, paidUntil: this.#paidUntil };
+    this.#states.push({ block: this.head, state });
+  }
+
+  #hashOf(block: number): string {
+    const branch = this.#branches.findLast(({ from }) => from <= block)?.branch ?? 0;
+    return `0x${toHex(keccak256(encodeWord(branch), encodeWord(block)))}`;
   }
 
   payout(): bigint {
@@ -113,6 +178,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
       transactionHash: `0x${toHex(encodeWord(this.entries.length + 1))}`,
       logIndex: 0,
     });
+    this.#keep();
   }
 
   async chainId(): Promise<bigint> {
@@ -124,6 +190,13 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
     return this.#answer(this.head);
   }
 
+  async header(block: number | 'latest'): Promise<BlockHeader | undefined> {
+    if (block === 'latest') this.onBlockNumber();
+    this.onRead();
+    const number = block === 'latest' ? this.head : block;
+    return this.#answer(number > this.head ? undefined : { number, hash: this.#hashOf(number) });
+  }
+
   async nativeBalance(): Promise<bigint> {
     return this.#answer(10n ** 18n);
   }
@@ -133,6 +206,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
   }
 
   async logs({ fromBlock, toBlock, topics }: Parameters<Chain['logs']>[0]): Promise<LogEntry[]> {
+    this.onRead();
     this.ranges.push([fromBlock, toBlock]);
     const wanted = topics[0] ?? [];
     return this.#answer(
@@ -170,9 +244,8 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
     signal.throwIfAborted();
     const { data, description, gasPrice } = request;
     this.executed.push({ description, gasPrice });
-    this.nonce++;
     const before = this.entries.length;
-    this.#run(data);
+    this.#mined(data);
     return this.#answer({
       transactionHash: `0x${toHex(encodeWord(this.nonce))}`,
       status: 'success',

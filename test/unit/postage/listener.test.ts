@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../node/env/logger.ts';
+import type { Anchor } from '../../../node/postage/batch-store.ts';
 import {
   followPostage,
   type ListenerOptions,
@@ -49,6 +50,9 @@ interface Following {
   readonly clock: VirtualClock;
   /** Ranges applied, with the number of events. */
   readonly applied: { to: number; events: number }[];
+  /** Newest first, the state before any page last. */
+  readonly anchors: (Anchor | undefined)[];
+  readonly wentBack: (number | undefined)[];
   readonly outcomes: string[];
   readonly warnings: unknown[];
   onOutcome: () => void;
@@ -66,6 +70,8 @@ function following(): Following {
     chain: new FakeChain(OTHER),
     clock,
     applied: [],
+    anchors: [undefined],
+    wentBack: [],
     outcomes: [],
     warnings: [],
     onOutcome: () => undefined,
@@ -92,9 +98,17 @@ function following(): Following {
             warn: (...words: unknown[]) => setup.warnings.push(words),
           },
           lastBlock: () => setup.last,
-          async apply(events, to) {
-            setup.applied.push({ to, events: events.length });
-            setup.last = to;
+          anchors: () => setup.anchors,
+          async apply(events, { block, hash }) {
+            setup.applied.push({ to: block, events: events.length });
+            setup.anchors.unshift({ block, hash });
+            setup.last = block;
+          },
+          async goBack(pages) {
+            setup.wentBack.push(pages);
+            setup.anchors.splice(0, pages ?? setup.anchors.length);
+            if (setup.anchors.length === 0) setup.anchors.push(undefined);
+            setup.last = setup.anchors[0]?.block ?? 1;
           },
           caughtUp: () => setup.caughtUp++,
           counted(outcome) {
@@ -257,5 +271,130 @@ describe('what ends it', () => {
       return setup.caughtUp === 0;
     });
     expect(await setup.run()).toMatchObject({ message: 'stopped' });
+  });
+});
+
+describe('a reorganised chain', () => {
+  /** Reads block by block up to `head`, then waits for `then` at the next look. */
+  async function readTo(setup: Following, head: number, then: () => void): Promise<void> {
+    let done = false;
+    eachLook(setup, () => {
+      if (done) return setup.wentBack.length === 0 || setup.last < setup.chain.head;
+      if (setup.last === setup.chain.head && setup.chain.head === head) {
+        done = true;
+        then();
+      } else if (setup.last === setup.chain.head) setup.chain.mine();
+      return true;
+    });
+    await setup.run({ tailBlocks: 0, batchFactor: 1 });
+  }
+
+  test('within its tail is not even noticed', async () => {
+    const setup = following();
+    setup.chain.head = 50;
+    eachLook(setup, (look) => {
+      if (look === 3) setup.chain.reorganise(46);
+      if (look > 3) setup.chain.mine(5);
+      return look < 8;
+    });
+    await setup.run();
+    expect(setup.applied[0]).toEqual({ to: 45, events: 0 });
+    expect([setup.wentBack, setup.last > 60]).toEqual([[], true]);
+  });
+
+  test.each([
+    [1, 1],
+    [3, 3],
+    [8, 8],
+  ])('%i blocks deep takes back the %i pages behind it, and reads the other branch', async (depth, pages) => {
+    const setup = following();
+    await readTo(setup, 25, () => {
+      setup.chain.reorganise(25 - depth);
+      setup.chain.mine(depth + 1);
+    });
+    expect(setup.wentBack).toEqual([pages]);
+    expect(setup.last).toBe(26);
+  });
+
+  test('that has become shorter is followed as soon as one of the remembered blocks tells', async () => {
+    const setup = following();
+    await readTo(setup, 25, () => {
+      setup.chain.reorganise(20);
+      setup.chain.mine(2);
+    });
+    expect(setup.wentBack).toEqual([5]);
+    expect(setup.last).toBe(22);
+  });
+
+  test('that has only lost its newest blocks is waited for', async () => {
+    const setup = following();
+    let looks = 0;
+    await readTo(setup, 25, () => {
+      setup.chain.head = 22;
+      setup.chain.onBlockNumber = () => {
+        if (++looks === 10) setup.stop();
+      };
+    });
+    expect([setup.wentBack, setup.last]).toEqual([[], 25]);
+  });
+
+  test('of which no remembered block is left is read from the start', async () => {
+    const setup = following();
+    await readTo(setup, 20, () => {
+      // The state before the first page is forgotten, as it is after many pages.
+      setup.anchors.pop();
+      setup.chain.reorganise(5);
+      setup.chain.mine(30);
+    });
+    expect(setup.wentBack[0]).toBeUndefined();
+    expect(setup.wentBack).toHaveLength(1);
+  });
+
+  test('between the logs and the end of a look: the page is not applied', async () => {
+    const setup = following();
+    setup.chain.head = 12;
+    const applied: number[] = [];
+    let ranges = 0;
+    setup.chain.onRead = () => {
+      if (setup.chain.ranges.length === ranges) return;
+      ranges = setup.chain.ranges.length;
+      applied.push(setup.applied.length);
+      if (ranges > 3) return;
+      setup.chain.reorganise(11);
+      setup.chain.mine();
+    };
+    eachLook(setup, () => setup.applied.length === 0);
+    await setup.run({ tailBlocks: 0, batchFactor: 1 });
+    expect(applied.slice(0, 4)).toEqual([0, 0, 0, 0]);
+    expect(setup.anchors[0]).toEqual({ block: 12, hash: (await setup.chain.header(12))?.hash });
+  });
+
+  test('again and again is not followed in a loop without a pause', async () => {
+    const setup = following();
+    setup.chain.head = 20;
+    const times: number[] = [];
+    eachLook(setup, (look) => {
+      times.push(setup.clock.now());
+      if (setup.last === 1) return true;
+      setup.chain.reorganise(setup.last - 1);
+      setup.chain.mine();
+      return look < 20;
+    });
+    await setup.run({ tailBlocks: 0, batchFactor: 1 });
+    expect(setup.wentBack.length).toBeGreaterThan(3);
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(5 * 5000);
+  });
+
+  test('at the start, shorter than what is stored: no reset when a remembered block can tell', async () => {
+    const setup = following();
+    setup.chain.head = 30;
+    setup.anchors.unshift({ block: 20, hash: (await setup.chain.header(20))?.hash ?? '' });
+    setup.anchors.unshift({ block: 40, hash: `0x${'40'.repeat(32)}` });
+    setup.last = 40;
+    setup.chain.reorganise(15);
+    setup.chain.mine(15);
+    eachLook(setup, () => setup.caughtUp === 0);
+    expect(await setup.run({ tailBlocks: 0, batchFactor: 1 })).toMatchObject({ message: 'stopped' });
+    expect([setup.wentBack, setup.last]).toEqual([[2], 30]);
   });
 });

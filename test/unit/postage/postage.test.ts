@@ -1,80 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
-import { createMetrics } from '../../../node/env/metrics.ts';
 import { batchIdOf } from '../../../node/onchain/contracts.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
-import type { PurchaseRequest } from '../../../node/postage/ports.ts';
-import { createPostage, type PostageOptions, type PostageService } from '../../../node/postage/postage.ts';
-import { MemoryState } from '../onchain/memory-state.ts';
-import { VirtualClock } from '../onchain/virtual-clock.ts';
-import { CONTRACT, FakeChain, id32, OTHER, TOKEN } from './fake-chain.ts';
-
-const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd'));
-const forever = new AbortController().signal;
-const request: PurchaseRequest = { amount: 10_000_000n, depth: 17, immutable: false, label: 'mine' };
-const FAST = { usableBlocks: 1, tailBlocks: 0, batchFactor: 1, pollIntervalMs: 100, blockTimeMs: 1000 };
-
-interface Node {
-  readonly chain: FakeChain;
-  readonly state: MemoryState;
-  readonly postage: PostageService;
-  readonly metrics: ReturnType<typeof createMetrics>;
-  readonly fatal: unknown[];
-}
-
-/** A node on a chain with a price; with a disk of before it is the restarted one. */
-function node(
-  options: Partial<PostageOptions> = {},
-  chain = pricedChain(),
-  disk = new Map<string, Uint8Array>(),
-): Node {
-  const state = new MemoryState(disk);
-  const fatal: unknown[] = [];
-  const metrics = createMetrics({ prefix: 'svc' });
-  const postage = createPostage(
-    { contract: CONTRACT, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
-    {
-      chain,
-      transactions: chain,
-      state: () => state,
-      signer,
-      clock: new VirtualClock(),
-      log: silentLogger(),
-      metrics,
-      onFatal: (error) => fatal.push(error),
-    },
-  );
-  return { chain, state, postage, metrics, fatal };
-}
-
-function pricedChain(): FakeChain {
-  const chain = new FakeChain(signer.address);
-  chain.setPrice(24_000n);
-  return chain;
-}
-
-/** Lets the listener look until everything mined so far is applied. */
-async function upToDate({ chain, postage }: Node): Promise<void> {
-  while (postage.batches.chainState().block < chain.head) await new Promise(setImmediate);
-}
-
-async function running<T>(own: Node, work: () => Promise<T>): Promise<T> {
-  await own.postage.start();
-  try {
-    return await work();
-  } finally {
-    await own.postage.stop();
-  }
-}
-
-function chunk(distinction: number): Chunk {
-  const address = keccak256(Uint8Array.of(distinction));
-  return { address, data: new Uint8Array(8), kind: 'cac', identity: address };
-}
+import type { FakeChain } from './fake-chain.ts';
+import { id32, OTHER } from './fake-chain.ts';
+import { chunk, forever, type Node, node, pricedChain, request, running, signer, upToDate } from './kit.ts';
 
 describe('buying', () => {
   test('approves, creates, and has a batch of its own that becomes usable', async () => {

@@ -35,7 +35,12 @@ function stamped(n: number): Stamp {
 /** A pusher over a memory store; `push` is what pushsync does, and notes which chunks it was given. */
 async function pusherWith(
   push: Push,
-  given: { store?: LocalStore; clock?: ManualClock; batchExists?: () => boolean } = {},
+  given: {
+    store?: LocalStore;
+    clock?: ManualClock;
+    batchExists?: () => boolean;
+    batchAwaited?: () => boolean;
+  } = {},
 ) {
   const clock = given.clock ?? new ManualClock();
   const deps = { clock, log: silentLogger() };
@@ -59,7 +64,10 @@ async function pusherWith(
     ...deps,
     store,
     metrics: createMetrics({ prefix: 'svc' }),
-    postage: { batches: { get: () => ((given.batchExists ?? (() => true))() ? batch : undefined) } },
+    postage: {
+      batches: { get: () => ((given.batchExists ?? (() => true))() ? batch : undefined) },
+      awaited: given.batchAwaited ?? (() => false),
+    },
     pushsync: {
       push(chunk, stamp, options) {
         pushed.push(toHex(chunk.address));
@@ -160,6 +168,30 @@ describe('waiting chunks', () => {
     expect(pushed).toEqual([]);
     expect(store.uploads.pendingCount()).toBe(0);
     expect(store.tags.get(uid)).toMatchObject({ split: 3, synced: 0, stored: 0 });
+    await pusher.stop();
+  });
+
+  test('of a batch that a reorganisation has taken away wait until it is back, or given up', async () => {
+    const batch = { exists: false, awaited: true };
+    const { clock, store, pusher, pushed } = await pusherWith(async () => synced, {
+      batchExists: () => batch.exists,
+      batchAwaited: () => batch.awaited,
+    });
+    const first = await upload(store, 0, 3);
+    pusher.start();
+    await clock.advance(60_000);
+    expect([pushed, store.uploads.pendingCount()]).toEqual([[], 3]);
+    batch.exists = true;
+    await clock.advance(600_000);
+    expect(store.tags.get(first)).toMatchObject({ split: 3, synced: 3 });
+    batch.exists = false;
+    const second = await upload(store, 3, 6);
+    await clock.advance(60_000);
+    expect(store.uploads.pendingCount()).toBe(3);
+    batch.awaited = false;
+    await clock.advance(600_000);
+    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.tags.get(second)).toMatchObject({ split: 3, synced: 0 });
     await pusher.stop();
   });
 

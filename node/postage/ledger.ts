@@ -1,0 +1,216 @@
+/**
+ * The mirror of the contract with its records: pages of events go in, each as one transaction, and the newest come out
+ * again when the chain has replaced their blocks. Where the chain has replaced more than is remembered, a second mirror
+ * is built from the start block beside the first, which serves until the second one has caught up; only then the
+ * records change, at once. So every crash leaves a whole state, and the same look at the chain follows.
+ */
+import { fromHex, toHex } from '../crypto/hex.ts';
+import { encodeWord } from '../onchain/abi.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import { type Anchor, BatchMirror, type MirroredBatch, NO_RECORDS } from './batch-store.ts';
+import type { FollowedEvent, PlacedEvent } from './listener.ts';
+import { keyOf, PageHistory } from './page-history.ts';
+import type { BatchStore } from './ports.ts';
+import { batchSize } from './rules.ts';
+
+const VANISHED = 'vanished/';
+/**
+ * Blocks for which a batch that a reorganisation has taken away is waited for: its transaction is usually mined again
+ * within a few, and a sender gives it up after twelve.
+ */
+export const VANISHED_GRACE_BLOCKS = 64;
+
+interface LedgerOptions {
+  readonly startBlock: number;
+  readonly reserveCapacity: number;
+}
+
+interface LedgerDeps {
+  readonly state: KeyValueStore;
+  readonly isOwn: (batch: MirroredBatch) => boolean;
+  /** Told which own batches have changed, as they are now. @returns what has to be written in the same transaction */
+  readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
+  /** An event is applied; `ignored`: a creation that is too small. */
+  readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored') => void;
+}
+
+/** The end of a page. */
+export interface PageEnd extends Anchor {
+  /** More is waiting behind it. */
+  readonly full: boolean;
+}
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #deps: LedgerDeps;
+  readonly #mirror: BatchMirror;
+  readonly #history: PageHistory;
+  /** Batch id → height of the state that last had the batch. */
+  readonly #vanished = new Map<string, number>();
+  /** While everything is read again: what came of it so far. `own`: batches of this node, also those that are used up. */
+  #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
+
+  constructor(options: LedgerOptions, deps: LedgerDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#mirror = new BatchMirror(options, deps.state);
+    this.#history = new PageHistory(deps.state);
+    for (const [key, value] of deps.state.entries(VANISHED)) {
+      this.#vanished.set(key.slice(VANISHED.length), Number(`0x${toHex(value)}`));
+    }
+  }
+
+  get batches(): BatchStore {
+    return this.#mirror;
+  }
+
+  get(id: Uint8Array): MirroredBatch | undefined {
+    return this.#mirror.get(id);
+  }
+
+  /** A reorganisation has taken its creation away not long ago: it may come back. */
+  awaited(id: Uint8Array): boolean {
+    return this.#vanished.has(toHex(id));
+  }
+
+  /** Last block that is applied. */
+  lastBlock(): number {
+    return this.#open().chainState().block;
+  }
+
+  /** Ends of the present state and of those that can be gone back to, newest first; undefined: before the first page. */
+  anchors(): (Anchor | undefined)[] {
+    const open = this.#open();
+    return open === this.#mirror ? [open.anchor(), ...this.#history.anchors()] : [open.anchor()];
+  }
+
+  /** @returns batches that are no more, used up or waited for in vain, hex */
+  async apply(events: readonly PlacedEvent[], end: PageEnd): Promise<string[]> {
+    const mirror = this.#open();
+    const before = mirror.anchor();
+    const own = this.#rebuilt?.own ?? new Map<string, MirroredBatch>();
+    for (const placed of events) {
+      this.#applyEvent(mirror, placed);
+      const batch = 'id' in placed.event ? mirror.get(placed.event.id) : undefined;
+      if (batch !== undefined && this.#deps.isOwn(batch)) own.set(toHex(batch.id), batch);
+    }
+    mirror.close({ block: end.block, hash: end.hash });
+    const { changes, expired } = mirror.takeChanges();
+    if (this.#rebuilt !== undefined) {
+      if (!end.full) await this.#replace(mirror, [...own.values()]);
+      return [];
+    }
+    const undo = end.full ? this.#history.clear() : this.#history.record(end.block, changes, before);
+    const review = this.#review();
+    const followed = this.#deps.follow([...own.values()]);
+    await this.#deps.state.batch([...changes, ...undo, ...review.changes, ...followed]);
+    return [...expired, ...review.givenUp];
+  }
+
+  /** Goes back by so many pages. */
+  async takeBack(pages: number): Promise<void> {
+    const before = this.#mirror.all();
+    const height = this.#mirror.chainState().block;
+    const restored = this.#history.takeBack(pages);
+    this.#mirror.load(overlaid(this.#deps.state, restored));
+    const after = this.#mirror.all();
+    const missing = this.#missing({ before, after, height });
+    await this.#deps.state.batch([
+      ...restored,
+      ...missing,
+      ...this.#deps.follow(after.filter(this.#deps.isOwn)),
+    ]);
+  }
+
+  /** Reads everything again from the start block; until that is done, what is known stays. */
+  startOver(): void {
+    this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
+  }
+
+  /** The mirror that pages go into. */
+  #open(): BatchMirror {
+    return this.#rebuilt?.mirror ?? this.#mirror;
+  }
+
+  #applyEvent(mirror: BatchMirror, { block, event }: PlacedEvent): void {
+    mirror.advance(block);
+    const applied = change(mirror, { block, event });
+    this.#deps.onEvent(event, applied ? 'applied' : 'ignored');
+  }
+
+  /** The rebuilt mirror takes the place of the other one. */
+  async #replace(rebuilt: BatchMirror, own: readonly MirroredBatch[]): Promise<void> {
+    const { state, follow } = this.#deps;
+    const after = rebuilt.all();
+    const height = this.#mirror.chainState().block;
+    const missing = this.#missing({ before: this.#mirror.all(), after, height });
+    await state.batch([...rebuilt.difference(state), ...this.#history.clear(), ...missing, ...follow(own)]);
+    this.#rebuilt = undefined;
+    this.#mirror.load(state);
+  }
+
+  #missing(states: {
+    readonly before: readonly MirroredBatch[];
+    readonly after: readonly MirroredBatch[];
+    readonly height: number;
+  }): KeyValueChange[] {
+    const kept = new Set(states.after.map(({ id }) => toHex(id)));
+    const gone = states.before.map(({ id }) => toHex(id)).filter((id) => !kept.has(id));
+    return gone.map((id) => {
+      this.#vanished.set(id, states.height);
+      return { put: VANISHED + id, value: encodeWord(states.height) };
+    });
+  }
+
+  /** Batches that are back are not waited for any more, nor those that have been waited for long enough. */
+  #review(): { readonly changes: KeyValueChange[]; readonly givenUp: string[] } {
+    const changes: KeyValueChange[] = [];
+    const givenUp: string[] = [];
+    for (const [id, height] of this.#vanished) {
+      const back = this.#mirror.get(fromHex(id)) !== undefined;
+      const late = this.#mirror.chainState().block >= height + VANISHED_GRACE_BLOCKS;
+      if (!back && !late) continue;
+      if (!back) givenUp.push(id);
+      this.#vanished.delete(id);
+      changes.push({ remove: VANISHED + id });
+    }
+    return { changes, givenUp };
+  }
+}
+
+/** @returns false when the event changes nothing */
+function change(mirror: BatchMirror, { block, event }: PlacedEvent): boolean {
+  switch (event.kind) {
+    case 'BatchCreated': {
+      const { id, owner, depth, bucketDepth, immutable, normalisedBalance: value, totalAmount } = event;
+      const amount = totalAmount / batchSize(depth);
+      return mirror.create({ id, value, start: block, owner, bucketDepth, depth, immutable, amount });
+    }
+    case 'BatchTopUp':
+      mirror.topUp(event.id, { value: event.normalisedBalance, total: event.topUpAmount });
+      return true;
+    case 'BatchDepthIncrease':
+      mirror.increaseDepth(event.id, event.depth, event.normalisedBalance);
+      return true;
+    case 'PriceUpdate':
+      mirror.setPrice(event.price);
+      return true;
+  }
+}
+
+/** The records as they are once the changes are written. */
+function overlaid(
+  state: KeyValueStore,
+  changes: readonly KeyValueChange[],
+): Pick<KeyValueStore, 'get' | 'entries'> {
+  const changed = new Map(changes.map((one) => [keyOf(one), 'put' in one ? one.value : undefined]));
+  return {
+    get: (key) => (changed.has(key) ? changed.get(key) : state.get(key)),
+    *entries(prefix) {
+      for (const entry of state.entries(prefix)) if (!changed.has(entry[0])) yield entry;
+      for (const [key, value] of changed) {
+        if (value !== undefined && key.startsWith(prefix)) yield [key, value] as const;
+      }
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * What the newest pages have changed, so that they can be taken back when the chain replaces their blocks. One record
+ * per page holds what its keys held before; it is written together with the page, and goes with it.
+ */
+import { fromHex, toHex } from '../crypto/hex.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+import type { Anchor } from './batch-store.ts';
+
+const UNDO = 'undo/';
+/** Digits of a block number in a key: keys sort like blocks. */
+const BLOCK_DIGITS = 12;
+/**
+ * Blocks whose pages are remembered: twice what the chains in use replace at most (two epochs of 32 blocks, after which
+ * a block is final). Behind a deeper reorganisation everything is read again from the start.
+ */
+export const UNDO_BLOCKS = 128;
+
+interface StoredUndo {
+  /** State before the page; null before the first one. */
+  readonly anchor: Anchor | null;
+  /** Key and what it held in hex; null: nothing. */
+  readonly before: readonly (readonly [key: string, value: string | null])[];
+}
+
+interface Remembered {
+  readonly block: number;
+  readonly anchor: Anchor | undefined;
+}
+
+export class PageHistory {
+  readonly #state: KeyValueStore;
+  /** Oldest first. */
+  #pages: Remembered[] = [];
+
+  constructor(state: KeyValueStore) {
+    this.#state = state;
+    for (const [key, value] of state.entries(UNDO)) {
+      this.#pages.push({ block: blockOf(key), anchor: decode(value).anchor ?? undefined });
+    }
+  }
+
+  /** Ends of the states that can be gone back to, newest first; undefined: before the first page. */
+  anchors(): (Anchor | undefined)[] {
+    return this.#pages.map(({ anchor }) => anchor).reverse();
+  }
+
+  /**
+   * Remembers a page. @param changes what it writes @param before end of the state that it changes
+   * @returns what has to be written with it
+   */
+  record(block: number, changes: readonly KeyValueChange[], before: Anchor | undefined): KeyValueChange[] {
+    const stored: StoredUndo = {
+      anchor: before ?? null,
+      before: changes.map((change) => {
+        const key = keyOf(change);
+        const value = this.#state.get(key);
+        return [key, value === undefined ? null : toHex(value)];
+      }),
+    };
+    const forgotten = this.#pages.filter((page) => page.block <= block - UNDO_BLOCKS);
+    this.#pages = [
+      ...this.#pages.filter((page) => page.block > block - UNDO_BLOCKS),
+      { block, anchor: before },
+    ];
+    return [
+      ...forgotten.map((page) => ({ remove: undoKey(page.block) })),
+      { put: undoKey(block), value: Buffer.from(JSON.stringify(stored)) },
+    ];
+  }
+
+  /** Forgets the newest pages. @returns what restores the state before them */
+  takeBack(pages: number): KeyValueChange[] {
+    const taken = this.#pages.splice(this.#pages.length - pages, pages);
+    const restored = new Map<string, KeyValueChange>();
+    for (const { block } of taken.reverse()) {
+      const value = this.#state.get(undoKey(block));
+      if (value === undefined) throw new Error(`page ${block} is remembered without a record`);
+      for (const [key, held] of decode(value).before) {
+        restored.set(key, held === null ? { remove: key } : { put: key, value: fromHex(held) });
+      }
+      restored.set(undoKey(block), { remove: undoKey(block) });
+    }
+    return [...restored.values()];
+  }
+
+  /** Forgets everything. @returns what has to be written */
+  clear(): KeyValueChange[] {
+    return this.#pages.splice(0).map(({ block }) => ({ remove: undoKey(block) }));
+  }
+}
+
+export function keyOf(change: KeyValueChange): string {
+  return 'put' in change ? change.put : change.remove;
+}
+
+function undoKey(block: number): string {
+  return UNDO + block.toString(16).padStart(BLOCK_DIGITS, '0');
+}
+
+function blockOf(key: string): number {
+  return Number.parseInt(key.slice(UNDO.length), 16);
+}
+
+function decode(value: Uint8Array): StoredUndo {
+  return JSON.parse(Buffer.from(value).toString('utf8')) as StoredUndo;
+}

@@ -1,0 +1,445 @@
+/** A chain that replaces its newest blocks: what the node shows is, in the end, what the chain has. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { VANISHED_GRACE_BLOCKS } from '../../../node/postage/ledger.ts';
+import { UNDO_BLOCKS } from '../../../node/postage/page-history.ts';
+import { FakeChain, id32, OTHER } from './fake-chain.ts';
+import { chunk, forever, type Node, node, request, running, signer, upToDate } from './kit.ts';
+
+const TERMS = { amount: 10_000_000n, depth: 17, immutable: true };
+const START = 11;
+
+/** Reads block by block, so that every block is a page of its own. */
+async function mineSlowly(own: Node, blocks: number): Promise<void> {
+  for (let i = 0; i < blocks; i++) {
+    own.chain.mine();
+    await upToDate(own);
+  }
+}
+
+async function metric({ metrics }: Node, name: string): Promise<number> {
+  const lines = (await metrics.expose()).split('\n');
+  return Number(lines.find((line) => line.startsWith(`svc_${name} `))?.split(' ')[1]);
+}
+
+/** The node has read the branch that the chain has now. */
+async function settled(own: Node): Promise<void> {
+  await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(own.chain.head);
+  await new Promise(setImmediate);
+}
+
+describe('what a reorganisation removes', () => {
+  test('a purchase: its batch is unusable and gone, and comes back when it is mined again', async () => {
+    const own = node({ usableBlocks: 2 });
+    await running(own, async () => {
+      const { chain, postage } = own;
+      await upToDate(own);
+      const before = chain.head;
+      const { batchId } = await postage.buy(request, forever);
+      await upToDate(own);
+      await mineSlowly(own, 3);
+      const issuer = postage.issuer(batchId);
+      if (issuer === undefined) throw new Error('no issuer');
+      const first = postage.stamper(batchId).stamp(chunk(1));
+      expect(issuer.blockNumber).toBe(before + 2);
+
+      chain.reorganise(before);
+      chain.mine(8);
+      await settled(own);
+      expect(postage.batches.get(batchId)).toBeUndefined();
+      expect([postage.usable(issuer), postage.gone(issuer), postage.awaited(batchId)]).toEqual([
+        false,
+        true,
+        true,
+      ]);
+      expect(postage.issuers()).toEqual([]);
+      expect(() => postage.stamper(batchId)).toThrow(expect.objectContaining({ code: 'BATCH_NOT_USABLE' }));
+      expect(() => postage.validate(chunk(1), first)).toThrow(
+        expect.objectContaining({ code: 'BATCH_NOT_FOUND' }),
+      );
+
+      chain.mineAgain();
+      await settled(own);
+      expect([postage.gone(issuer), postage.awaited(batchId)]).toEqual([false, false]);
+      expect(issuer).toMatchObject({ label: 'mine', blockNumber: before + 10, amount: request.amount });
+      expect(postage.usable(issuer)).toBe(false);
+      await mineSlowly(own, 2);
+      expect(postage.usable(issuer)).toBe(true);
+      // Slots that were given away stay so: their chunks may be out.
+      expect(postage.stamper(batchId).stamp(chunk(1)).index).toEqual(first.index);
+    });
+    expect(own.fatal).toEqual([]);
+  });
+
+  test('a top-up, a dilution, a change of the price: the terms are those of the new branch', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { chain, postage } = own;
+      const id = chain.createBatch(signer.address, id32(1), TERMS);
+      await upToDate(own);
+      const base = chain.head;
+      chain.topUp(id, 5_000_000n);
+      await upToDate(own);
+      chain.increaseDepth(id, 19);
+      await upToDate(own);
+      chain.setPrice(48_000n);
+      await upToDate(own);
+      expect(postage.issuer(id)).toMatchObject({ amount: 15_000_000n, depth: 19 });
+      expect(postage.batches.chainState().currentPrice).toBe(48_000n);
+
+      chain.reorganise(base);
+      chain.topUp(id, 1_000_000n);
+      chain.mine(3);
+      await settled(own);
+      expect(postage.issuer(id)).toMatchObject({ amount: 11_000_000n, depth: 17, label: 'recovered' });
+      expect(postage.batches.get(id)).toMatchObject({
+        depth: 17,
+        value: chain.batches.get(toHex(id))?.balance,
+      });
+      expect(postage.batches.chainState()).toEqual({
+        block: chain.head,
+        totalAmount: chain.payout(),
+        currentPrice: 24_000n,
+      });
+      expect(await metric(own, 'postage_listener_pages_taken_back')).toBe(3);
+    });
+  });
+
+  test('an expiry: the batch lives on', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { chain, postage } = own;
+      const id = chain.createBatch(OTHER, id32(1), { ...TERMS, amount: 240_000n });
+      await upToDate(own);
+      const base = chain.head;
+      chain.setPrice(240_000n);
+      await upToDate(own);
+      await mineSlowly(own, 2);
+      expect(postage.batches.get(id)).toBeUndefined();
+      chain.reorganise(base);
+      chain.mine(4);
+      await settled(own);
+      expect(postage.batches.get(id)).toBeDefined();
+    });
+  });
+
+  test('the owner: a batch of the same id that is not ours any more stamps nothing', async () => {
+    const own = node({ usableBlocks: 0 });
+    await running(own, async () => {
+      const { chain, postage } = own;
+      await upToDate(own);
+      const base = chain.head;
+      const id = chain.createBatch(signer.address, id32(1), TERMS);
+      await upToDate(own);
+      expect(postage.stamper(id).batchId).toEqual(id);
+      chain.reorganise(base);
+      chain.createBatch(OTHER, id32(1), TERMS);
+      chain.mine();
+      await settled(own);
+      expect(postage.batches.get(id)?.owner).toEqual(OTHER);
+      expect(postage.issuers()).toEqual([]);
+      expect(() => postage.stamper(id)).toThrow(expect.objectContaining({ code: 'BATCH_NOT_USABLE' }));
+    });
+  });
+
+  test('a label that was given in between stays', async () => {
+    const own = node();
+    await running(own, async () => {
+      const id = own.chain.createBatch(signer.address, id32(1), TERMS);
+      await upToDate(own);
+      own.chain.topUp(id, 5n);
+      await upToDate(own);
+      await own.postage.relabel(id, 'kept');
+      own.chain.reorganise(own.chain.head - 1);
+      own.chain.mine(2);
+      await settled(own);
+      expect(own.postage.issuer(id)).toMatchObject({ label: 'kept', amount: TERMS.amount });
+    });
+  });
+});
+
+describe('a batch whose creation is taken away', () => {
+  test('is waited for so many blocks, over a restart too, then given up', async () => {
+    const own = node();
+    const { chain } = own;
+    let id = id32(0);
+    await running(own, async () => {
+      await upToDate(own);
+      const base = chain.head;
+      id = chain.createBatch(OTHER, id32(1), TERMS);
+      await upToDate(own);
+      chain.reorganise(base);
+      chain.mine(2);
+      await settled(own);
+      expect(own.postage.awaited(id)).toBe(true);
+    });
+    const seenAt = chain.head - 1;
+    const restarted = node({}, chain, own.state.disk);
+    const told: boolean[] = [];
+    restarted.postage.onExpired(() => told.push(restarted.postage.awaited(id)));
+    await running(restarted, async () => {
+      chain.mine(seenAt + VANISHED_GRACE_BLOCKS - chain.head - 1);
+      await upToDate(restarted);
+      expect([restarted.postage.awaited(id), told]).toEqual([true, []]);
+      chain.mine();
+      await upToDate(restarted);
+      expect([restarted.postage.awaited(id), told]).toEqual([false, [false]]);
+    });
+    expect([...own.state.disk.keys()].filter((key) => key.startsWith('vanished/'))).toEqual([]);
+  });
+
+  test('and that nobody has read yet was never there', async () => {
+    const own = node({ tailBlocks: 4 });
+    await running(own, async () => {
+      const { chain, postage } = own;
+      chain.mine(10);
+      const id = chain.createBatch(OTHER, id32(1), TERMS);
+      chain.mine(3);
+      await expect.poll(() => postage.batches.chainState().block, { interval: 1 }).toBe(chain.head - 4);
+      const before = chain.head;
+      chain.reorganise(before - 4);
+      chain.mine(8);
+      await expect.poll(() => postage.batches.chainState().block, { interval: 1 }).toBe(chain.head - 4);
+      expect([postage.batches.get(id), postage.awaited(id)]).toEqual([undefined, false]);
+      expect(await metric(own, 'postage_listener_pages_taken_back')).toBe(0);
+    });
+  });
+});
+
+describe('deeper than what is remembered', () => {
+  /** A node that has read a long chain block by block: two batches early, one late. */
+  async function longHistory(own: Node): Promise<{ early: Uint8Array; vanishing: Uint8Array; base: number }> {
+    const { chain } = own;
+    const amount = 100_000_000n;
+    const early = chain.createBatch(signer.address, id32(1), { ...TERMS, amount });
+    await upToDate(own);
+    const base = chain.head;
+    const vanishing = chain.createBatch(signer.address, id32(2), { ...TERMS, amount });
+    await mineSlowly(own, UNDO_BLOCKS + 10);
+    return { early, vanishing, base };
+  }
+
+  test('everything is read again, and until then what is known stays', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { chain, postage } = own;
+      const { early, vanishing, base } = await longHistory(own);
+      const height = postage.batches.chainState().block;
+      chain.reorganise(base);
+      const other = chain.createBatch(OTHER, id32(3), { ...TERMS, amount: 90_000_000n });
+      // More than one page of blocks, so that reading takes several looks.
+      chain.mine(6000);
+      const seen = new Set<string>();
+      while (postage.batches.get(vanishing) !== undefined) {
+        seen.add(`${postage.batches.chainState().block} ${postage.batches.get(early) !== undefined}`);
+        await new Promise(setImmediate);
+      }
+      expect([...seen]).toEqual([`${height} true`]);
+      await settled(own);
+      expect(postage.batches.all().map(({ id }) => toHex(id))).toEqual([]);
+      expect([postage.awaited(vanishing), postage.awaited(early)]).toEqual([true, true]);
+      expect(postage.batches.chainState().totalAmount).toBe(chain.payout());
+      expect(postage.batches.get(other)).toBeUndefined();
+      expect(await metric(own, 'postage_listener_rebuilds')).toBe(1);
+      expect(postage.syncState()).toBe('synced');
+    });
+    expect(own.fatal).toEqual([]);
+  });
+
+  test('the same for what the chain still has', async () => {
+    const own = node();
+    await running(own, async () => {
+      const { chain, postage } = own;
+      const { early, vanishing, base } = await longHistory(own);
+      chain.reorganise(base);
+      chain.topUp(early, 7n);
+      chain.mine(UNDO_BLOCKS + 20);
+      await settled(own);
+      expect(postage.batches.all().map(({ id }) => toHex(id))).toEqual([toHex(early)]);
+      expect(postage.issuer(early)).toMatchObject({ amount: 100_000_007n, blockNumber: 13 });
+      expect(postage.gone(postage.issuer(vanishing)!)).toBe(true);
+    });
+  });
+
+  test('no more is remembered than these blocks need', async () => {
+    const own = node();
+    await running(own, async () => {
+      await upToDate(own);
+      await mineSlowly(own, 3 * UNDO_BLOCKS);
+      const records = [...own.state.disk.keys()].filter((key) => key.startsWith('undo/'));
+      expect(records).toHaveLength(UNDO_BLOCKS);
+    });
+  });
+});
+
+/** What can happen between two moments, each done as far as the rules of the contract let it. */
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('mine' as const), blocks: fc.integer({ min: 1, max: 4 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('mine' as const), blocks: fc.integer({ min: 50, max: 90 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('price' as const), price: fc.bigInt({ min: 0n, max: 30n }) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('create' as const),
+      batch: fc.integer({ min: 1, max: 5 }),
+      own: fc.boolean(),
+      amount: fc.bigInt({ min: 100n, max: 3000n }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('topUp' as const, 'dilute' as const),
+      batch: fc.integer({ min: 0, max: 5 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('reorganise' as const),
+      depth: fc.integer({ min: 1, max: 12 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('reorganise' as const),
+      depth: fc.integer({ min: 100, max: 300 }),
+    }),
+  },
+  /** In the middle of a look, at one of its next requests. */
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('surprise' as const),
+      request: fc.integer({ min: 1, max: 6 }),
+      depth: fc.integer({ min: 1, max: 6 }),
+      blocks: fc.integer({ min: 0, max: 8 }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('look' as const), turns: fc.integer({ min: 1, max: 40 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('crash' as const), writes: fc.integer({ min: 0, max: 3 }) }),
+  },
+);
+
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+type ChainStep = Exclude<Step, { readonly kind: 'look' | 'restart' | 'crash' }>;
+
+function actOnChain(chain: FakeChain, act: ChainStep): void {
+  const reorganise = (depth: number) => chain.reorganise(Math.max(START, chain.head - depth));
+  switch (act.kind) {
+    case 'mine':
+      return chain.mine(act.blocks);
+    case 'price':
+      return chain.setPrice(act.price);
+    case 'create': {
+      // The contract sells no batch that does not outlive some blocks, and none twice.
+      if (act.amount < 4n * chain.price || chain.batches.size > act.batch) return;
+      const owner = act.own ? signer.address : OTHER;
+      chain.createBatch(owner, id32(chain.batches.size), { ...TERMS, amount: act.amount });
+      return;
+    }
+    case 'topUp':
+    case 'dilute': {
+      const batch = [...chain.batches.values()][act.batch];
+      if (batch === undefined || batch.balance <= chain.payout() + 8n * chain.price || batch.depth > 30)
+        return;
+      if (act.kind === 'topUp') chain.topUp(batch.id, 100n);
+      else chain.increaseDepth(batch.id, batch.depth + 1);
+      return;
+    }
+    case 'reorganise':
+      return reorganise(act.depth);
+    case 'surprise': {
+      let left = act.request;
+      chain.onRead = () => {
+        if (--left !== 0) return;
+        reorganise(act.depth);
+        chain.mine(act.blocks);
+      };
+    }
+  }
+}
+
+/** Everything that follows from the chain, of the batches that it has. */
+function shown({ postage }: Node): unknown {
+  const batches = postage.batches.all().sort((a, b) => (toHex(a.id) < toHex(b.id) ? -1 : 1));
+  const own = batches.flatMap(({ id }) => {
+    const issuer = postage.issuer(id);
+    // The id says who paid, not whose the batch is: that may differ between two branches.
+    if (issuer === undefined || postage.gone(issuer)) return [];
+    const { amount, depth, blockNumber, immutable } = issuer;
+    return [{ id: toHex(id), amount, depth, blockNumber, immutable, usable: postage.usable(issuer) }];
+  });
+  return {
+    chain: postage.batches.chainState(),
+    batches,
+    own,
+    commitment: postage.batches.commitment(),
+    radius: postage.batches.radius(),
+  };
+}
+
+const turns = async (count: number) => {
+  for (let i = 0; i < count; i++) await new Promise(setImmediate);
+};
+
+test('whatever the chain does and whenever the node looks or dies, in the end it shows what a fresh node shows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 5, maxLength: 60 }),
+      fc.integer({ min: 0, max: 4 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (steps, tailBlocks, batchFactor) => {
+        const options = { tailBlocks, batchFactor, usableBlocks: 3 };
+        const chain = new FakeChain(signer.address);
+        let own = node(options, chain);
+        const start = () => void own.postage.start().catch(() => undefined);
+        const restart = async () => {
+          await own.postage.stop();
+          own = node(options, chain, own.state.disk);
+          start();
+        };
+        start();
+        let highest = chain.head;
+        for (const act of steps) {
+          if (act.kind === 'look') await turns(act.turns);
+          else if (act.kind === 'restart') await restart();
+          else if (act.kind === 'crash') {
+            own.state.writesLeft = act.writes;
+            await turns(30);
+            await restart();
+          } else actOnChain(chain, act);
+          highest = Math.max(highest, chain.head);
+        }
+        chain.onRead = () => undefined;
+        if (own.fatal.length > 0) await restart();
+        chain.mine(highest - chain.head + tailBlocks + 2 * batchFactor);
+        const last = chain.head - tailBlocks - ((chain.head - tailBlocks) % batchFactor);
+        await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(last);
+        await turns(30);
+        const fresh = node(options, chain);
+        await running(fresh, async () => expect(shown(own)).toEqual(shown(fresh)));
+        await own.postage.stop();
+        expect(own.fatal).toEqual([]);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { createAccounting } from './accounting/accounting.ts';
-import { forClass, PRICE_PER_PROXIMITY } from './accounting/rules.ts';
+import { paymentTerms } from './accounting/terms.ts';
 import { createAccessControl } from './act/access-control.ts';
 import { dialectOf } from './api/dialect.ts';
 import { type Api, createApi } from './api/server.ts';
@@ -219,8 +219,6 @@ async function build(
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
   const { reachable } = options;
-  const refreshRateOfFull = BigInt(options['refresh-rate']);
-  const refreshRate = forClass(refreshRateOfFull, fullNode);
   const cheques =
     swap === undefined
       ? undefined
@@ -236,43 +234,33 @@ async function build(
             metrics,
           },
         );
+  const terms = paymentTerms(options);
   // Accounting asks for a refresh and announces a threshold; both protocols are built on accounting in turn.
-  const accounting = createAccounting(
-    {
-      paymentThreshold: BigInt(options['payment-threshold']),
-      tolerancePercent: options['payment-tolerance-percent'],
-      earlyPercent: options['payment-early-percent'],
-      refreshRate,
-      fullNode,
-      pricePerProximity: PRICE_PER_PROXIMITY,
-      minimumPayment: forClass(BigInt(options['payment-minimum']), fullNode),
-      paymentRetryMs: options['payment-retry-pause'],
+  const accounting = createAccounting(terms, {
+    host,
+    clock,
+    state: store.state('accounting'),
+    log: module('accounting'),
+    metrics,
+    refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+    ...(cheques === undefined || !sendsCheques ? {} : { pay: (peer, amount) => cheques.pay(peer, amount) }),
+    announce: (peer) => {
+      pricing
+        .announce(peer, peer.closed)
+        .catch((error: unknown) => log.debug({ err: error, peer: peer.id }, 'threshold not announced'));
     },
-    {
-      host,
-      clock,
-      state: store.state('accounting'),
-      log: module('accounting'),
-      metrics,
-      refresh: (peer, amount) => pseudosettle.settle(peer, amount),
-      ...(cheques === undefined || !sendsCheques ? {} : { pay: (peer, amount) => cheques.pay(peer, amount) }),
-      announce: (peer) => {
-        pricing
-          .announce(peer, peer.closed)
-          .catch((error: unknown) => log.debug({ err: error, peer: peer.id }, 'threshold not announced'));
-      },
-    },
-  );
+  });
   parts.defer(() => accounting.stop());
   // The order of the connect hooks: an account first, then what we grant.
-  const pseudosettle = createPseudosettle(
-    { refreshRate },
-    { host, accounting, state: store.state('pseudosettle'), clock, log: module('pseudosettle'), metrics },
-  );
-  const pricing = createPricing(
-    { refreshRate: refreshRateOfFull, fullNode },
-    { host, accounting, clock, log: module('pricing'), metrics },
-  );
+  const pseudosettle = createPseudosettle(terms, {
+    host,
+    accounting,
+    state: store.state('pseudosettle'),
+    clock,
+    log: module('pseudosettle'),
+    metrics,
+  });
+  const pricing = createPricing(terms, { host, accounting, clock, log: module('pricing'), metrics });
   const hive = createHive(
     { networkId, allowPrivateCidrs, bootnodeMode },
     { host, addressBook, clock, log: module('hive'), metrics },

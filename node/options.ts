@@ -132,6 +132,7 @@ const UINT32_MAX = 4_294_967_295;
 const FEE_MAX = 1_000_000_000_000_000;
 /** Amounts of the accounting are kept as exact doubles. */
 const ACCOUNTING_MAX = 1_000_000_000_000;
+const SECONDS_MAX = 1_000_000;
 
 export const OPTIONS = {
   config: text('configuration file (YAML, keys are option names)', ''),
@@ -209,6 +210,12 @@ export const OPTIONS = {
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
+  'payment-threshold-minimum': whole(
+    'least threshold accepted from peers, a light node accepts its part of it; 0: two seconds of the refresh rate',
+    0,
+    { min: 0, max: ACCOUNTING_MAX },
+    'accounting units',
+  ),
   'payment-tolerance-percent': whole(
     'debt above the threshold at which a peer is disconnected',
     25,
@@ -222,9 +229,9 @@ export const OPTIONS = {
     '%',
   ),
   'payment-minimum': whole(
-    'least amount of a cheque; a light node pays from a tenth of it on',
-    900_000,
-    { min: 1, max: ACCOUNTING_MAX },
+    'least amount of a cheque, a light node pays from its part of it on; 0: a fifth of a second of the refresh rate',
+    0,
+    { min: 0, max: ACCOUNTING_MAX },
     'accounting units',
   ),
   'payment-retry-pause': duration('pause after a cheque that could not be sent', 10_000),
@@ -238,6 +245,46 @@ export const OPTIONS = {
   'refresh-rate': whole(
     'debt forgiven per second',
     4_500_000,
+    { min: 1, max: ACCOUNTING_MAX },
+    'accounting units',
+  ),
+  'refresh-interval': duration(
+    'least time between two refreshes with a peer; a little over a second, for clocks of different speed',
+    1020,
+  ),
+  'refresh-clock-tolerance': whole(
+    'largest difference to the clock of a peer that accepts a refresh',
+    2,
+    { min: 0, max: SECONDS_MAX },
+    's',
+  ),
+  'refresh-interval-tolerance': whole(
+    'largest difference between the times that both clocks see between two refreshes',
+    3,
+    { min: 0, max: SECONDS_MAX },
+    's',
+  ),
+  'threshold-growth-step': whole(
+    'seconds of the refresh rate that a peer repays until its threshold grows by one more second of it',
+    100,
+    { min: 1, max: SECONDS_MAX },
+    's',
+  ),
+  'threshold-growth-linear': whole(
+    'seconds of the refresh rate from which on that takes twice as much each time',
+    1800,
+    { min: 1, max: SECONDS_MAX },
+    's',
+  ),
+  'light-factor': whole(
+    'light peers get this part of every threshold and of the refresh rate',
+    10,
+    { min: 1, max: 1000 },
+    '',
+  ),
+  'chunk-price': whole(
+    'price of a chunk for each step of proximity that its server is away from it',
+    10_000,
     { min: 1, max: ACCOUNTING_MAX },
     'accounting units',
   ),
@@ -321,6 +368,7 @@ export function resolveOptions(
   }
   const options = resolved as NodeOptions;
   checkMode(options);
+  checkPayments(options);
   return options;
 }
 
@@ -342,6 +390,51 @@ function checkSwap(options: NodeOptions): void {
       throw new OptionError(
         `--swap-enable needs --${name}: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
       );
+  }
+}
+
+/** A creditor refuses a second refresh within a second of its clock, milliseconds. */
+const REFRESH_INTERVAL_MIN_MS = 1000;
+/** Without an own minimum, a threshold is refused that is less than so many seconds of the refresh rate. */
+const THRESHOLD_MINIMUM_S = 2;
+/** A chunk that shares no bit with its server is so many steps of proximity away. */
+const PROXIMITY_STEPS = 32;
+
+/** @throws OptionError naming amounts with which nodes of the same options refuse or starve each other */
+function checkPayments(options: NodeOptions): void {
+  const threshold = options['payment-threshold'];
+  const rate = options['refresh-rate'];
+  const minimum = options['payment-threshold-minimum'] || rate * THRESHOLD_MINIMUM_S;
+  if (threshold < minimum) {
+    throw new OptionError(
+      `--payment-threshold ${threshold} is refused by peers with the same options, expected at least ${minimum} ` +
+        '(--payment-threshold-minimum, or twice --refresh-rate)',
+    );
+  }
+  const factor = options['light-factor'];
+  if (rate < factor) {
+    throw new OptionError(
+      `--refresh-rate ${rate} leaves nothing to light peers, expected at least ${factor} (--light-factor)`,
+    );
+  }
+  const price = options['chunk-price'] * PROXIMITY_STEPS;
+  const granted = options['full-node'] ? threshold : threshold / factor;
+  if (price > granted) {
+    throw new OptionError(
+      `--chunk-price ${options['chunk-price']} makes a chunk cost up to ${price}, expected at most ${granted}, ` +
+        'which this node may owe (--payment-threshold, at a light node by --light-factor)',
+    );
+  }
+  const [step, linear] = [options['threshold-growth-step'], options['threshold-growth-linear']];
+  if (linear < step) {
+    throw new OptionError(
+      `--threshold-growth-linear ${linear}: expected at least ${step} (--threshold-growth-step)`,
+    );
+  }
+  if (options['refresh-interval'] < REFRESH_INTERVAL_MIN_MS) {
+    throw new OptionError(
+      `--refresh-interval ${options['refresh-interval']}ms: expected at least 1s, peers refuse to be refreshed more often`,
+    );
   }
 }
 

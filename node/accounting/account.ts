@@ -2,7 +2,16 @@
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
-import { type Amounts, disconnectLimit, earlyPayment, firstGrowth, forClass } from './rules.ts';
+import {
+  type Amounts,
+  debtLeft,
+  disconnectLimit,
+  earlyPayment,
+  firstGrowth,
+  forClass,
+  latentDebt,
+} from './rules.ts';
+import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
   /** Present while a session runs; its object is the session. */
@@ -32,20 +41,18 @@ export interface Account extends Amounts, StoredBalance {
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
-}
-
-interface Limits {
-  readonly paymentThreshold: bigint;
-  readonly tolerancePercent: number;
-  readonly earlyPercent: number;
-  readonly refreshRate: bigint;
-  readonly fullNode: boolean;
+  /** Debt that the peer left behind in ended sessions, as it was then, and when (monotonic milliseconds). */
+  leftBehind: bigint;
+  leftAt: number;
+  /** How often the peer was blocklisted since it last settled. */
+  offences: number;
 }
 
 /** An account without session; the peer counts as full until it connects. */
-export function newAccount(stored: StoredBalance, limits: Limits): Account {
-  // What a peer of our class is granted everywhere, until this one tells us.
-  const thresholdReceived = forClass(limits.paymentThreshold, limits.fullNode);
+export function newAccount(stored: StoredBalance, terms: AccountingTerms): Account {
+  // What a peer of our class is granted everywhere, until this one tells us. Deliberate difference: nodes of the
+  // network assume their own threshold, at a light node ten times of what it will be granted.
+  const thresholdReceived = forClass(terms.paymentThreshold, terms.fullNode, terms.lightFactor);
   return {
     ...stored,
     reserved: 0n,
@@ -53,10 +60,10 @@ export function newAccount(stored: StoredBalance, limits: Limits): Account {
     ghost: 0n,
     peer: undefined,
     thresholdReceived,
-    earlyPayment: earlyPayment(thresholdReceived, limits.earlyPercent),
-    thresholdGiven: limits.paymentThreshold,
-    disconnectLimit: disconnectLimit(limits.paymentThreshold, limits.tolerancePercent),
-    rate: limits.refreshRate,
+    earlyPayment: earlyPayment(thresholdReceived, terms.earlyPercent),
+    thresholdGiven: terms.paymentThreshold,
+    disconnectLimit: disconnectLimit(terms.paymentThreshold, terms.tolerancePercent),
+    rate: terms.refreshRate,
     refreshing: false,
     refreshReserved: 0n,
     refreshSentAt: Number.NEGATIVE_INFINITY,
@@ -65,23 +72,43 @@ export function newAccount(stored: StoredBalance, limits: Limits): Account {
     paying: false,
     paymentFailedAt: Number.NEGATIVE_INFINITY,
     repaid: 0n,
-    growAt: firstGrowth(limits.refreshRate),
+    growAt: firstGrowth(terms.refreshRate, terms),
+    leftBehind: 0n,
+    leftAt: 0,
+    offences: 0,
   };
 }
 
-/** Debts are forgotten, limits start anew; announced threshold, refresh times and repaid debt stay. */
-export function startSession(account: Account, peer: Peer, limits: Limits): void {
+/**
+ * Debts are forgotten, limits start anew; announced threshold, refresh times and repaid debt stay. Deliberate
+ * difference: nodes of the network keep the originated part of the debt as well, and bound it to the new balance with
+ * the next credit; what they keep above zero makes them pay less by cheque than they owe.
+ */
+export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;
   account.balance = 0n;
   account.surplus = 0n;
+  account.originated = 0n;
   account.reserved = 0n;
   account.shadowReserved = 0n;
   account.refreshReserved = 0n;
   account.ghost = 0n;
-  account.rate = forClass(limits.refreshRate, peer.fullNode);
-  account.thresholdGiven = forClass(limits.paymentThreshold, peer.fullNode);
-  account.disconnectLimit = disconnectLimit(account.thresholdGiven, limits.tolerancePercent);
-  account.growAt = firstGrowth(account.rate);
+  account.rate = forClass(terms.refreshRate, peer.fullNode, terms.lightFactor);
+  account.thresholdGiven = forClass(terms.paymentThreshold, peer.fullNode, terms.lightFactor);
+  account.disconnectLimit = disconnectLimit(account.thresholdGiven, terms.tolerancePercent);
+  account.growAt = firstGrowth(account.rate, terms);
+}
+
+/** Balances stay to be looked at until the next session starts. @param now monotonic milliseconds */
+export function endSession(account: Account, now: number): void {
+  account.peer = undefined;
+  account.leftBehind = leftBehind(account, now) + latentDebt(account);
+  account.leftAt = now;
+}
+
+/** What the peer has not paid of its ended sessions, less what time has forgiven since. */
+export function leftBehind(account: Account, now: number): bigint {
+  return debtLeft(account.leftBehind, { elapsedMs: now - account.leftAt, rate: account.rate });
 }
 
 /** @param limits what the thresholds allow at this moment, refresh included */

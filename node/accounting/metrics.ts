@@ -32,7 +32,7 @@ export const ACCOUNTING_METRICS = {
   reserves: {
     kind: 'counter',
     name: 'accounting_accounting_reserve_count',
-    help: 'Credits reserved.',
+    help: 'Requests for a reservation of credit, granted or not.',
   },
   disconnectsOverdraw: {
     kind: 'counter',
@@ -53,6 +53,17 @@ export const ACCOUNTING_METRICS = {
     kind: 'counter',
     name: 'accounting_disconnects_reconnect_count',
     help: 'Peers disconnected.',
+  },
+  disconnectsLeftBehind: {
+    kind: 'counter',
+    name: 'accounting_disconnects_left_behind_count',
+    help: 'Peers blocklisted for debts that they left behind by reconnecting.',
+  },
+  refreshAttempts: { kind: 'counter', name: 'accounting_refresh_attempt_count', help: 'Refreshes begun.' },
+  refreshesOfLeavers: {
+    kind: 'counter',
+    name: 'accounting_non_fatal_refresh_fail_count',
+    help: 'Refreshes that failed because the peer left.',
   },
   settleErrors: { kind: 'counter', name: 'accounting_settle_error_count', help: 'Refreshes that failed.' },
   paymentErrors: { kind: 'counter', name: 'accounting_payment_error_count', help: 'Payments that failed.' },

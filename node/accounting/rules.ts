@@ -7,14 +7,11 @@
  */
 import { MAX_PO, proximityOrder } from '../chunk/address.ts';
 
-/** Accounting units per step of proximity order: what every node of the network charges. */
-export const PRICE_PER_PROXIMITY = 10_000n;
-/** Light peers get a tenth of every limit and of the refresh rate. */
-const LIGHT_FACTOR = 10n;
-/** First growth checkpoint and distance of the next ones, in seconds of refresh rate. */
-const GROWTH_STEP_SECONDS = 100n;
-/** From this checkpoint on (seconds of refresh rate) the next one is twice as far. */
-const GROWTH_LINEAR_SECONDS = 1800n;
+/**
+ * A peer that goes on misbehaving is refused twice as long each time, so often: eight times as long at most, because
+ * what looks like misbehaviour may be a clock that somebody will set right.
+ */
+const DOUBLINGS_MAX = 3;
 
 /** Amounts between this node and one peer. Positive balance: the peer owes us. */
 export interface Amounts {
@@ -40,9 +37,9 @@ export function priceOf(table: readonly bigint[], serverOverlay: Uint8Array, add
   return table[proximityOrder(serverOverlay, address)]!;
 }
 
-/** An amount that is granted in full to full peers and to a tenth to light ones. */
-export function forClass(amount: bigint, fullNode: boolean): bigint {
-  return fullNode ? amount : amount / LIGHT_FACTOR;
+/** An amount that is granted in full to full peers and in part to light ones. */
+export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint): bigint {
+  return fullNode ? amount : amount / lightFactor;
 }
 
 /** Debt at which we settle before the peer asks for it. */
@@ -128,25 +125,49 @@ export function expectedAcceptance(refresh: {
   return byTime < byDebt ? byTime : byDebt;
 }
 
-/** How long a misbehaving peer is refused: the time in which its debt would have been forgiven, whole seconds. */
+/** What the peer owes, is about to owe, and was offered in vain. */
+export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint {
+  return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
+}
+
+/** What is left of a debt that time forgives, never negative. */
+export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
+  if (debt === 0n) return 0n;
+  const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;
+  return left > 0n ? left : 0n;
+}
+
+/**
+ * How long a misbehaving peer is refused: the time in which its debt would have been forgiven, whole seconds, and
+ * longer each time. The doubling is a deliberate difference: nodes of the network refuse equally long every time.
+ */
 export function blocklistMs(
-  amounts: Amounts,
-  options: { paymentThreshold: bigint; refreshRate: bigint },
+  debt: bigint,
+  options: {
+    paymentThreshold: bigint;
+    refreshRate: bigint;
+    /** Earlier ones without a settlement since. */
+    offences: number;
+  },
 ): number {
-  const { balance, shadowReserved, ghost } = amounts;
-  const latentDebt = (balance > 0n ? balance : 0n) + shadowReserved + ghost;
-  const atLeast = latentDebt > options.refreshRate ? latentDebt : options.refreshRate;
-  return Number((atLeast + options.paymentThreshold) / options.refreshRate) * 1000;
+  const atLeast = debt > options.refreshRate ? debt : options.refreshRate;
+  const seconds = Number((atLeast + options.paymentThreshold) / options.refreshRate);
+  return seconds * 1000 * 2 ** Math.min(options.offences, DOUBLINGS_MAX);
+}
+
+interface Growth {
+  readonly growthStepSeconds: bigint;
+  readonly growthLinearSeconds: bigint;
 }
 
 /** Repaid debt at which the granted threshold grows for the first time. */
-export function firstGrowth(rate: bigint): bigint {
-  return rate * GROWTH_STEP_SECONDS;
+export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint {
+  return rate * growthStepSeconds;
 }
 
 /** The checkpoint after `checkpoint`: linear steps at first, doubling later. */
-export function nextGrowth(checkpoint: bigint, rate: bigint): bigint {
-  return checkpoint < rate * GROWTH_LINEAR_SECONDS
-    ? checkpoint + rate * GROWTH_STEP_SECONDS
+export function nextGrowth(checkpoint: bigint, rate: bigint, growth: Growth): bigint {
+  return checkpoint < rate * growth.growthLinearSeconds
+    ? checkpoint + rate * growth.growthStepSeconds
     : checkpoint * 2n;
 }

@@ -17,11 +17,17 @@ export class RateLimit {
     this.#at = clock.monotonic();
   }
 
+  /** Takes nothing when there are fewer. */
+  tryTake(count: number): boolean {
+    this.#refill();
+    if (count > this.#tokens) return false;
+    this.#tokens -= count;
+    return true;
+  }
+
   /** Resolves in the order of the calls. @throws the signal's reason; the tokens are given back then */
   async take(count: number, signal: AbortSignal): Promise<void> {
-    const now = this.#clock.monotonic();
-    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
-    this.#at = now;
+    this.#refill();
     this.#tokens -= count;
     if (this.#tokens >= 0) return;
     try {
@@ -30,5 +36,11 @@ export class RateLimit {
       this.#tokens += count;
       throw error;
     }
+  }
+
+  #refill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
+    this.#at = now;
   }
 }

@@ -1,6 +1,5 @@
 /** What accounting adds to every chunk: prepare and apply of the asking and of the serving side. */
 import { type AccountingService, createAccounting } from '../../node/accounting/accounting.ts';
-import { PRICE_PER_PROXIMITY } from '../../node/accounting/rules.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';
@@ -21,12 +20,16 @@ export async function run(): Promise<BenchResult[]> {
       earlyPercent: 50,
       refreshRate: 4_500_000_000n,
       fullNode: true,
-      pricePerProximity: PRICE_PER_PROXIMITY,
+      pricePerProximity: 10_000n,
+      refreshIntervalMs: 1_020,
+      lightFactor: 10n,
+      growthStepSeconds: 100n,
+      growthLinearSeconds: 1_800n,
       minimumPayment: 900_000_000n,
       paymentRetryMs: 10_000,
     },
     {
-      host: { blocklist: async () => undefined },
+      host: { blocklist: async () => undefined, disconnect: async () => undefined },
       clock: systemClock(),
       state: {
         get: () => undefined,

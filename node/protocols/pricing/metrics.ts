@@ -11,4 +11,9 @@ export const PRICING_METRICS = {
     name: 'pricing_thresholds_too_low_total',
     help: 'Peers disconnected for their threshold.',
   },
+  tooMany: {
+    kind: 'counter',
+    name: 'pricing_thresholds_too_many_total',
+    help: 'Peers disconnected for announcing thresholds without end.',
+  },
 } as const satisfies MetricTable;

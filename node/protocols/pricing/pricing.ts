@@ -3,7 +3,7 @@
  * `p2p-protocols.md` 4.3.
  *
  *   either side                                     the other one
- *   AnnouncePaymentThreshold{threshold}  ──►        below the minimum → disconnect
+ *   AnnouncePaymentThreshold{threshold}  ──►        below the minimum, or too many → disconnect
  *                                                   else the limit of its debt with the announcer
  *   both close
  */
@@ -13,6 +13,7 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { decodeAmount, encodeAmount } from '../amounts.ts';
+import { RateLimit } from '../rate-limit.ts';
 import { PRICING_METRICS } from './metrics.ts';
 import { minimumThreshold } from './rules.ts';
 import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
@@ -20,11 +21,17 @@ import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 /** One announcement, both sides, milliseconds. */
 const TIMEOUT_MS = 5_000;
 
+/**
+ * An honest peer announces a threshold after connecting and when it has grown, at most once per payment of ours. Who
+ * announces more makes us work for nothing.
+ */
+const ANNOUNCEMENTS = { perSecond: 50, burst: 500 } as const;
+
 export interface PricingOptions {
-  /** Of a full node, accounting units per second. */
+  /** Least threshold to accept, accounting units; zero: by the refresh rate. */
+  readonly thresholdMinimum: bigint;
+  /** Of this node's class, accounting units per second. */
   readonly refreshRate: bigint;
-  /** Mode of this node. */
-  readonly fullNode: boolean;
 }
 
 export interface PricingDeps {
@@ -50,11 +57,12 @@ export function createPricing(options: PricingOptions, deps: PricingDeps): Prici
 
 class ThresholdExchange implements Pricing {
   readonly #minimum: bigint;
+  readonly #limits = new WeakMap<Peer, RateLimit>();
   readonly #deps: PricingDeps;
   readonly #metrics: MetricsOf<typeof PRICING_METRICS>;
 
   constructor(options: PricingOptions, deps: PricingDeps) {
-    this.#minimum = minimumThreshold(options.refreshRate, options.fullNode);
+    this.#minimum = minimumThreshold(options);
     this.#deps = deps;
     this.#metrics = deps.metrics.register(PRICING_METRICS);
   }
@@ -77,10 +85,24 @@ class ThresholdExchange implements Pricing {
       throw new StreamError('MESSAGE_MALFORMED', 'threshold of more than 256 bits');
     if (threshold < this.#minimum) {
       this.#metrics.tooLow.inc();
-      this.#deps.log.debug({ peer: peer.id, threshold: String(threshold) }, 'threshold too low');
-      await this.#deps.host.disconnect(peer.id, 'threshold too low');
-      return;
+      await this.#disconnect(peer, threshold, 'threshold too low');
+    } else if (!this.#limit(peer).tryTake(1)) {
+      this.#metrics.tooMany.inc();
+      await this.#disconnect(peer, threshold, 'too many thresholds');
+    } else this.#deps.accounting.thresholdAnnounced(peer, threshold);
+  }
+
+  async #disconnect(peer: Peer, threshold: bigint, reason: string): Promise<void> {
+    this.#deps.log.debug({ peer: peer.id, threshold: String(threshold) }, reason);
+    await this.#deps.host.disconnect(peer.id, reason);
+  }
+
+  #limit(peer: Peer): RateLimit {
+    let limit = this.#limits.get(peer);
+    if (limit === undefined) {
+      limit = new RateLimit(ANNOUNCEMENTS, this.#deps.clock);
+      this.#limits.set(peer, limit);
     }
-    this.#deps.accounting.thresholdAnnounced(peer, threshold);
+    return limit;
   }
 }

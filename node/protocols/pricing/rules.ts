@@ -1,11 +1,12 @@
 /** Which threshold is acceptable. Pure. `p2p-protocols.md` 4.3 and 5.2. */
 
-/** A light node pays and is paid a tenth. */
-const LIGHT_FACTOR = 10n;
 /** Less than two seconds' worth of refreshment can not be settled by time. */
 const MINIMUM_SECONDS = 2n;
 
-/** Smallest threshold that a node accepts. @param refreshRate of a full node, accounting units per second */
-export function minimumThreshold(refreshRate: bigint, fullNode: boolean): bigint {
-  return (MINIMUM_SECONDS * refreshRate) / (fullNode ? 1n : LIGHT_FACTOR);
+/**
+ * Smallest threshold that a node accepts, accounting units.
+ * @param terms those of the node's class; a minimum of zero goes by the refresh rate
+ */
+export function minimumThreshold(terms: { thresholdMinimum: bigint; refreshRate: bigint }): bigint {
+  return terms.thresholdMinimum === 0n ? MINIMUM_SECONDS * terms.refreshRate : terms.thresholdMinimum;
 }

@@ -28,6 +28,7 @@ import { PSEUDOSETTLE_METRICS } from './metrics.ts';
 import {
   acceptedAmount,
   amountOf,
+  type ClockTolerance,
   checkAnswer,
   momentOfStamp,
   PseudosettleError,
@@ -38,12 +39,14 @@ import { Payment, PaymentAck, PSEUDOSETTLE } from './wire.ts';
 
 /** One refresh, both sides, milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** Distance to the last refresh that a previous run of this node may have made, milliseconds. */
-const RESTART_DISTANCE_MS = 1_020;
 
-export interface PseudosettleOptions {
+export interface PseudosettleOptions extends ClockTolerance {
   /** Debt of a full peer that is forgiven per second, accounting units. */
   readonly refreshRate: bigint;
+  /** Light peers get this part of it. */
+  readonly lightFactor: bigint;
+  /** Distance also to the last refresh that a previous run of this node may have made, milliseconds. */
+  readonly refreshIntervalMs: number;
 }
 
 export interface PseudosettleDeps {
@@ -100,8 +103,13 @@ class TimeSettlements implements Pseudosettle {
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
     using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
-    const payment = await stream.read(Payment, deadline.signal);
-    await stream.write(PaymentAck, this.#accept(stream.peer, amountOf(payment.amount)));
+    try {
+      const payment = await stream.read(Payment, deadline.signal);
+      await stream.write(PaymentAck, this.#accept(stream.peer, amountOf(payment.amount)));
+    } catch (error) {
+      this.#metrics.receivedErrors.inc();
+      throw error;
+    }
   }
 
   /** Synchronous, so that two refreshes of one peer can not both count, and balanced before the debtor knows. */
@@ -109,14 +117,13 @@ class TimeSettlements implements Pseudosettle {
     const now = unixSeconds(this.#deps.clock.now());
     const last = this.#store.received(peer.id);
     if (last.timestamp === now) {
-      this.#metrics.receivedErrors.inc();
       throw new PseudosettleError('SETTLEMENT_TOO_SOON', 'settlement too soon');
     }
     const accepted = acceptedAmount({
       attempted,
       debt: this.#deps.accounting.payableDebt(peer),
       elapsedSeconds: now - last.timestamp,
-      rate: forClass(this.#options.refreshRate, peer.fullNode),
+      rate: forClass(this.#options.refreshRate, peer.fullNode, this.#options.lightFactor),
     });
     this.#store.noteReceived(peer.id, { timestamp: now, total: last.total + accepted });
     this.#deps.accounting.refreshmentReceived(peer, accepted);
@@ -146,7 +153,7 @@ class TimeSettlements implements Pseudosettle {
     const answer = await this.#ask(peer, attempted);
     const nowMs = clock.now();
     const moment = momentOfStamp(answer.timestamp, { startedAt, endedAt: unixSeconds(nowMs) });
-    checkAnswer({ attempted, ...answer }, moment, last);
+    checkAnswer({ attempted, ...answer }, { moment, last }, this.#options);
     this.#store.noteSent(peer.id, {
       timestamp: answer.timestamp,
       checkedAt: moment,
@@ -168,7 +175,8 @@ class TimeSettlements implements Pseudosettle {
 
   /** A clock that was set back must not make this wait longer than the distance itself. */
   async #keepDistance(checkedAtMs: number, closed: AbortSignal): Promise<void> {
-    const waitMs = Math.min(checkedAtMs + RESTART_DISTANCE_MS - this.#deps.clock.now(), RESTART_DISTANCE_MS);
+    const { refreshIntervalMs } = this.#options;
+    const waitMs = Math.min(checkedAtMs + refreshIntervalMs - this.#deps.clock.now(), refreshIntervalMs);
     if (waitMs > 0) await this.#deps.clock.sleep(waitMs, closed);
   }
 

@@ -1,10 +1,12 @@
 /** Decisions of time-based settlement, without clock or network. `p2p-protocols.md` 4.6. */
 import { decodeAmount } from '../amounts.ts';
 
-/** Largest difference between the creditor's clock and ours, seconds. */
-const CLOCK_TOLERANCE_S = 2n;
-/** Largest difference between the time that passed on both clocks since the last refresh, seconds. */
-const INTERVAL_TOLERANCE_S = 3n;
+export interface ClockTolerance {
+  /** Largest difference between the creditor's clock and ours, seconds. */
+  readonly clockToleranceSeconds: bigint;
+  /** Largest difference between the time that passed on both clocks since the last refresh, seconds. */
+  readonly intervalToleranceSeconds: bigint;
+}
 
 export type PseudosettleErrorCode =
   | 'SETTLEMENT_TOO_SOON'
@@ -70,12 +72,12 @@ export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; ende
 
 /**
  * The payer's checks on an answer, in the order of the specification.
- * @param moment result of `momentOfStamp` @throws PseudosettleError
+ * @throws PseudosettleError
  */
 export function checkAnswer(
   answer: { attempted: bigint; accepted: bigint; timestamp: bigint },
-  moment: bigint,
-  last: LastRefresh,
+  { moment, last }: { /** Result of `momentOfStamp`. */ moment: bigint; last: LastRefresh },
+  { clockToleranceSeconds, intervalToleranceSeconds }: ClockTolerance,
 ): void {
   if (answer.accepted > answer.attempted) {
     throw new PseudosettleError('REFRESHMENT_ABOVE_EXPECTED', 'refreshment above expected');
@@ -87,16 +89,16 @@ export function checkAnswer(
       'settlement allowance timestamps from peer were decreasing',
     );
   }
-  if (distance(answer.timestamp, moment) > CLOCK_TOLERANCE_S) {
+  if (distance(answer.timestamp, moment) > clockToleranceSeconds) {
     throw new PseudosettleError(
       'TIME_OUT_OF_SYNC_RECENT',
-      'settlement allowance timestamps from peer differed from our measurement by more than 2 seconds',
+      `settlement allowance timestamps from peer differed from our measurement by more than ${clockToleranceSeconds} seconds`,
     );
   }
-  if (distance(moment - last.checkedAt, allegedSeconds) > INTERVAL_TOLERANCE_S) {
+  if (distance(moment - last.checkedAt, allegedSeconds) > intervalToleranceSeconds) {
     throw new PseudosettleError(
       'TIME_OUT_OF_SYNC_INTERVAL',
-      'settlement allowance interval from peer differed from local interval by more than 3 seconds',
+      `settlement allowance interval from peer differed from local interval by more than ${intervalToleranceSeconds} seconds`,
     );
   }
 }

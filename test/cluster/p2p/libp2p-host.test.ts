@@ -96,7 +96,7 @@ test('all light protocols run between two hosts', async () => {
       thresholdAnnounced: (peer: Peer, threshold: bigint) =>
         void granted.set(`${i} by ${peer.id}`, threshold),
     };
-    createPricing({ refreshRate: 4_500_000n, fullNode: true }, { ...env, accounting });
+    createPricing({ refreshRate: 4_500_000n, thresholdMinimum: 0n }, { ...env, accounting });
     const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false }, env);
     return {
       hive,

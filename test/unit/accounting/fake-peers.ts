@@ -1,10 +1,7 @@
 /** One accounting with a clock, a scripted creditor and a host that only notes whom it blocklists. */
-import {
-  type AccountingOptions,
-  type AccountingService,
-  createAccounting,
-} from '../../../node/accounting/accounting.ts';
+import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { Refreshment } from '../../../node/accounting/ports.ts';
+import type { AccountingTerms } from '../../../node/accounting/terms.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
@@ -41,6 +38,7 @@ export interface Bookkeeper {
   readonly clock: ManualClock;
   readonly state: KeyValueStore;
   readonly blocklisted: { peer: string; durationMs: number; reason: string }[];
+  readonly disconnected: { peer: string; reason: string }[];
   readonly refreshes: bigint[];
   readonly announced: bigint[];
   readonly payments: bigint[];
@@ -57,13 +55,16 @@ export function bookkeeper(
   given: {
     clock?: ManualClock;
     state?: KeyValueStore;
-    terms?: Partial<AccountingOptions>;
+    terms?: Partial<AccountingTerms>;
     chequebook?: boolean;
+    /** The host refuses to blocklist. */
+    offline?: boolean;
   } = {},
 ): Bookkeeper {
   const clock = given.clock ?? new ManualClock();
   const state = given.state ?? memoryRecords();
   const blocklisted: Bookkeeper['blocklisted'] = [];
+  const disconnected: Bookkeeper['disconnected'] = [];
   const refreshes: bigint[] = [];
   const announced: bigint[] = [];
   const payments: bigint[] = [];
@@ -71,6 +72,7 @@ export function bookkeeper(
     clock,
     state,
     blocklisted,
+    disconnected,
     refreshes,
     announced,
     payments,
@@ -84,7 +86,11 @@ export function bookkeeper(
         log: silentLogger(),
         metrics: createMetrics({ prefix: 'svc' }),
         host: {
-          blocklist: async (peer, durationMs, reason) => void blocklisted.push({ peer, durationMs, reason }),
+          blocklist: async (peer, durationMs, reason) => {
+            if (given.offline === true) throw new Error('cannot blocklist peer when network not available');
+            blocklisted.push({ peer, durationMs, reason });
+          },
+          disconnect: async (peer, reason) => void disconnected.push({ peer, reason }),
         },
         refresh(peer, amount) {
           refreshes.push(amount);

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import {
   blocklistMs,
   boundedOriginated,
+  chequeAmount,
+  debtLeft,
   debtToSettle,
   disconnectLimit,
   earlyPayment,
@@ -10,8 +12,8 @@ import {
   expectedDebt,
   firstGrowth,
   forClass,
+  latentDebt,
   nextGrowth,
-  PRICE_PER_PROXIMITY,
   priceOf,
   priceTable,
   refreshDue,
@@ -34,16 +36,16 @@ test.each([
   { po: 31, price: 10_000n },
   { po: 32, price: 10_000n },
 ])('a chunk at proximity order $po costs $price', ({ po, price }) => {
-  expect(priceOf(priceTable(PRICE_PER_PROXIMITY), new Uint8Array(32), atOrder(po))).toBe(price);
+  expect(priceOf(priceTable(10_000n), new Uint8Array(32), atOrder(po))).toBe(price);
 });
 
 test('the network constants give the thresholds of the specification', () => {
   expect(earlyPayment(13_500_000n, 50)).toBe(6_750_000n);
   expect(disconnectLimit(13_500_000n, 25)).toBe(16_875_000n);
-  expect(forClass(13_500_000n, false)).toBe(1_350_000n);
-  expect(disconnectLimit(forClass(13_500_000n, false), 25)).toBe(1_687_500n);
-  expect(forClass(RATE, false)).toBe(450_000n);
-  expect(forClass(RATE, true)).toBe(RATE);
+  expect(forClass(13_500_000n, false, 10n)).toBe(1_350_000n);
+  expect(disconnectLimit(forClass(13_500_000n, false, 10n), 25)).toBe(1_687_500n);
+  expect(forClass(RATE, false, 10n)).toBe(450_000n);
+  expect(forClass(RATE, true, 10n)).toBe(RATE);
 });
 
 test('expected debt counts what we owe, what we may owe soon, and the surplus', () => {
@@ -76,19 +78,43 @@ test('a creditor has to accept what time allows, less the debits prepared meanwh
   expect(expectedAcceptance({ ...refresh, allegedSeconds: 5n, reservedMeanwhile: 10n })).toBe(8_999_990n);
 });
 
+test('latent debt is what the peer owes, is about to owe and was offered in vain', () => {
+  expect(latentDebt({ ...none, balance: 9n, shadowReserved: 4n, ghost: 5n })).toBe(18n);
+  expect(latentDebt({ ...none, balance: -9n, shadowReserved: 4n, ghost: 5n })).toBe(9n);
+});
+
 test('a peer is blocklisted for the time in which its debt and the threshold are forgiven', () => {
+  const terms = { paymentThreshold: 13_500_000n, refreshRate: RATE, offences: 0 };
+  expect(blocklistMs(0n, terms)).toBe(4_000);
+  expect(blocklistMs(18_000_000n, terms)).toBe(7_000);
+  expect(blocklistMs(0n, { ...terms, refreshRate: 450_000n })).toBe(31_000);
+});
+
+test('and twice as long for each offence before, up to eight times', () => {
   const terms = { paymentThreshold: 13_500_000n, refreshRate: RATE };
-  expect(blocklistMs(none, terms)).toBe(4_000);
-  expect(
-    blocklistMs({ ...none, balance: 9_000_000n, shadowReserved: 4_500_000n, ghost: 4_500_000n }, terms),
-  ).toBe(7_000);
-  expect(blocklistMs({ ...none, balance: -9_000_000n }, terms)).toBe(4_000);
-  expect(blocklistMs(none, { paymentThreshold: 13_500_000n, refreshRate: 450_000n })).toBe(31_000);
+  expect([0, 1, 2, 3, 4, 1_000].map((offences) => blocklistMs(0n, { ...terms, offences }))).toEqual([
+    4_000, 8_000, 16_000, 32_000, 32_000, 32_000,
+  ]);
+});
+
+test('time forgives a debt at the refresh rate', () => {
+  expect(debtLeft(10_000_000n, { elapsedMs: 0, rate: RATE })).toBe(10_000_000n);
+  expect(debtLeft(10_000_000n, { elapsedMs: 1_500, rate: RATE })).toBe(3_250_000n);
+  expect(debtLeft(10_000_000n, { elapsedMs: 2_223, rate: RATE })).toBe(0n);
+});
+
+test('a cheque pays the own debt that neither time nor debits in progress will pay', () => {
+  const amounts = { ...none, balance: -10_000_000n, originated: -9_000_000n, shadowReserved: 500_000n };
+  expect(chequeAmount(amounts, { rate: RATE, elapsedMs: 999 })).toBe(9_000_000n);
+  expect(chequeAmount(amounts, { rate: RATE, elapsedMs: 1_999 })).toBe(5_000_000n);
+  expect(chequeAmount(amounts, { rate: RATE, elapsedMs: 3_000 })).toBe(-4_000_000n);
+  expect(chequeAmount(amounts, { rate: RATE, elapsedMs: Number.POSITIVE_INFINITY })).toBe(0n);
 });
 
 test('granted thresholds grow every 100 seconds of rate up to 1,800, then at twice the distance each time', () => {
+  const growth = { growthStepSeconds: 100n, growthLinearSeconds: 1_800n };
   const checkpoints: bigint[] = [];
-  for (let next = firstGrowth(RATE); checkpoints.length < 21; next = nextGrowth(next, RATE))
+  for (let next = firstGrowth(RATE, growth); checkpoints.length < 21; next = nextGrowth(next, RATE, growth))
     checkpoints.push(next);
   expect(checkpoints.slice(0, 3)).toEqual([450_000_000n, 900_000_000n, 1_350_000_000n]);
   expect(checkpoints[17]).toBe(8_100_000_000n);

@@ -163,3 +163,50 @@ test.each([
   expect(failure(['--full-node', 'false', ...flags])).toBe(message);
   expect(resolve(flags)['full-node']).toBe(true);
 });
+
+test.each([
+  [
+    ['--payment-threshold', '8999999'],
+    '--payment-threshold 8999999 is refused by peers with the same options, expected at least 9000000 ' +
+      '(--payment-threshold-minimum, or twice --refresh-rate)',
+  ],
+  [
+    ['--payment-threshold-minimum', '13500001'],
+    '--payment-threshold 13500000 is refused by peers with the same options, expected at least 13500001 ' +
+      '(--payment-threshold-minimum, or twice --refresh-rate)',
+  ],
+  [
+    ['--refresh-rate', '9'],
+    '--refresh-rate 9 leaves nothing to light peers, expected at least 10 (--light-factor)',
+  ],
+  [
+    ['--chunk-price', '421876'],
+    '--chunk-price 421876 makes a chunk cost up to 13500032, expected at most 13500000, which this node may owe ' +
+      '(--payment-threshold, at a light node by --light-factor)',
+  ],
+  [
+    ['--chunk-price', '42188', '--full-node', 'false'],
+    '--chunk-price 42188 makes a chunk cost up to 1350016, expected at most 1350000, which this node may owe ' +
+      '(--payment-threshold, at a light node by --light-factor)',
+  ],
+  [
+    ['--threshold-growth-step', '2000'],
+    '--threshold-growth-linear 1800: expected at least 2000 (--threshold-growth-step)',
+  ],
+  [
+    ['--refresh-interval', '999ms'],
+    '--refresh-interval 999ms: expected at least 1s, peers refuse to be refreshed more often',
+  ],
+])('payments that can not work are refused: %j', (argv, message) => {
+  expect(failure(argv)).toBe(message);
+});
+
+test.each([
+  [['--payment-threshold', '1000000', '--refresh-rate', '500000']],
+  [['--payment-threshold', '8999999', '--payment-threshold-minimum', '1']],
+  [['--refresh-rate', '9', '--light-factor', '9']],
+  [['--chunk-price', '421875']],
+  [['--refresh-interval', '1s']],
+])('payments that can are not: %j', (argv) => {
+  expect(() => resolve(argv)).not.toThrow();
+});

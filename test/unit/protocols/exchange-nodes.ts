@@ -1,10 +1,6 @@
 /** Nodes over memory hosts that trade chunks: accounting, time settlement, retrieval and pushsync, one manual clock. */
-import {
-  type AccountingOptions,
-  type AccountingService,
-  createAccounting,
-} from '../../../node/accounting/accounting.ts';
-import { PRICE_PER_PROXIMITY } from '../../../node/accounting/rules.ts';
+import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
+import type { PaymentTerms } from '../../../node/accounting/terms.ts';
 import { closerTo } from '../../../node/chunk/address.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
@@ -25,15 +21,22 @@ import { memoryNode, memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../p
 import type { ManualClock } from './manual-clock.ts';
 
 /** The public network's values. */
-export const PRODUCTION: AccountingOptions = {
+export const PRODUCTION: PaymentTerms = {
   paymentThreshold: 13_500_000n,
   tolerancePercent: 25,
   earlyPercent: 50,
   refreshRate: 4_500_000n,
+  refreshIntervalMs: 1_020,
+  clockToleranceSeconds: 2n,
+  intervalToleranceSeconds: 3n,
+  thresholdMinimum: 0n,
   fullNode: true,
-  pricePerProximity: PRICE_PER_PROXIMITY,
+  lightFactor: 10n,
+  pricePerProximity: 10_000n,
   minimumPayment: 900_000n,
   paymentRetryMs: 10_000,
+  growthStepSeconds: 100n,
+  growthLinearSeconds: 1_800n,
 };
 
 /** Deeper than any two addresses of a test: nobody is in the neighbourhood of anything. */
@@ -68,7 +71,7 @@ export interface ExchangeOptions {
   readonly network?: MemoryNetwork;
   readonly fullNode?: boolean;
   readonly reachable?: boolean;
-  readonly accounting?: AccountingOptions;
+  readonly accounting?: PaymentTerms;
   /** One way, milliseconds. */
   readonly latencyMs?: number;
   readonly state?: (subsystem: string) => KeyValueStore;

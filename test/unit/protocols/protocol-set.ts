@@ -54,8 +54,7 @@ export async function protocolSet(
   });
   // The order of the connect hooks: an account first, then what we grant.
   const pseudosettle = createPseudosettle(PRODUCTION, { ...deps, accounting, state: memoryRecords() });
-  const { refreshRate } = PRODUCTION;
-  const pricing = createPricing({ refreshRate, fullNode: true }, { ...deps, accounting });
+  const pricing = createPricing(PRODUCTION, { ...deps, accounting });
   const hive = createHive(
     { networkId, allowPrivateCidrs: true, bootnodeMode: false },
     { ...deps, addressBook },

@@ -11,7 +11,7 @@ import { type MemoryNode, startedNodes } from '../../p2p/memory-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
 
 const never = new AbortController().signal;
-const REFRESH_RATE = 4_500_000n;
+const TERMS = { refreshRate: 4_500_000n, thresholdMinimum: 0n };
 
 /** Two nodes that grant these thresholds. */
 async function traders(granted: readonly [bigint, bigint]) {
@@ -24,7 +24,7 @@ async function traders(granted: readonly [bigint, bigint]) {
       thresholdAnnounced: (_peer: Peer, threshold: bigint) => void heard[i]?.push(threshold),
     };
     const env = { host, accounting, clock, log: silentLogger(), metrics: createMetrics({ prefix: 'svc' }) };
-    return createPricing({ refreshRate: REFRESH_RATE, fullNode: true }, env);
+    return createPricing(TERMS, env);
   });
   const [a, b] = nodes;
   return { a, b, clock, heard, pricing: announced };
@@ -51,6 +51,20 @@ test('a peer whose threshold is below two seconds of refreshment is disconnected
   expect(b.host.peers()).toEqual([]);
 });
 
+test('a threshold may change often, one that changes without end disconnects', async () => {
+  const { a, b, clock, heard, pricing } = await traders([13_500_000n, 14_000_000n]);
+  const peer = await a.host.connect([b.underlay()], never);
+  for (let n = 1; n < 500; n++) await pricing[0]?.announce(peer, never);
+  expect(heard[1]).toHaveLength(500);
+  await clock.advance(100);
+  for (let n = 0; n < 5; n++) await pricing[0]?.announce(peer, never);
+  expect(b.host.peers()).toHaveLength(1);
+  await pricing[0]?.announce(peer, never).catch((error: unknown) => error);
+  await clock.settle();
+  expect(heard[1]).toHaveLength(505);
+  expect(b.host.peers()).toEqual([]);
+});
+
 test('an announcement of more than 256 bits is refused, the peer stays', async () => {
   const { a, b, heard } = await traders([13_500_000n, 14_000_000n]);
   const peer = await a.host.connect([b.underlay()], never);
@@ -72,14 +86,14 @@ test('a peer that can not be told is disconnected', async () => {
     log: silentLogger(),
     metrics: createMetrics({ prefix: 'svc' }),
   };
-  createPricing({ refreshRate: REFRESH_RATE, fullNode: true }, env);
+  createPricing(TERMS, env);
   await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code: 'HANDSHAKE_FAILED' });
   expect(a.host.peers()).toEqual([]);
 });
 
-test('the minimum is two seconds of refreshment, a tenth of it at a light node', () => {
-  expect(minimumThreshold(REFRESH_RATE, true)).toBe(9_000_000n);
-  expect(minimumThreshold(REFRESH_RATE, false)).toBe(900_000n);
+test('the minimum is two seconds of refreshment, or what the options say', () => {
+  expect(minimumThreshold(TERMS)).toBe(9_000_000n);
+  expect(minimumThreshold({ ...TERMS, thresholdMinimum: 1n })).toBe(1n);
 });
 
 property.prop([fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })])(

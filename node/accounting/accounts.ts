@@ -1,0 +1,75 @@
+/** All accounts that this node remembers, in memory and on disk; how many, and which of them are forgotten first. */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import { type Account, newAccount } from './account.ts';
+import { BalanceStore } from './balance-store.ts';
+import type { AccountingTerms } from './terms.ts';
+
+/**
+ * Accounts of peers that are gone are kept for display and against those that come back, up to this number: far more
+ * than a node has peers in a day, and some megabytes. A new identity costs an attacker nothing.
+ */
+const ACCOUNTS_MAX = 10_000;
+
+export class Accounts {
+  readonly #terms: AccountingTerms;
+  /** The account that was opened first comes first. */
+  readonly #accounts = new Map<string, Account>();
+  readonly #balances: BalanceStore;
+
+  constructor(terms: AccountingTerms, deps: { clock: Clock; state: KeyValueStore; log: Logger }) {
+    this.#terms = terms;
+    this.#balances = new BalanceStore(deps);
+    for (const stored of this.#balances.load()) this.#accounts.set(stored.id, newAccount(stored, terms));
+  }
+
+  get(id: string): Account | undefined {
+    return this.#accounts.get(id);
+  }
+
+  /** The account of a peer, opened if there is none. */
+  of(id: string): Account {
+    const known = this.#accounts.get(id);
+    if (known !== undefined) return known;
+    if (this.#accounts.size >= ACCOUNTS_MAX) this.#forgetLeast();
+    const account = newAccount({ id, balance: 0n, surplus: 0n, originated: 0n }, this.#terms);
+    this.#accounts.set(id, account);
+    return account;
+  }
+
+  all(): Account[] {
+    return [...this.#accounts.values()];
+  }
+
+  /** Takes note that the balances of `account` differ from the disk. */
+  changed(account: Account): void {
+    this.#balances.changed(account);
+  }
+
+  /** Writes what is open. */
+  stop(): Promise<void> {
+    return this.#balances.stop();
+  }
+
+  /** Of the accounts that nobody uses the oldest of those with the least at stake. */
+  #forgetLeast(): void {
+    let least: Account | undefined;
+    let leastStake = 0n;
+    for (const account of this.#accounts.values()) {
+      if (account.peer !== undefined || account.paying || account.refreshing) continue;
+      const stake = atStake(account);
+      if (least !== undefined && stake >= leastStake) continue;
+      least = account;
+      leastStake = stake;
+      if (stake === 0n) break;
+    }
+    if (least === undefined) return;
+    this.#accounts.delete(least.id);
+    this.#balances.forgotten(least);
+  }
+}
+
+function atStake({ balance, surplus, leftBehind }: Account): bigint {
+  return (balance < 0n ? -balance : balance) + surplus + leftBehind;
+}

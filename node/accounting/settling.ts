@@ -1,0 +1,161 @@
+/**
+ * Paying what we owe: by time first, and what time does not pay by cheque. `node-behaviour.md` 5.5 and 5.6.
+ *
+ * Credits trigger it, there is no timer: a debt that nobody adds to can wait. Refresh and payment of one peer run side
+ * by side, one of each at a time, and the caller never waits for them.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { MetricsOf } from '../env/metrics.ts';
+import type { Peer } from '../p2p/host.ts';
+import type { Account } from './account.ts';
+import type { ACCOUNTING_METRICS } from './metrics.ts';
+import type { Refreshment } from './ports.ts';
+import { boundedOriginated, chequeAmount, debtToSettle, expectedAcceptance } from './rules.ts';
+import type { AccountingTerms } from './terms.ts';
+
+/** From the first broken stream to the end of the connection, milliseconds. */
+const LEAVING_MS = 250;
+
+export interface Payments {
+  /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
+  readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
+  /**
+   * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer has
+   * ended its side of the conversation or has had the time to: it must count the payment no later than we do, or it
+   * sees a debt above the limit. Rejects when nothing was paid, within a time of its own.
+   */
+  readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
+}
+
+interface SettlingDeps extends Payments {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsOf<typeof ACCOUNTING_METRICS>;
+  readonly changed: (account: Account) => void;
+  readonly blocklist: (account: Account, peer: Peer, reason: string) => void;
+}
+
+export class Settling {
+  readonly #terms: AccountingTerms;
+  readonly #deps: SettlingDeps;
+  /** Running payments, at most one per peer. They never reject. */
+  readonly #payments = new Set<Promise<void>>();
+
+  constructor(terms: AccountingTerms, deps: SettlingDeps) {
+    this.#terms = terms;
+    this.#deps = deps;
+  }
+
+  /** Waits for running payments. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#payments);
+  }
+
+  /** Settles if the debt is worth it. */
+  settle(account: Account, peer: Peer): void {
+    const { clock, pay } = this.#deps;
+    const mayPay = pay !== undefined && !account.paying;
+    if (account.refreshing && !mayPay) return;
+    const debt = debtToSettle(account);
+    if (debt < this.#terms.refreshRate) return;
+    const now = clock.monotonic();
+    if (!account.refreshing && now - account.refreshSentAt >= this.#terms.refreshIntervalMs) {
+      account.refreshing = true;
+      account.refreshReserved = 0n;
+      void this.#refresh(account, peer, debt);
+    }
+    if (mayPay) this.#payRest(account, { peer, now, pay });
+  }
+
+  async #refresh(account: Account, peer: Peer, attempted: bigint): Promise<void> {
+    const { clock, log, metrics, refresh } = this.#deps;
+    metrics.refreshAttempts.inc();
+    const answer = await refresh(peer, attempted).catch(async (err: unknown) => {
+      log.debug({ err, peer: peer.id }, 'refresh failed');
+      await this.#mayLeave(peer);
+      return undefined;
+    });
+    account.refreshing = false;
+    // Also after a failure: the creditor may have stamped it, and refuses a second one in the same second.
+    account.refreshSentAt = clock.monotonic();
+    account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
+    // A peer that left has broken no rule, and the next session starts at zero.
+    if (account.peer !== peer || peer.closed.aborted) {
+      if (answer === undefined) metrics.refreshesOfLeavers.inc();
+      return;
+    }
+    if (answer === undefined) {
+      metrics.settleErrors.inc();
+      this.#enforce(account, peer, 'failed to refresh');
+      return;
+    }
+    const expected = expectedAcceptance({
+      attempted,
+      reservedMeanwhile: account.refreshReserved,
+      allegedSeconds: answer.allegedSeconds,
+      rate: this.#terms.refreshRate,
+    });
+    if (answer.accepted < expected) {
+      metrics.refreshmentBelowExpected.inc();
+      this.#enforce(account, peer, 'failed to meet expectation for allowance');
+      return;
+    }
+    account.offences = 0;
+    account.balance += answer.accepted;
+    account.originated = boundedOriginated(account.originated, account.balance);
+    this.#deps.changed(account);
+  }
+
+  /** A broken stream often is the first sign of a peer that leaves: waits a moment for the rest of the news. */
+  async #mayLeave({ closed }: Peer): Promise<void> {
+    await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
+      if (!closed.aborted) throw error;
+    });
+  }
+
+  #enforce(account: Account, peer: Peer, reason: string): void {
+    this.#deps.metrics.disconnectsEnforceRefresh.inc();
+    this.#deps.blocklist(account, peer, reason);
+  }
+
+  /** A cheque for what the refreshes will not pay, unless that is too little or the last one failed just now. */
+  #payRest(
+    account: Account,
+    { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<Payments['pay']> },
+  ): void {
+    const { minimumPayment, paymentRetryMs, refreshRate } = this.#terms;
+    if (now - account.paymentFailedAt < paymentRetryMs) return;
+    const amount = chequeAmount(account, { rate: refreshRate, elapsedMs: now - account.refreshedAt });
+    if (amount < minimumPayment) return;
+    account.paying = true;
+    account.shadowReserved += amount;
+    if (account.refreshing) account.refreshReserved += amount;
+    const paying = this.#pay(account, { peer, amount, pay }).finally(() => this.#payments.delete(paying));
+    this.#payments.add(paying);
+  }
+
+  async #pay(
+    account: Account,
+    { peer, amount, pay }: { peer: Peer; amount: bigint; pay: NonNullable<Payments['pay']> },
+  ): Promise<void> {
+    const { clock, log, metrics } = this.#deps;
+    let paid = true;
+    try {
+      await pay(peer, amount);
+    } catch (err) {
+      paid = false;
+      account.paymentFailedAt = clock.monotonic();
+      metrics.paymentErrors.inc();
+      log.warn({ err, peer: peer.id }, 'payment failed');
+    }
+    account.paying = false;
+    // The debt of an ended session is forgotten on both sides, whatever was paid of it.
+    if (account.peer !== peer) return;
+    account.shadowReserved -= amount;
+    if (!paid) return;
+    account.balance += amount;
+    account.originated += amount;
+    this.#deps.changed(account);
+  }
+}

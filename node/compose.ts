@@ -29,9 +29,10 @@ import { createPuller } from './neighbourhood/puller.ts';
 import { createReserveWorker } from './neighbourhood/reserve-worker.ts';
 import { createSalud } from './neighbourhood/salud.ts';
 import { createWarmUp } from './neighbourhood/warmup.ts';
-import { toAddress, tokenBalance } from './onchain/contracts.ts';
+import { withDebugGas } from './onchain/debug-mode.ts';
 import { createRpc } from './onchain/rpc.ts';
 import { createTransactions } from './onchain/transactions.ts';
+import { createWallet } from './onchain/wallet.ts';
 import type { NodeOptions } from './options.ts';
 import { createAddressBook } from './p2p/address-book.ts';
 import { createLibp2pHost } from './p2p/libp2p-host.ts';
@@ -149,6 +150,8 @@ async function build(
   );
   parts.defer(() => transactions.stop());
   transactions.start();
+  // Of batches, stakes and the game.
+  const contractTransactions = options['transaction-debug-mode'] ? withDebugGas(transactions) : transactions;
   const postage = createPostage(
     {
       contract: options['postage-stamp-address'],
@@ -163,7 +166,7 @@ async function build(
     },
     {
       chain: rpc,
-      transactions,
+      transactions: contractTransactions,
       state: (subsystem) => store.state(subsystem),
       signer,
       clock,
@@ -370,7 +373,7 @@ async function build(
       height: capacityDoubling,
       retryMs: options['block-time'] * MS_PER_SECOND,
     },
-    { chain: rpc, transactions, signer, clock, log: module('staking') },
+    { chain: rpc, transactions: contractTransactions, signer, clock, log: module('staking') },
   );
   const incentivesEnabled =
     serving &&
@@ -388,7 +391,7 @@ async function build(
     },
     {
       chain: rpc,
-      transactions,
+      transactions: contractTransactions,
       signer,
       staking,
       sampler: createSampler({ roundLength }, { chain: rpc, reserve, postage, clock, metrics }),
@@ -455,9 +458,16 @@ async function build(
       isWarmingUp: () => !warmUp.isOver(),
     },
     chain: rpc,
+    transactions,
     wallet: {
-      tokenBalance: (ending) => tokenBalance(rpc, options['token-address'], signer.address, ending),
-      nativeBalance: (ending) => rpc.nativeBalance(toAddress(signer.address), ending),
+      ...createWallet(
+        {
+          token: options['token-address'],
+          account: signer.address,
+          withdrawalAddresses: options['withdrawal-addresses-whitelist'].map((one) => one.toLowerCase()),
+        },
+        { chain: rpc, transactions },
+      ),
       chequebook: () => swap?.chequebook?.address ?? NO_CHEQUEBOOK,
     },
     staking,

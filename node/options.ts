@@ -198,6 +198,14 @@ export const OPTIONS = {
     { min: 0, max: FEE_MAX },
     'base units per gas',
   ),
+  'transaction-debug-mode': flag(
+    'send calls with batches and stakes without estimating them, with 1,000,000 gas at least',
+  ),
+  'withdrawal-addresses-whitelist': list(
+    'addresses that coins of the node may be withdrawn to (repeatable)',
+    '0x and 40 hex digits',
+    /^0x[0-9a-fA-F]{40}$/,
+  ),
   'gas-limit-fallback': whole(
     'gas limit of a contract call that the endpoint cannot estimate',
     500_000,

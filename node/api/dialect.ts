@@ -89,6 +89,8 @@ interface FieldNames {
 interface Messages {
   readonly stampOrBatch: string;
   readonly invalidName: string;
+  /** For a coin that there is not. */
+  readonly coins: string;
   /** Body of `GET /`. */
   readonly root: string;
 }
@@ -158,6 +160,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     messages: {
       stampOrBatch: "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request",
       invalidName: 'invalid name or svc address',
+      coins: 'only SVC or NativeToken options are accepted',
       root: 'svc node\n',
     },
     reason: ({ field, error }) => `${field}: ${error}`,
@@ -200,6 +203,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       stampOrBatch:
         "Either 'Swarm-Postage-Stamp' or 'Swarm-Postage-Batch-Id' header must be set in the request",
       invalidName: 'invalid name or bzz address',
+      coins: 'only BZZ or NativeToken options are accepted',
       root: 'Ethereum Swarm Bee\n',
     },
     reason: (reason) => reason,

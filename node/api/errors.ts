@@ -16,7 +16,9 @@ import type { PostageErrorCode } from '../postage/ports.ts';
 import type { Dialect, Reason } from './dialect.ts';
 
 /** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
-type Message = string | { readonly text: 'standard' | 'cause' | 'stampOrBatch'; readonly before?: string };
+type Message =
+  | string
+  | { readonly text: 'standard' | 'cause' | 'stampOrBatch' | 'coins'; readonly before?: string };
 type ErrorRow = readonly [status: number, message: Message];
 
 const STANDARD: Message = { text: 'standard' };
@@ -182,6 +184,17 @@ const ERRORS = {
   GAME_STATE_FAILED: [500, 'failed to get redistribution status'],
   GAME_FUNDS_FAILED: [500, 'failed to calculate if node has enough funds to play'],
   SAMPLE_FAILED: [500, 'failed making sample with proofs'],
+  COIN_UNKNOWN: [400, { text: 'coins' }],
+  WITHDRAWAL_REFUSED: [400, 'provided address not whitelisted'],
+  WITHDRAWAL_TOO_LARGE: [400, 'not enough balance'],
+  WITHDRAW_TOKEN_BALANCE_FAILED: [500, 'unable to get balance'],
+  WITHDRAW_TOKEN_FAILED: [500, 'unable to transfer amount'],
+  WITHDRAW_NATIVE_FAILED: [500, 'unable to transfer'],
+  // Transactions: 8.1.
+  TRANSACTIONS_FAILED: [500, 'cannot get transaction'],
+  TRANSACTION_NOT_FOUND: [404, 'unknown transaction'],
+  TRANSACTION_IMPORTED: [400, 'already imported'],
+  TRANSACTION_RESEND_FAILED: [500, "can't resend transaction"],
 } as const satisfies Record<string, ErrorRow>;
 
 export type ApiErrorCode = keyof typeof ERRORS;
@@ -333,6 +346,7 @@ function messageText(message: Message, error: ApiError, dialect: Dialect): strin
     standard: standardText(statusOf(error)),
     cause: error.message,
     stampOrBatch: dialect.messages.stampOrBatch,
+    coins: dialect.messages.coins,
   };
   return `${message.before ?? ''}${texts[message.text]}`;
 }

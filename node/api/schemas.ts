@@ -70,6 +70,9 @@ export type SchemaName =
   | 'StakeTransaction'
   | 'RedistributionState'
   | 'ReserveSample'
+  | 'Transaction'
+  | 'TransactionList'
+  | 'TransactionHash'
   | 'OpenApi';
 
 /** Every shape in the words of one dialect. */
@@ -143,6 +146,20 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       ghostBalance: Amount,
     }),
   );
+  const Transaction = Type.Object({
+    transactionHash: TxHash,
+    to: ChainAddress,
+    nonce: Uint,
+    gasPrice: Amount,
+    gasLimit: Uint,
+    gasTipBoost: Type.Integer(),
+    gasTipCap: Amount,
+    gasFeeCap: Amount,
+    data: Type.String({ pattern: '^0x([a-fA-F0-9]{2})*$' }),
+    created: DateTime,
+    description: Type.String(),
+    value: Amount,
+  });
   const settled = typeof dialect.settlementAmount(0n) === 'string' ? Amount : Type.Integer();
   const PeerMetrics = Type.Object({
     lastSeenTimestamp: Type.Integer(),
@@ -344,6 +361,9 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       proofs: Type.Object({ proof1: InclusionProof, proof2: InclusionProof, proofLast: InclusionProof }),
       durationSeconds: Type.Number({ minimum: 0 }),
     }),
+    Transaction,
+    TransactionList: Type.Object({ pendingTransactions: Type.Array(Transaction) }),
+    TransactionHash: Type.Object({ transactionHash: TxHash }),
     OpenApi: Type.Object({ openapi: Type.String(), info: Type.Unknown(), paths: Type.Unknown() }),
   };
 }

@@ -13,7 +13,8 @@ import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Gsoc } from '../gsoc/gsoc.ts';
 import type { Redistribution, Staking } from '../incentives/ports.ts';
-import type { Chain } from '../onchain/ports.ts';
+import type { Chain, Transactions } from '../onchain/ports.ts';
+import type { Wallet } from '../onchain/wallet.ts';
 import type { Host } from '../p2p/host.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { Pingpong } from '../protocols/pingpong/pingpong.ts';
@@ -56,9 +57,13 @@ export interface NodeServices {
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
-  readonly wallet: Wallet;
   readonly staking: Staking;
   readonly redistribution: Redistribution;
+  readonly transactions: Pick<Transactions, 'find' | 'pending' | 'resend' | 'cancel'>;
+  readonly wallet: Wallet & {
+    /** 20 bytes; zero without a chequebook. */
+    chequebook(): Uint8Array;
+  };
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -92,12 +97,4 @@ export interface Readiness {
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
-}
-
-/** Balances of the chain account, base units. */
-export interface Wallet {
-  tokenBalance(signal: AbortSignal): Promise<bigint>;
-  nativeBalance(signal: AbortSignal): Promise<bigint>;
-  /** 20 bytes; zero without a chequebook. */
-  chequebook(): Uint8Array;
 }

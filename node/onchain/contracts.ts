@@ -12,6 +12,7 @@ export const FUNCTIONS = {
   allowance: 'allowance(address,address)',
   bzzToken: 'bzzToken()',
   approve: 'approve(address,uint256)',
+  transfer: 'transfer(address,uint256)',
   createBatch: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)',
   topUp: 'topUp(bytes32,uint256)',
   increaseDepth: 'increaseDepth(bytes32,uint8)',
@@ -36,6 +37,7 @@ const selector = {
   allowance: selectorOf(FUNCTIONS.allowance),
   bzzToken: selectorOf(FUNCTIONS.bzzToken),
   approve: selectorOf(FUNCTIONS.approve),
+  transfer: selectorOf(FUNCTIONS.transfer),
   createBatch: selectorOf(FUNCTIONS.createBatch),
   topUp: selectorOf(FUNCTIONS.topUp),
   increaseDepth: selectorOf(FUNCTIONS.increaseDepth),
@@ -77,6 +79,11 @@ export async function tokenAllowance(
 /** @param spender 20 bytes */
 export function encodeApprove(spender: Uint8Array, amount: bigint): string {
   return encodeCall(selector.approve, spender, amount);
+}
+
+/** @param to 20 bytes */
+export function encodeTransfer(to: Uint8Array, amount: bigint): string {
+  return encodeCall(selector.transfer, to, amount);
 }
 
 interface CreateBatch {

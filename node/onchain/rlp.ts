@@ -24,7 +24,9 @@ function prefix(base: number, length: number): Uint8Array {
   return Uint8Array.of(base + SHORT_LENGTH_MAX + lengthBytes.length, ...lengthBytes);
 }
 
+/** @throws RangeError below zero: there is no encoding, and the digits of one would be read as none */
 function numberBytes(value: bigint): Uint8Array {
+  if (value < 0n) throw new RangeError(`a transaction has no negative numbers, got ${value}`);
   if (value === 0n) return new Uint8Array(0);
   const digits = value.toString(16);
   return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');

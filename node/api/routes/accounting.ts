@@ -1,8 +1,8 @@
-/** Balances, settlements and the wallet: `http-api-completion.md` 5.11, 5.12. */
+/** Balances and settlements: `http-api-completion.md` 5.11. */
 import type { PeerAccount } from '../../accounting/ports.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { type Dialect, emit } from '../dialect.ts';
-import { ApiError, orElse } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { hex } from '../kinds.ts';
 import { required } from '../params.ts';
 import { type Answer, route } from '../route.ts';
@@ -92,30 +92,6 @@ export const ACCOUNTING_ROUTES = [
             received: settlementAmount(received),
             sent: settlementAmount(sent),
           })),
-        },
-      };
-    },
-  }),
-  route({
-    method: 'GET',
-    path: '/wallet',
-    port: 'both',
-    summary: 'what the chain account owns',
-    // Compat: as the public network's nodes since 2.8, a chain is enough; a chequebook is not asked for.
-    gates: ['started', 'chain'],
-    success: [200],
-    response: 'Wallet',
-    async handle({ services: { wallet, chain, node }, dialect, signal }) {
-      const native = await orElse('WALLET_NATIVE_FAILED', () => wallet.nativeBalance(signal));
-      const token = await orElse('WALLET_TOKEN_FAILED', () => wallet.tokenBalance(signal));
-      return {
-        status: 200,
-        json: {
-          ...emit(dialect.fields.walletBalance, String(token)),
-          nativeTokenBalance: String(native),
-          chainID: await orElse('WALLET_NATIVE_FAILED', () => chain.chainId()),
-          chequebookContractAddress: dialect.chainAddress(wallet.chequebook()),
-          walletAddress: dialect.chainAddress(node.ethereum),
         },
       };
     },

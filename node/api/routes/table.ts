@@ -18,6 +18,8 @@ import { STATUS_ROUTES } from './status.ts';
 import { STEWARDSHIP_ROUTES } from './stewardship.ts';
 import { TAG_ROUTES } from './tags.ts';
 import { TECHNICAL_ROUTES } from './technical.ts';
+import { TRANSACTION_ROUTES } from './transactions.ts';
+import { WALLET_ROUTES } from './wallet.ts';
 
 export const ROUTES: readonly Route[] = [
   ...BYTES_ROUTES,
@@ -36,6 +38,8 @@ export const ROUTES: readonly Route[] = [
   ...PEER_ROUTES,
   ...ACCOUNTING_ROUTES,
   ...INCENTIVE_ROUTES,
+  ...WALLET_ROUTES,
+  ...TRANSACTION_ROUTES,
   ...STATUS_ROUTES,
   ...TECHNICAL_ROUTES,
 ];

@@ -6,7 +6,7 @@ import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -21,6 +21,7 @@ import { createStewardship } from '../../../node/stewardship/stewardship.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore, Pins, UploadSession } from '../../../node/store/ports.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
+import { fakeTransactions, fakeTransfer, type TransactionKnobs } from './fake-transactions.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
 export const BATCH = toHex(BATCH_ID);
@@ -31,10 +32,12 @@ export const OVERLAY = new Uint8Array(32).fill(0x11);
 /** Of the node as a publisher. */
 const PRIVATE_KEY = new Uint8Array(32).fill(0x22);
 export const PUBLIC_KEY = toHex(createSigner(PRIVATE_KEY).publicKey);
+/** The only one that coins of the node may go to. */
+export const WITHDRAWAL_ADDRESS = new Uint8Array(20).fill(0xa1);
 export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 /** What a test turns to change the node under the API. */
-export interface Knobs {
+export interface Knobs extends TransactionKnobs {
   state: 'starting' | 'ready' | 'failed';
   mode: 'full' | 'light' | 'ultra-light';
   capacityDoubling: number;
@@ -107,6 +110,11 @@ export function knobs(): Knobs {
     chainError: undefined,
     accounts: [],
     timeSettlements: [],
+    transactions: [],
+    transactionError: undefined,
+    resent: [],
+    cancelled: [],
+    withdrawals: [],
     failing: new Set(),
     incentivesEnabled: true,
     stakeError: undefined,
@@ -306,9 +314,13 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
         return 2n * 10n ** 18n;
       },
       chequebook: () => new Uint8Array(20),
+      mayReceive: (address) => equalBytes(address, WITHDRAWAL_ADDRESS),
+      sendTokens: fakeTransfer(turn, 'tokens'),
+      sendNative: fakeTransfer(turn, 'native'),
     },
     staking: fakeStaking(turn),
     redistribution: fakeGame(turn),
+    transactions: fakeTransactions(turn),
     metrics: createMetrics({ prefix: 'svc' }),
     clock,
     random: systemRandom(),

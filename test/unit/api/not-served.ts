@@ -12,7 +12,4 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/chequebook/cheque': 'swap',
   '/chequebook/deposit': 'swap',
   '/chequebook/withdraw': 'swap',
-  '/wallet/withdraw/{coin}': 'swap',
-  '/transactions': 'the store of sent transactions',
-  '/transactions/{txHash}': 'the store of sent transactions',
 };

@@ -6,7 +6,8 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, type Kit, PUBLIC_KEY, peer, startKit } from './kit.ts';
+import { sentTransaction, TX_HASH } from './fake-transactions.ts';
+import { BATCH, type Kit, PUBLIC_KEY, peer, startKit, WITHDRAWAL_ADDRESS } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);
@@ -126,6 +127,15 @@ const REQUESTS: readonly {
   { method: 'DELETE', path: '/stake/withdrawable' },
   { method: 'GET', path: '/redistributionstate' },
   { method: 'GET', path: '/rchash/{depth}/{anchor1}/{anchor2}', url: '/rchash/0/64/1e' },
+  {
+    method: 'POST',
+    path: '/wallet/withdraw/{coin}',
+    url: `/wallet/withdraw/nativetoken?amount=1&address=${toHex(WITHDRAWAL_ADDRESS)}`,
+  },
+  { method: 'GET', path: '/transactions' },
+  { method: 'GET', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
+  { method: 'POST', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
+  { method: 'DELETE', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
   { method: 'GET', path: '/status' },
   { method: 'GET', path: '/status/peers' },
   { method: 'GET', path: '/status/neighborhoods' },
@@ -140,6 +150,7 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
   beforeAll(async () => {
     kit = await startKit({ dialect: name });
     kit.knobs.peers = [peer(7)];
+    kit.knobs.transactions = [sentTransaction()];
     const grantees = {
       method: 'POST',
       url: '/grantee',

@@ -4,6 +4,7 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { selectorOf } from '../../../node/onchain/abi.ts';
+import { withDebugGas } from '../../../node/onchain/debug-mode.ts';
 import { ChainError, type ChainErrorCode } from '../../../node/onchain/ports.ts';
 import { decodeRevert } from '../../../node/onchain/revert.ts';
 import { createTransactions } from '../../../node/onchain/transactions.ts';
@@ -80,6 +81,22 @@ describe('sending', () => {
     endpoint.estimate = new ChainError('REVERTED', 'execution reverted');
     await execute();
     expect(endpoint.taken[0]?.gasLimit).toBe(500_000n);
+  });
+
+  test('in debug mode nothing is estimated, and a higher limit counts', async () => {
+    const { endpoint, transactions } = setUp();
+    const debugging = withDebugGas(transactions);
+    await debugging.execute(request, forever);
+    await debugging.send({ ...request, gasLimit: 1_000_001n }, forever);
+    await debugging.send({ ...request, gasLimit: 999_999n }, forever);
+    expect(endpoint.taken.map(({ gasLimit }) => gasLimit)).toEqual([1_000_000n, 1_000_001n, 1_000_000n]);
+    expect(endpoint.calls).not.toContain('eth_estimateGas');
+  });
+
+  test('an operation says how much gas it needs at least', async () => {
+    const { endpoint, execute } = setUp();
+    await execute({ minimumGasLimit: 250_000n });
+    expect(endpoint.taken[0]?.gasLimit).toBe(250_000n);
   });
 
   test('a gas price below the base fee sends nothing', async () => {

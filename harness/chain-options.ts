@@ -1,17 +1,19 @@
 import type { ChainOptions } from './chain.ts';
-import { batchAmount, type Definition, hasPublicNode } from './definition.ts';
+import { batchAmount, type Definition, hasPublicNode, plannedNodes } from './definition.ts';
+import { FLAVOURS } from './flavours/table.ts';
 import { batchNonce, type NodeIdentity } from './seed.ts';
 
 /** Native coin and tokens of every node's account, in base units (contracts.md 12). */
 const NODE_NATIVE = 10n ** 19n;
 const NODE_TOKENS = 10n ** 20n;
+
 /** The chain of a cluster as its definition and seed describe it. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,
   identities: readonly NodeIdentity[],
 ): ChainOptions {
-  const { batches, chain } = definition;
+  const { batches, chain, swap } = definition;
   return {
     port: chain.port,
     chainId: chain.chainId,
@@ -34,5 +36,13 @@ export function chainOptions(
             immutable: batches.immutable,
             nonce: batchNonce(seed, node, 0),
           })),
+    chequebooks:
+      swap === false
+        ? []
+        : plannedNodes(definition).flatMap(({ flavour, mode }, node) =>
+            FLAVOURS[flavour].adoptsChequebook && mode !== 'boot'
+              ? [{ issuer: `0x${identities[node]?.ethereum}`, deposit: swap.deposit.toString() }]
+              : [],
+          ),
   };
 }

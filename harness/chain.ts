@@ -1,7 +1,7 @@
 /** The local chain of a cluster: a process of its own (`chain/main.ts`), reached by JSON-RPC and a control endpoint. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type AbiValue, encodeCall, hex } from '../chain/encoding.ts';
+import { type AbiValue, encodeCall, hex, keccak256, quantity } from '../chain/encoding.ts';
 import type { GateCount, RpcFault } from '../chain/gate.ts';
 import { HttpClient } from './client/http.ts';
 import type { Contracts } from './contracts.ts';
@@ -15,8 +15,6 @@ import { until } from './wait.ts';
 /** A chain is ready in well under a second; a loaded machine gets time. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
-/** Of an answer with its `0x`. */
-const WORD_DIGITS = 66;
 
 /** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
 export interface ChainOptions {
@@ -40,6 +38,7 @@ export interface ChainOptions {
     readonly immutable: boolean;
     readonly nonce: string;
   }[];
+  readonly chequebooks: readonly { readonly issuer: string; readonly deposit: string }[];
 }
 
 interface ReadyLine {
@@ -51,6 +50,7 @@ interface ReadyLine {
   readonly contracts: Contracts;
   readonly startBlock: number;
   readonly batches: readonly { readonly id: string; readonly owner: string; readonly depth: number }[];
+  readonly chequebooks: readonly { readonly issuer: string; readonly address: string }[];
   readonly anvilPid: number;
 }
 
@@ -68,6 +68,7 @@ export interface StartChain {
 export interface StartedChain {
   readonly record: ChainRecord;
   readonly batches: ReadyLine['batches'];
+  readonly chequebooks: ReadyLine['chequebooks'];
   /** Child of the chain's process; outlives it only when that is killed from outside. */
   readonly anvil: ProcessId | undefined;
 }
@@ -105,14 +106,25 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     },
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
-  const { rpc, control, gate, chainId, contracts, startBlock, batches } = ready;
+  const { rpc, control, gate, chainId, contracts, startBlock, batches, chequebooks } = ready;
   const { networkId, blockTimeMs, steady } = start.options;
   const record = { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady };
   return {
     record: gate === undefined ? record : { ...record, gate },
     batches,
+    chequebooks,
     anvil: processOf(ready.anvilPid),
   };
+}
+
+/** An event as the endpoint tells it, all hex with `0x`. */
+export interface ChainEvent {
+  readonly address: string;
+  /** The event's kind, and its indexed values. */
+  readonly topics: readonly string[];
+  /** The others, a word each. */
+  readonly data: string;
+  readonly transactionHash: string;
 }
 
 /** What tests and commands may do to the chain. */
@@ -213,20 +225,50 @@ export class Chain {
 
   /** Base units. @param address 40 hex digits, `0x` optional */
   async tokenBalance(address: string): Promise<bigint> {
-    return this.view(this.contracts.token, 'balanceOf(address)', prefixed(address));
+    return this.view(this.contracts.token, 'balanceOf(address)', [prefixed(address)]);
   }
 
   /**
-   * What a contract says at the head.
-   * @param signature of a view without texts and lists among its arguments @returns its first word
-   * @throws HarnessError `CHAIN_FAILED` with the contract's reason
+   * What a contract says, as numbers.
+   * @param signature of a view without texts and lists @param at block number, of the last sixty or so; default: the head
+   * @returns its first word @throws HarnessError `CHAIN_FAILED` with the contract's reason
    */
-  async view(contract: string, signature: string, ...values: readonly AbiValue[]): Promise<bigint> {
+  async view(
+    contract: string,
+    signature: string,
+    values: readonly AbiValue[] = [],
+    at?: number,
+  ): Promise<bigint> {
+    return (await this.words(contract, signature, values, at))[0] as bigint;
+  }
+
+  /** The same with all of its words. */
+  async words(
+    contract: string,
+    signature: string,
+    values: readonly AbiValue[] = [],
+    at?: number,
+  ): Promise<readonly bigint[]> {
     const data = hex(encodeCall(signature, ...values));
     const call = { to: prefixed(contract), data };
-    const answer = await this.call<string>('eth_call', [call, 'latest']);
-    if (answer.length >= WORD_DIGITS) return BigInt(answer.slice(0, WORD_DIGITS));
+    const answer = await this.call<string>('eth_call', [call, at === undefined ? 'latest' : quantity(at)]);
+    const words = answer.slice(2).match(/[0-9a-f]{64}/g) ?? [];
+    if (words.length > 0) return words.map((word) => BigInt(`0x${word}`));
     throw new HarnessError('CHAIN_FAILED', `${contract} says nothing to ${signature}: is it that contract?`);
+  }
+
+  /** Events of one kind, oldest first. @param signature such as `Transfer(address,address,uint256)` @param to block number */
+  async events(
+    signature: string,
+    { contract, to }: { contract?: string; to?: number } = {},
+  ): Promise<readonly ChainEvent[]> {
+    const filter = {
+      fromBlock: quantity(this.startBlock),
+      toBlock: to === undefined ? 'latest' : quantity(to),
+      topics: [hex(keccak256(Buffer.from(signature, 'ascii')))],
+      ...(contract === undefined ? {} : { address: contract }),
+    };
+    return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
   }
 
   /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. Nodes read it now and then. */

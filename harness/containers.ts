@@ -12,10 +12,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createAccount } from '../chain/account.ts';
+import { chequebookAddress, chequebookSalt } from '../chain/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../chain/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import { chainOptions } from './chain-options.ts';
-import { parseDefinition } from './definition.ts';
+import { creditOf, parseDefinition } from './definition.ts';
 import { exitCodeOf, HarnessError, messageOf } from './errors.ts';
 import { svcFlavour } from './flavours/svc.ts';
 import { nodeName } from './node-setup.ts';
@@ -41,6 +42,7 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
   const { networkId, chainId, blockTime } = definition.chain;
   const identities = Array.from({ length: nodes }, (_, index) => deriveNode({ seed, index, networkId }));
   const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
+  const contracts = contractAddresses(deployer);
   const chain = chainOptions(definition, seed, identities);
   const document = {
     ...chain,
@@ -65,15 +67,21 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
       profile: definition.profile,
       options: {},
       dataDir,
+      chequebook: chequebookAddress({
+        factory: contracts.chequebookFactory,
+        sender: deployer.address,
+        salt: chequebookSalt(index),
+      }),
       network: {
         networkId,
         rpc: `http://chain:${CHAIN_PORTS.rpc}`,
-        contracts: contractAddresses(deployer),
+        contracts,
         startBlock: START_BLOCK,
         blockTimeMs: blockTime,
         bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
         dedicatedBootnodes: false,
-        publicLimits: false,
+        credit: creditOf(definition),
+        swap: definition.swap,
       },
     };
     for (const { path, content } of svcFlavour.files(plan)) write(join(dataDir, path), content);

@@ -9,7 +9,7 @@ import { DRIVER_NAMES } from './drivers/driver.ts';
 import { HarnessError, messageOf } from './errors.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
-import { PROFILES } from './profiles.ts';
+import { CREDITS, type Credit, PROFILES } from './profiles.ts';
 import { parseDurationMs, suggestion } from './words.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
@@ -26,6 +26,8 @@ export const PORT_STRIDE = 10;
 
 const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
+/** Of a chequebook, token units: 50 tokens, half of what an account starts with (contracts.md 12). */
+const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
 const whole = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max}`;
@@ -112,6 +114,25 @@ const batches = z.union([
   ),
 ]);
 
+const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';
+const amount = z
+  .union([z.bigint(), z.int(), z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED })], {
+    error: AMOUNT_EXPECTED,
+  })
+  .transform(BigInt)
+  .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
+
+/** Debts are paid by cheques, each node from a chequebook of its own. */
+const swap = z
+  .union([
+    z.boolean(),
+    z.strictObject(
+      { deposit: amount.default(DEFAULT_DEPOSIT) },
+      { error: 'true, false, or a map with deposit' },
+    ),
+  ])
+  .transform((value) => (value === true ? { deposit: DEFAULT_DEPOSIT } : value));
+
 const PORTS_EXPECTED = "'free' or the first port of a fixed range, from 1024 to 65000";
 const ports = z.union(
   [z.literal('free'), z.int().min(1024, { error: PORTS_EXPECTED }).max(65_000, { error: PORTS_EXPECTED })],
@@ -128,6 +149,9 @@ const schema = z.strictObject(
     profile: oneOf(PROFILES).default('fast'),
     ports: ports.default('free'),
     batches: batches.prefault({}),
+    swap: swap.prefault(true),
+    /** How much peers lend each other before they want to be paid. */
+    credit: oneOf(CREDITS).optional(),
   },
   { error: 'a map' },
 );
@@ -167,9 +191,21 @@ function contradictions(definition: Definition): string[] {
   const inGroups = definition.nodes.flatMap((entry, index) =>
     groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
   );
-  return hasPublicNode(definition) && (blockTime < 1000 || blockTime % 1000 !== 0)
-    ? [...inGroups, `chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`]
-    : inGroups;
+  if (!hasPublicNode(definition)) return inGroups;
+  const together = [];
+  if (blockTime < 1000 || blockTime % 1000 !== 0) {
+    together.push(`chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`);
+  }
+  if (creditOf(definition) !== 'network') {
+    together.push(`credit: got '${definition.credit}', expected network: a Bee refuses other limits`);
+  }
+  return [...inGroups, ...together];
+}
+
+/** What the definition says, or else what suits its profile and its nodes. */
+export function creditOf(definition: Definition): Credit {
+  const { credit, profile } = definition;
+  return credit ?? (profile === 'production' || hasPublicNode(definition) ? 'network' : 'high');
 }
 
 function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
@@ -256,6 +292,7 @@ function keysAt(path: readonly PropertyKey[]): string[] {
   if (top === 'nodes') return Object.keys(group.shape);
   if (top === 'chain') return Object.keys(chain.shape);
   if (top === 'batches') return Object.keys(batches.options[1].shape);
+  if (top === 'swap') return ['deposit'];
   return Object.keys(schema.shape);
 }
 

@@ -1,6 +1,7 @@
 /** The public API of the package. */
 export { Chain } from './chain.ts';
 export { ClientError, type ClientErrorClass } from './client/errors.ts';
+export type * from './client/money-types.ts';
 export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
 export { Cluster, type ClusterOptions, type WaitLimits } from './cluster.ts';

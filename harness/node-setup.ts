@@ -1,11 +1,13 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
-import { type Definition, hasPublicNode, type NodeGroup, PORT_STRIDE, plannedNodes } from './definition.ts';
+import type { StartedChain } from './chain.ts';
+import { plainAddress } from './client/json.ts';
+import { creditOf, type Definition, type NodeGroup, PORT_STRIDE, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Flavour, NodeMode, NodePlan, NodePorts } from './flavours/flavour.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from './ports.ts';
 import type { NodeIdentity } from './seed.ts';
-import { type ChainRecord, type ClusterRecord, clusterFolder, type NodeRecord } from './state.ts';
+import { type ClusterRecord, clusterFolder, type NodeRecord } from './state.ts';
 
 /** New nodes ask these first; three are enough for gossip to reach everybody. */
 const BOOTNODES = 3;
@@ -20,7 +22,7 @@ export interface NodeSetup {
 /** Chooses ports, writes key files and configuration of every node. @throws HarnessError `PORT_IN_USE` */
 export async function createNodes(
   setup: NodeSetup,
-  chain: ChainRecord,
+  { record: chain, chequebooks }: Pick<StartedChain, 'record' | 'chequebooks'>,
   identities: readonly NodeIdentity[],
 ): Promise<readonly NodeRecord[]> {
   const { definition, driver, stateDir } = setup;
@@ -35,7 +37,7 @@ export async function createNodes(
   );
   const folder = clusterFolder(stateDir, setup.record.name);
   const bootnodes = bootnodesOf(groups, underlays);
-  const publicLimits = hasPublicNode(definition);
+  const credit = creditOf(definition);
   const create = async (group: NodeGroup, index: number): Promise<NodeRecord> => {
     const name = nodeName(index);
     const flavour = FLAVOURS[group.flavour];
@@ -50,6 +52,7 @@ export async function createNodes(
       profile: definition.profile,
       options: group.options,
       dataDir: folder.dataDir(name),
+      chequebook: chequebooks.find(({ issuer }) => plainAddress(issuer) === identity.ethereum)?.address,
       network: {
         networkId: chain.networkId,
         rpc: chain.gate === undefined ? chain.rpc : `${chain.gate}/${name}`,
@@ -58,7 +61,8 @@ export async function createNodes(
         blockTimeMs: chain.blockTimeMs,
         bootnodes: bootnodes.filter((underlay) => underlay !== underlays[index]),
         dedicatedBootnodes: groups.some(({ mode }) => mode === 'boot'),
-        publicLimits,
+        credit,
+        swap: definition.swap,
       },
     };
     await driver.create(plan, flavour);

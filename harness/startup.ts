@@ -222,7 +222,7 @@ async function startNodesOnce(
   { started, identities, batches, launched }: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
-  const records = await createNodes(context, started.record, identities);
+  const records = await createNodes(context, started, identities);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);

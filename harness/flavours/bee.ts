@@ -34,8 +34,6 @@ const DEFAULTS = {
   'neighborhood-suggester': '',
   'resolver-options': [],
   'storage-incentives-enable': false,
-  'swap-enable': false,
-  'swap-initial-deposit': '500000000000000000',
 } as const;
 
 const OWN_OPTIONS = [
@@ -54,7 +52,9 @@ const OWN_OPTIONS = [
   'postage-stamp-start-block',
   'staking-address',
   'redistribution-address',
+  'swap-enable',
   'swap-factory-address',
+  'swap-initial-deposit',
   'price-oracle-address',
 ] as const;
 
@@ -68,6 +68,7 @@ export const beeFlavour: Flavour = {
   debugApi: false,
   // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
   bootstraps: false,
+  adoptsChequebook: false,
   watchesParent: false,
   stopGraceMs: STOP_GRACE_MS,
 
@@ -137,6 +138,8 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'postage-stamp-start-block': network.startBlock,
     'staking-address': contracts.stakeRegistry,
     'redistribution-address': contracts.redistribution,
+    'swap-enable': network.swap !== false,
+    'swap-initial-deposit': network.swap === false ? '0' : network.swap.deposit.toString(),
     'swap-factory-address': contracts.chequebookFactory,
     'price-oracle-address': contracts.swapPriceOracle,
   };

@@ -2,7 +2,7 @@
 import type { Dialect } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { Contracts } from '../contracts.ts';
-import type { Profile } from '../profiles.ts';
+import type { Credit, Profile } from '../profiles.ts';
 import type { NodeIdentity } from '../seed.ts';
 
 export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
@@ -26,8 +26,9 @@ interface NetworkFacts {
   readonly bootnodes: readonly string[];
   /** They are boot nodes, not the first full ones. */
   readonly dedicatedBootnodes: boolean;
-  /** A node of the network keeps to the public network's credit limits, so all have to. */
-  readonly publicLimits: boolean;
+  readonly credit: Credit;
+  /** Whether debts are paid by cheques, and what a chequebook starts with, token units. */
+  readonly swap: { readonly deposit: bigint } | false;
 }
 
 export interface NodePorts {
@@ -49,6 +50,8 @@ export interface NodePlan {
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
+  /** Address of the chequebook that was deployed for it; undefined: it deploys its own, or needs none. */
+  readonly chequebook?: string | undefined;
   readonly network: NetworkFacts;
 }
 
@@ -82,6 +85,8 @@ export interface Flavour {
   readonly debugApi: boolean;
   /** Whether it finds peers by the bootnodes of its plan; else it is introduced to them over its API. */
   readonly bootstraps: boolean;
+  /** Whether it takes a chequebook that was deployed for it. */
+  readonly adoptsChequebook: boolean;
   /** Whether it stops by itself when the process that started it is gone. */
   readonly watchesParent: boolean;
   /** How long a stop may take, milliseconds. */

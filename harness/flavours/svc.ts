@@ -40,11 +40,23 @@ const PROFILE_OPTIONS = {
     'pull-rate-window': '5s',
     'salud-pause': '1s',
     'reserve-wake-up': '10s',
+    'price-oracle-interval': '1s',
   },
   production: {},
 } as const;
-/** Left alone where a peer refuses and blocks whoever settles at another rate than the public network's. */
-const HIGH_CREDIT = { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 } as const;
+/** `network` leaves the node's own, which are the public network's: a Bee blocks whoever settles at another rate. */
+const CREDIT_OPTIONS = {
+  high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
+  network: {},
+  // A chunk costs up to 320,000: of a few dozen, time forgives next to nothing, and the rest is paid by cheque. Whoever
+  // is refused for a debt waits as long as time would take to forgive it.
+  low: {
+    'payment-threshold': 8_000_000,
+    'refresh-rate': 100_000,
+    'payment-minimum': 100_000,
+    'payment-retry-pause': '1s',
+  },
+} as const;
 /** A node stops in some ten milliseconds; one that does not is hanging. */
 const STOP_GRACE_MS = 1500;
 
@@ -68,6 +80,10 @@ const OWN_OPTIONS = [
   'redistribution-address',
   'bootnode',
   'dedicated-bootnodes',
+  'swap-enable',
+  'swap-factory-address',
+  'price-oracle-address',
+  'chequebook-address',
 ] as const;
 
 export const svcFlavour = {
@@ -78,6 +94,7 @@ export const svcFlavour = {
   public: false,
   debugApi: true,
   bootstraps: true,
+  adoptsChequebook: true,
   watchesParent: true,
   stopGraceMs: STOP_GRACE_MS,
   files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
@@ -136,6 +153,11 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'redistribution-address': network.contracts.redistribution,
     bootnode: network.bootnodes,
     'dedicated-bootnodes': network.dedicatedBootnodes,
+    // A boot node serves nobody, so it neither owes nor is owed.
+    'swap-enable': network.swap !== false && plan.mode !== 'boot',
+    'swap-factory-address': network.contracts.chequebookFactory,
+    'price-oracle-address': network.contracts.swapPriceOracle,
+    'chequebook-address': plan.chequebook ?? '',
   };
 }
 
@@ -144,7 +166,7 @@ function configFile(plan: NodePlan): string {
     'allow-private-cidrs': true,
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
-    ...(plan.profile === 'fast' && !plan.network.publicLimits ? HIGH_CREDIT : {}),
+    ...CREDIT_OPTIONS[plan.network.credit],
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -71,7 +71,8 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
       blockTimeMs: 2000,
       bootnodes: [],
       dedicatedBootnodes: false,
-      publicLimits: true,
+      credit: 'network',
+      swap: { deposit: 5n },
     },
     ...more,
   };

@@ -53,6 +53,17 @@ describe('a cluster of three nodes', () => {
     await net.stop();
   });
 
+  test('nodes pay by cheque, each from the chequebook that was deployed for it', async () => {
+    for (const { client } of net.nodes) {
+      expect(await client.node()).toMatchObject({ swapEnabled: true, chequebookEnabled: true });
+    }
+    const deployed = await net.chain.events('SimpleSwapDeployed(address)');
+    const addresses = deployed.map(({ data }) => `0x${data.slice(-40)}`);
+    const issuers = await Promise.all(addresses.map((address) => net.chain.view(address, 'issuer()')));
+    expect(issuers).toEqual(net.nodes.map(({ ethereum }) => BigInt(`0x${ethereum}`)));
+    for (const address of addresses) expect(await net.chain.tokenBalance(address)).toBe(5n * 10n ** 17n);
+  });
+
   test('nodes are who the seed says they are', async () => {
     for (const node of net.nodes) {
       const { overlay, ethereum } = await node.client.addresses();

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { batchAmount, parseDefinition, plannedNodes } from '../../../harness/definition.ts';
+import { batchAmount, creditOf, parseDefinition, plannedNodes } from '../../../harness/definition.ts';
 import { HarnessError } from '../../../harness/errors.ts';
 
 function mistake(input: unknown): string {
@@ -21,7 +21,28 @@ test('an empty definition is five nodes of our own flavour in the fast profile',
     profile: 'fast',
     ports: 'free',
     batches: { depth: 20, ttl: 86_400_000, immutable: true },
+    swap: { deposit: 500_000_000_000_000_000n },
   });
+});
+
+test('cheques are on, with a deposit of its own if it has one, or off', () => {
+  const swapOf = (swap: unknown) => parseDefinition({ swap }, 'options').swap;
+  expect(swapOf(true)).toEqual({ deposit: 500_000_000_000_000_000n });
+  expect(swapOf({})).toEqual({ deposit: 500_000_000_000_000_000n });
+  expect(swapOf({ deposit: '1000000000000000000000' })).toEqual({ deposit: 10n ** 21n });
+  expect(swapOf({ deposit: 0 })).toEqual({ deposit: 0n });
+  expect(swapOf(false)).toBe(false);
+});
+
+test('credit is high for tests, the network’s in production and beside a Bee, or what is asked for', () => {
+  const of = (input: object) => creditOf(parseDefinition(input, 'options'));
+  expect(of({})).toBe('high');
+  expect(of({ profile: 'production' })).toBe('network');
+  expect(of({ nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe('network');
+  expect(of({ credit: 'low' })).toBe('low');
+  expect(mistake({ credit: 'low', nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe(
+    "cluster.yaml: credit: got 'low', expected network: a Bee refuses other limits",
+  );
 });
 
 test('a number of nodes and a list of groups describe the same cluster', () => {

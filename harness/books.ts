@@ -1,0 +1,176 @@
+/**
+ * The books of a cluster: what its nodes count about each other, and what the chain counts about them. Nothing may be
+ * lost or made: `violations` names every sum that is not what it has to be (scenarios.md 3.8).
+ */
+
+/** What a node counts about one peer. */
+export interface Link {
+  /** Overlay of the peer. */
+  readonly peer: string;
+  /** Accounting units; positive: the peer owes. */
+  readonly balance: bigint;
+  /** Debt at which the node disconnects the peer, with the allowance of the moment; undefined while not connected. */
+  readonly limit: bigint | undefined;
+  /** By time, accounting units. */
+  readonly timeSent: bigint;
+  readonly timeReceived: bigint;
+  /** By cheques: cumulative payouts, token units. */
+  readonly chequeSent: bigint;
+  readonly chequeReceived: bigint;
+}
+
+export interface NodeBooks {
+  readonly name: string;
+  readonly overlay: string;
+  /** Account on the chain, 40 hex digits. */
+  readonly account: string;
+  /** 40 hex digits; undefined without. */
+  readonly chequebook: string | undefined;
+  readonly links: readonly Link[];
+}
+
+/** A chequebook as the contract keeps it, token units. */
+export interface ChequebookBooks {
+  readonly address: string;
+  readonly balance: bigint;
+  readonly totalPaidOut: bigint;
+  /** By account of the beneficiary. */
+  readonly paidOut: ReadonlyMap<string, bigint>;
+}
+
+/** Token units, all of one block. */
+export interface ChainBooks {
+  readonly block: number;
+  readonly supply: bigint;
+  /** Accounts of nodes and of everybody else who is known to have been paid, by address. */
+  readonly wallets: ReadonlyMap<string, bigint>;
+  readonly chequebooks: readonly ChequebookBooks[];
+  /** What the contract of stakes holds, and what it owes to each account. */
+  readonly staked: bigint;
+  readonly stakes: ReadonlyMap<string, bigint>;
+  /** What the contract of batches holds: the pot, what batches have left, and what divisions left over. */
+  readonly postage: bigint;
+  readonly pot: bigint;
+  readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
+  /** Depths that batches were diluted to. A dilution divides what each chunk has left, and the remainder stays. */
+  readonly dilutions: readonly number[];
+}
+
+export interface Books {
+  readonly nodes: readonly NodeBooks[];
+  readonly chain: ChainBooks;
+}
+
+/** @param before earlier books of the same cluster @returns one line for each sum that is wrong */
+export function violations(books: Books, before?: Books): string[] {
+  return [
+    ...linkViolations(books.nodes),
+    ...chequeViolations(books),
+    ...chainViolations(books.chain),
+    ...(before === undefined ? [] : shrunkCheques(books, before)),
+  ];
+}
+
+/** Both ends of a link count the same; nobody is owed more than he may be. */
+export function linkViolations(nodes: readonly NodeBooks[]): string[] {
+  const overdrawn = nodes.flatMap(({ name, links }) =>
+    links
+      .filter(({ balance, limit }) => limit !== undefined && balance > limit)
+      .map(({ peer, balance, limit }) => {
+        const debtor = nodes.find(({ overlay }) => overlay === peer)?.name ?? peer.slice(0, 8);
+        return `${debtor} owes ${name} ${balance}, above the limit of ${limit}, and is connected`;
+      }),
+  );
+  const apart = pairsOf(nodes).flatMap(([one, other]) => {
+    const here = linkOf(one, other);
+    const there = linkOf(other, one);
+    const differ = (what: string, sent: bigint, received: bigint, from: NodeBooks, to: NodeBooks) =>
+      sent === received
+        ? []
+        : [`${what}: ${from.name} has sent ${sent} to ${to.name}, which has received ${received}`];
+    return [
+      ...(here.balance + there.balance === 0n
+        ? []
+        : [`${one.name} says ${here.balance} of ${other.name}, which says ${there.balance}`]),
+      ...differ('by time', here.timeSent, there.timeReceived, one, other),
+      ...differ('by time', there.timeSent, here.timeReceived, other, one),
+      ...differ('by cheques', here.chequeSent, there.chequeReceived, one, other),
+      ...differ('by cheques', there.chequeSent, here.chequeReceived, other, one),
+    ];
+  });
+  return [...apart, ...overdrawn];
+}
+
+/** Nobody cashes what was not promised. */
+function chequeViolations({ nodes, chain }: Books): string[] {
+  return chain.chequebooks.flatMap((book) => {
+    const issuer = nodes.find(({ chequebook }) => chequebook === book.address);
+    const cashed = [...book.paidOut.values()].reduce((sum, paid) => sum + paid, 0n);
+    const total =
+      cashed === book.totalPaidOut
+        ? []
+        : [`chequebook ${book.address} has paid ${book.totalPaidOut}, its known beneficiaries got ${cashed}`];
+    if (issuer === undefined) return total;
+    const over = nodes.flatMap((beneficiary) => {
+      const paid = book.paidOut.get(beneficiary.account) ?? 0n;
+      const promised = linkOf(issuer, beneficiary).chequeSent;
+      return paid <= promised
+        ? []
+        : [`${beneficiary.name} has cashed ${paid} of ${issuer.name}, which has promised ${promised}`];
+    });
+    return [...total, ...over];
+  });
+}
+
+/** Every token is somewhere, and every contract holds what it owes. */
+function chainViolations(chain: ChainBooks): string[] {
+  const lines: string[] = [];
+  const sum = (values: Iterable<bigint>) => [...values].reduce((total, value) => total + value, 0n);
+  const held =
+    sum(chain.wallets.values()) +
+    sum(chain.chequebooks.map(({ balance }) => balance)) +
+    chain.staked +
+    chain.postage;
+  if (held !== chain.supply) {
+    lines.push(
+      `supply ${chain.supply} at block ${chain.block}, but known accounts and contracts hold ${held}`,
+    );
+  }
+  const owed = sum(chain.stakes.values());
+  if (owed !== chain.staked) lines.push(`the stakes are ${owed}, their contract holds ${chain.staked}`);
+  const value = sum(chain.batches.map(({ depth, remaining }) => remaining << BigInt(depth)));
+  const left = chain.postage - chain.pot - value;
+  const leftMax = sum(chain.dilutions.map((depth) => 1n << BigInt(depth)));
+  if (left < 0n || left > leftMax) {
+    lines.push(
+      `pot ${chain.pot} and batches ${value} at block ${chain.block}, their contract holds ${chain.postage}`,
+    );
+  }
+  return lines;
+}
+
+/** A cheque replaces the one before, so it promises more. */
+function shrunkCheques(books: Books, before: Books): string[] {
+  return books.nodes.flatMap((node) => {
+    const earlier = before.nodes.find(({ overlay }) => overlay === node.overlay);
+    return (earlier?.links ?? []).flatMap((link) => {
+      const now = node.links.find(({ peer }) => peer === link.peer);
+      const shrunk = (what: string, was: bigint, is = 0n) =>
+        is < was ? [`${node.name}: what was ${what} ${link.peer.slice(0, 8)} fell from ${was} to ${is}`] : [];
+      return [
+        ...shrunk('promised to', link.chequeSent, now?.chequeSent),
+        ...shrunk('promised by', link.chequeReceived, now?.chequeReceived),
+      ];
+    });
+  });
+}
+
+const NO_LINK = { balance: 0n, timeSent: 0n, timeReceived: 0n, chequeSent: 0n, chequeReceived: 0n };
+
+function linkOf(node: NodeBooks, other: NodeBooks): Omit<Link, 'peer' | 'limit'> {
+  return node.links.find(({ peer }) => peer === other.overlay) ?? NO_LINK;
+}
+
+function pairsOf(nodes: readonly NodeBooks[]): [NodeBooks, NodeBooks][] {
+  return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other): [NodeBooks, NodeBooks] => [one, other]));
+}

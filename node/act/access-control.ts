@@ -24,6 +24,8 @@ const MS_PER_SECOND = 1000;
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
 /** Entries of a history are told apart by their second; if so many in a row are taken, the clock stands still. */
 const SECONDS_TRIED_MAX = 5;
+/** Key agreements in one turn of the event loop: some seven milliseconds. */
+const GRANTED_AT_ONCE = 128;
 /** Metadata of an entry: where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
 
@@ -114,17 +116,30 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
       const present = given === undefined ? [] : await loadGrantees(given, self, io);
       const added = withAdded(present, add);
       const grantees = revoke.length === 0 ? added : withoutRevoked(added, revoke);
+      const encoded = encodeGrantees(grantees);
       const renewed = current === undefined || revoke.length > 0;
       const list = renewed ? newList() : await loadList(current, io);
-      grant(list, self, renewed ? grantees : add);
+      await grantAll(list, renewed ? grantees : add, io.signal);
       const encryption = randomEncryption(random);
-      const stored = await store(encodeGrantees(grantees), io, { encryption });
+      const stored = await store(encoded, io, { encryption });
       const encrypted = transcrypt(ownKey(self), stored);
       await history.add(seconds, await store(list.encode(), io), { [GRANTEES_REFERENCE]: toHex(encrypted) });
       return { grantees: encrypted, history: await history.save(io.putter, io), stored };
     },
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
+
+  /** Some at a time, so that other requests come to their turn in between. */
+  async function grantAll(
+    list: KeyValues,
+    grantees: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let from = 0; from < grantees.length; from += GRANTED_AT_ONCE) {
+      if (from > 0) await clock.sleep(0, signal);
+      grant(list, self, grantees.slice(from, from + GRANTED_AT_ONCE));
+    }
+  }
 
   async function begin(list: KeyValues, io: Writing): Promise<Uint8Array> {
     const history = History.create();

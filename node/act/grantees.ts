@@ -1,12 +1,12 @@
 /** The list of those who were granted access, for the publisher's own eyes: `data-formats.md` 7.2 and 7.3. Pure. */
 import secp256k1 from 'secp256k1';
-import { equalBytes } from '../crypto/hex.ts';
+import { toHex } from '../crypto/hex.ts';
 import { ActError } from './errors.ts';
 
 /** Uncompressed public key: `04 || X || Y`. */
 const STORED_KEY_SIZE = 65;
 /** Every change of a list agrees on a key with everybody in it, 50 µs each: half a second. */
-const GRANTEES_MAX = 8192;
+export const GRANTEES_MAX = 8192;
 /** Longest list, bytes. */
 export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;
 
@@ -33,22 +33,26 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
 
 /** Those of `list`, then the new ones, each once. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
-  const known = new Map([...list, ...added].map((key) => [Buffer.from(key).toString('hex'), key]));
+  const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];
 }
 
 /**
  * The place of a revoked key is taken by the last one. Keys that are not in the list are passed over.
- * @throws ActError `GRANTEES_EMPTY` for an empty list
+ * @param list each key once @throws ActError `GRANTEES_EMPTY` for an empty list
  */
 export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {
   if (list.length === 0) throw new ActError('GRANTEES_EMPTY', 'no grantee found');
   const left = [...list];
+  const places = new Map(left.map((key, at) => [toHex(key), at]));
   for (const key of revoked) {
-    const at = left.findIndex((present) => equalBytes(present, key));
-    if (at === -1) continue;
+    const at = places.get(toHex(key));
+    if (at === undefined) continue;
+    places.delete(toHex(key));
     const last = left.pop() as Uint8Array;
-    if (at < left.length) left[at] = last;
+    if (at === left.length) continue;
+    left[at] = last;
+    places.set(toHex(last), at);
   }
   return left;
 }

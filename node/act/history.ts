@@ -13,6 +13,8 @@ import { ActError } from './errors.ts';
 
 /** A path is the distance to the end of time, so that its digits ascend from the newest entry to the oldest. */
 const END_OF_TIME = 2n ** 63n - 1n;
+/** Digits of the longest. What goes on behind them leads nowhere, or back into itself. */
+const PATH_LENGTH_MAX = 19;
 /** Nodes read for one look-up: every change of the grantees adds one or two, and nobody makes that many. */
 const NODES_READ_MAX = 65_536;
 
@@ -67,6 +69,7 @@ export class History {
       nodes += 1;
       if (nodes > NODES_READ_MAX)
         throw new ActError('HISTORY_MALFORMED', `a history of more than ${NODES_READ_MAX} nodes`);
+      if (path.length > PATH_LENGTH_MAX) throw noTime();
       if (value === undefined) continue;
       oldest = value.reference;
       if (distanceOf(path) >= distance) break;
@@ -81,9 +84,12 @@ function pathOf(seconds: number): string {
 }
 
 function distanceOf(path: string): bigint {
-  if (!/^[0-9]{1,19}$/.test(path))
-    throw new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
+  if (!/^[0-9]+$/.test(path)) throw noTime();
   return BigInt(path);
+}
+
+function noTime(): ActError {
+  return new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
 }
 
 /** What is no manifest is no history; what could not be fetched is told as it is. */

@@ -143,6 +143,8 @@ function createWebSocketServer(): WebSocketServer {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // The library would keep any number of answers for a client that does not take them.
+    autoPong: false,
     maxPayload: MESSAGE_SIZE_MAX,
     handleProtocols: () => false,
   });
@@ -174,6 +176,7 @@ class Session implements Socket {
     const onStop = () => this.close(this.#atStop.code, this.#atStop.reason);
     stopping.addEventListener('abort', onStop, { once: true });
     websocket.on('error', (error) => this.#closing.abort(error));
+    websocket.on('ping', (data) => this.#write((done) => websocket.pong(data, false, done)));
     websocket.once('close', () => {
       stopping.removeEventListener('abort', onStop);
       this.#closing.abort(new SocketClosedError());

@@ -1,4 +1,5 @@
 /** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
+import { GRANTEES_MAX } from '../../act/grantees.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import { bool, hex, publicKey, reference } from '../kinds.ts';
@@ -110,13 +111,17 @@ function textsOf(list: unknown, name: string): readonly string[] {
   throw new TypeError(`${name} is no list of texts`);
 }
 
-/** @returns compressed @throws ApiError `code` for a text that is no public key */
+/** @returns compressed @throws ApiError `code` for a text that is no public key, and for more than a list may hold */
 function publicKeys(
   texts: readonly string[] | undefined,
   code: ApiErrorCode,
   { dialect }: ChangeCall,
 ): Promise<Keys> {
-  return orElse(code, () => (texts ?? []).map((text) => publicKey.parse(text, dialect) ?? missingKey()));
+  return orElse(code, () => {
+    if (texts !== undefined && texts.length > GRANTEES_MAX)
+      throw new RangeError(`${texts.length} public keys`);
+    return (texts ?? []).map((text) => publicKey.parse(text, dialect) ?? missingKey());
+  });
 }
 
 function missingKey(): never {

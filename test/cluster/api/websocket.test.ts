@@ -229,6 +229,21 @@ describe('a subscription', () => {
     expect(await code).toBe(1006);
   });
 
+  test('of a client that pings without end and takes no answer ends as well', async () => {
+    const { url, turn } = await start();
+    const socket = await open(`${url}/pss/subscribe/topic`);
+    await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
+    socket.pause();
+    const question = Buffer.alloc(125);
+    await vi.waitFor(
+      () => {
+        for (let n = 0; n < 2000 && socket.bufferedAmount < 2 ** 20; n++) socket.ping(question);
+        expect(turn.subscriptions.size).toBe(0);
+      },
+      { timeout: 30_000, interval: 5 },
+    );
+  });
+
   test('that the node has no room for is closed with the advice to try again later', async () => {
     const { url, turn } = await start();
     turn.failing.add('subscribe');

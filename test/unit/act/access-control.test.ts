@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AccessControl, createAccessControl } from '../../../node/act/access-control.ts';
-import { decodeGrantees, encodeGrantees } from '../../../node/act/grantees.ts';
+import { decodeGrantees, encodeGrantees, withoutRevoked } from '../../../node/act/grantees.ts';
 import { History } from '../../../node/act/history.ts';
 import { KeyValues } from '../../../node/act/key-values.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
@@ -136,6 +136,23 @@ describe('a list of grantees', () => {
       world.io,
     );
     expect((await access.grantees(left.grantees, world.io)).map(toHex)).toEqual([d, b, c].map(toHex));
+  });
+
+  test('of any keys, of which any are revoked, has the others, each moved at most once into a gap', () => {
+    const key = fc.integer({ min: 1, max: 40 }).map((n) => new Uint8Array(33).fill(n));
+    const list = fc.uniqueArray(key, { minLength: 1, selector: (bytes) => bytes[0] });
+    fc.assert(
+      fc.property(list, fc.array(key), (present, revoked) => {
+        const left: Uint8Array[] = [...present];
+        for (const gone of revoked) {
+          const at = left.findIndex((other) => other[0] === gone[0]);
+          if (at === -1) continue;
+          const last = left.pop() as Uint8Array;
+          if (at < left.length) left[at] = last;
+        }
+        expect(withoutRevoked(present, revoked)).toEqual(left);
+      }),
+    );
   });
 
   test('with one key that is no point counts as empty', () => {

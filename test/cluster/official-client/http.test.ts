@@ -1,18 +1,24 @@
 /** The network's official JavaScript client talks to our node as to any other, when the API speaks the network's dialect. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Bee, FeedIndex } from '@ethersphere/bee-js';
+import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { buyBatch } from '../../../harness/purchase.ts';
+import { deriveNode } from '../../../harness/seed.ts';
 import { bytesOf, eventually, sameBytes, stateFolder } from '../node/kit.ts';
 
 const KEY = '05'.repeat(32);
+const SEED = 11;
 const stateDir = stateFolder();
 let net: Cluster;
 let node: ClusterNode;
 let reader: ClusterNode;
+let other: ClusterNode;
 let client: Bee;
+/** Of another node. */
+let friend: Bee;
 let batch: string;
 
 /** The testbed's own nodes speak the other dialect. */
@@ -25,13 +31,15 @@ async function speakSwarm(one: ClusterNode): Promise<void> {
 }
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 3, seed: 11, stateDir });
+  net = await Cluster.start({ nodes: 3, seed: SEED, stateDir });
   node = net.node(0);
   reader = net.node(1);
+  other = net.node(2);
   batch = node.batch ?? '';
-  await speakSwarm(node);
+  for (const one of [node, other]) await speakSwarm(one);
   await net.meshed();
   client = new Bee(node.api);
+  friend = new Bee(other.api);
 });
 afterAll(async () => {
   await net.stop();
@@ -152,6 +160,130 @@ test('pins are set, listed and removed', async () => {
   await client.unpin(reference);
   expect(await listed()).not.toContain(reference.toHex());
 });
+
+describe('stamps that the client makes', () => {
+  test('pay for their chunks, here and through another node, and for nothing else', async () => {
+    const request = { amount: 10_000_000n, depth: 18, immutable: true };
+    const own = await buyBatch(net, node, request, AbortSignal.timeout(60_000));
+    const { keys } = deriveNode({ seed: BigInt(SEED), index: 0, networkId: net.chain.networkId });
+    const stamper = Stamper.fromBlank(keys.swarm, own, request.depth);
+    const stampOf = async (text: string, by = stamper) => by.stamp(await MerkleTree.root(Buffer.from(text)));
+    for (const [through, text] of [
+      [client, 'stamped for here'],
+      [friend, 'stamped for there'],
+    ] as const) {
+      const chunk = through.makeContentAddressedChunk(text);
+      const { reference } = await through.uploadChunk(await stampOf(text), chunk);
+      expect(sameBytes(await reader.chunks.download(reference.toHex()), chunk.data)).toBe(true);
+    }
+    const chunk = client.makeContentAddressedChunk('one');
+    const refused = { status: 400 };
+    await expect(client.uploadChunk(await stampOf('another'), chunk)).rejects.toMatchObject(refused);
+    const stranger = Stamper.fromBlank(KEY, own, request.depth);
+    await expect(client.uploadChunk(await stampOf('one', stranger), chunk)).rejects.toMatchObject(refused);
+  });
+
+  test('may be made by the node for a chunk that another one takes', async () => {
+    const chunk = client.makeContentAddressedChunk('enveloped');
+    const envelope = await client.createEnvelope(batch, chunk.address);
+    const { reference } = await friend.uploadChunk(envelope, chunk);
+    expect(sameBytes(await reader.chunks.download(reference.toHex()), chunk.data)).toBe(true);
+  });
+});
+
+describe('access control', () => {
+  test('lets the grantee read, and no longer what comes after the revocation', async () => {
+    const publisher = (await client.getNodeAddresses()).publicKey;
+    const grantee = (await friend.getNodeAddresses()).publicKey;
+    const list = await client.createGrantees(batch, [grantee]);
+    expect((await client.getGrantees(list.ref)).grantees.map((key) => key.toCompressedHex())).toEqual([
+      grantee.toCompressedHex(),
+    ]);
+    const upload = (text: string, history: typeof list.historyref) =>
+      client.uploadData(batch, text, { act: true, actHistoryAddress: history, deferred: false });
+    const read = (reference: typeof list.ref, history: typeof list.historyref) =>
+      friend.downloadData(reference, { actPublisher: publisher, actHistoryAddress: history });
+    const before = await upload('for a friend', list.historyref);
+    expect((await read(before.reference, list.historyref)).toUtf8()).toBe('for a friend');
+
+    const revoked = await client.patchGrantees(batch, list.ref, list.historyref, { revoke: [grantee] });
+    const after = await upload('for nobody', revoked.historyref);
+    await expect(read(after.reference, revoked.historyref)).rejects.toMatchObject({ status: 404 });
+    expect((await client.getGrantees(revoked.ref)).grantees).toEqual([]);
+  });
+
+  test('protects files, with a history of their own', async () => {
+    const publisher = (await client.getNodeAddresses()).publicKey;
+    const { reference, historyAddress } = await client.uploadFile(batch, 'secret', 'a.txt', { act: true });
+    const access = { actPublisher: publisher, actHistoryAddress: historyAddress.getOrThrow() };
+    expect((await client.downloadFile(reference, '', access)).data.toUtf8()).toBe('secret');
+    await expect(client.downloadFile(reference)).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe('messages', () => {
+  test('of pss are heard by whoever they are for', async () => {
+    const topic = Topic.fromString('a topic of the client');
+    const { pssPublicKey } = await friend.getNodeAddresses();
+    const [one, all] = [new Collected(), new Collected()];
+    const subscription = friend.pssSubscribe(topic, one);
+    const own = client.pssSubscribe(topic, all);
+    await eventually('nothing has come', async () => {
+      await client.pssSend(batch, topic, other.overlay.slice(0, 4), 'for the friend', pssPublicKey);
+      return one.texts.length > 0 ? undefined : 'no message';
+    });
+    subscription.cancel();
+    own.cancel();
+    expect(new Set(one.texts)).toEqual(new Set(['for the friend']));
+    expect([all.texts, one.errors, all.errors]).toEqual([[], [], []]);
+  });
+
+  test('of gsoc are heard on the node near their address', async () => {
+    const id = Identifier.fromString('an id of the client');
+    const signer = client.gsocMine(other.overlay, id, 4);
+    const heard = new Collected();
+    const subscription = friend.gsocSubscribe(signer.publicKey().address(), id, heard);
+    await eventually('nothing has come', async () => {
+      await client.gsocSend(batch, signer, id, 'an update');
+      return heard.texts.length > 0 ? undefined : 'no message';
+    });
+    subscription.cancel();
+    expect(new Set(heard.texts)).toEqual(new Set(['an update']));
+    expect(heard.errors).toEqual([]);
+  });
+});
+
+test('redundant content is uploaded and read, and uploaded anew', async () => {
+  const data = bytesOf('client, redundant', 300_000);
+  const { reference } = await client.uploadData(batch, data, {
+    redundancyLevel: RedundancyLevel.STRONG,
+    deferred: false,
+  });
+  expect(sameBytes((await friend.downloadData(reference)).toUint8Array(), data)).toBe(true);
+  await client.pin(reference);
+  await client.reuploadPinnedData(batch, reference);
+  expect(await friend.isReferenceRetrievable(reference)).toBe(true);
+});
+
+test('a directory goes in as a stream of chunks that the client makes', async () => {
+  const folder = join(stateDir, 'streamed');
+  mkdirSync(folder, { recursive: true });
+  const picture = bytesOf('client, streamed', 20_000);
+  writeFileSync(join(folder, 'a.png'), picture);
+  const { reference } = await client.streamDirectory(batch, folder);
+  expect(reference.toHex()).toBe((await client.hashDirectory(folder)).toHex());
+  const read = await friend.downloadFile(reference, 'a.png');
+  expect(sameBytes(read.data.toUint8Array(), picture)).toBe(true);
+});
+
+/** What a subscription of the client is told. */
+class Collected {
+  readonly texts: string[] = [];
+  readonly errors: unknown[] = [];
+  readonly onMessage = (message: { toUtf8(): string }) => void this.texts.push(message.toUtf8());
+  readonly onError = (error: unknown) => void this.errors.push(error);
+  readonly onClose = () => undefined;
+}
 
 test('what the node does not have is the client’s error with the status', async () => {
   await expect(client.downloadData('ab'.repeat(32))).rejects.toMatchObject({ status: 404 });

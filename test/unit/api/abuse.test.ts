@@ -239,10 +239,10 @@ describe('a history', () => {
     const history = loop(forks);
     const kit = await holding(history);
     let reads = 0;
-    const { get } = kit.knobs.network;
+    const stored = new Map(kit.knobs.network);
     kit.knobs.network.get = (key) => {
       reads += 1;
-      return get.call(kit.knobs.network, key);
+      return stored.get(key);
     };
     const address = toHex(history.address);
     const headers = {

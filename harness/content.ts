@@ -9,7 +9,7 @@ import type { Chunk, ChunkPutter } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { type CollectionOptions, storeCollection, storeFile } from '../node/files/collection.ts';
 import { multipartEntries } from '../node/files/multipart.ts';
-import { split } from '../node/files/splitter.ts';
+import { type SplitOptions, split } from '../node/files/splitter.ts';
 import { tarEntries } from '../node/files/tar.ts';
 import { HarnessError } from './errors.ts';
 
@@ -29,9 +29,12 @@ export interface TreeFile {
 /** More than this is not held in memory by a scenario. */
 const TREE_BYTES_MAX = 512 * 2 ** 20;
 
-export async function expectBytes(data: Uint8Array): Promise<ExpectedContent> {
+/** How an upload was asked to be stored; what is encrypted has another reference each time. */
+type StoredAs = Pick<SplitOptions, 'level'>;
+
+export async function expectBytes(data: Uint8Array, stored: StoredAs = {}): Promise<ExpectedContent> {
   const recorded = recordingPutter();
-  const { reference } = await split(oneBuffer(data), recorded.putter);
+  const { reference } = await split(oneBuffer(data), recorded.putter, stored);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
@@ -39,9 +42,10 @@ export async function expectBytes(data: Uint8Array): Promise<ExpectedContent> {
 export async function expectFile(
   data: Uint8Array,
   about: { readonly name: string; readonly contentType: string },
+  stored: StoredAs = {},
 ): Promise<ExpectedContent> {
   const recorded = recordingPutter();
-  const reference = await storeFile(oneBuffer(data), recorded.putter, about);
+  const reference = await storeFile(oneBuffer(data), recorded.putter, { ...about, ...stored });
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
@@ -51,17 +55,22 @@ export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocu
 export async function expectTar(
   archive: Uint8Array,
   documents: SiteDocuments = {},
+  stored: StoredAs = {},
 ): Promise<ExpectedContent> {
   const recorded = recordingPutter();
-  const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter, documents);
+  const options = { ...documents, ...stored };
+  const reference = await storeCollection(tarEntries(oneBuffer(archive)), recorded.putter, options);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
 /** @param form.contentType with its boundary */
-export async function expectForm(form: { body: Uint8Array; contentType: string }): Promise<ExpectedContent> {
+export async function expectForm(
+  form: { body: Uint8Array; contentType: string },
+  stored: StoredAs = {},
+): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const entries = multipartEntries(oneBuffer(form.body), form.contentType);
-  const reference = await storeCollection(entries, recorded.putter);
+  const reference = await storeCollection(entries, recorded.putter, stored);
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 

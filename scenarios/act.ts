@@ -4,7 +4,7 @@ import type { ClusterNode } from '../harness/cluster-node.ts';
 import { expectBytes } from '../harness/content.ts';
 import { HarnessError } from '../harness/errors.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+import { batchOf, chosenNode, difference, inTime, nextSecond, otherNodes, verifyLedger } from './steps.ts';
 
 const parameters = {
   size: parameter('size', 1024, 'size of the file', { min: 1 }),
@@ -51,6 +51,7 @@ export default defineScenario({
       await refused(context, second, alone, 'before anything is granted');
     });
     const granted = await context.step('grant', async () => {
+      await nextSecond(context.signal);
       const options = { actHistory: alone.history, ...optionsOf(context, publisher.node) };
       const work = () => publisher.node.grantees.create([second.key, third.key], options);
       const list = await context.measure({ operation: 'grant', node: publisher.node.name }, work, () => 0);
@@ -64,6 +65,7 @@ export default defineScenario({
       await reads(context, second, { ...alone, history: granted.history });
     });
     const patched = await context.step('revoke', async () => {
+      await nextSecond(context.signal);
       const change = { add: [first.key], revoke: [second.key, third.key] };
       const work = () => publisher.node.grantees.patch(granted, change, optionsOf(context, publisher.node));
       const list = await context.measure({ operation: 'revoke', node: publisher.node.name }, work, () => 0);

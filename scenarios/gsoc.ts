@@ -28,6 +28,7 @@ const parameters = {
     },
   ),
   node: parameter('text', '', 'node that uploads; the first one when empty'),
+  listener: parameter('text', '', 'full node that listens; the closest to the uploader when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -42,7 +43,8 @@ export default defineScenario({
   timeoutMs: 600_000,
   async run(context) {
     const uploader = chosenNode(context, context.parameters.node);
-    const listener = closestTo(context, uploader);
+    const { listener: name } = context.parameters;
+    const listener = name === '' ? closestTo(context, uploader) : context.cluster.node(name);
     const batches = await twoBatches(context, uploader);
     for (const order of ['in sequence', 'in parallel'] as const) {
       await context.step(order, async (progress) => {

@@ -13,6 +13,8 @@ const parameters = {
   }),
   topic: parameter('text', 'test', 'topic of the messages'),
   size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12 }),
+  receiver: parameter('text', '', 'full node that receives; the first one when empty'),
+  node: parameter('text', '', 'node that sends; the first other full one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -83,8 +85,17 @@ export default defineScenario({
 });
 
 /** A full node that receives, one that sends and one that only listens. */
-function threeOf({ cluster }: Context): [receiver: ClusterNode, sender: ClusterNode, stranger: ClusterNode] {
-  const [receiver, sender, stranger] = cluster.nodes.filter((node) => node.running && node.mode === 'full');
+function threeOf({
+  cluster,
+  parameters,
+}: Context): [receiver: ClusterNode, sender: ClusterNode, stranger: ClusterNode] {
+  const full = cluster.nodes.filter((node) => node.running && node.mode === 'full');
+  const choose = (name: string, taken: readonly (ClusterNode | undefined)[]) =>
+    name === '' ? full.find((node) => !taken.includes(node)) : cluster.node(name);
+  const named = parameters.node === '' ? undefined : cluster.node(parameters.node);
+  const receiver = choose(parameters.receiver, [named]);
+  const sender = named ?? choose('', [receiver]);
+  const stranger = choose('', [receiver, sender]);
   if (receiver === undefined || sender === undefined || stranger === undefined)
     throw new HarnessError('NODE_STATE', 'three full nodes are needed');
   return [receiver, sender, stranger];

@@ -7,7 +7,7 @@ import { toHex } from '../node/crypto/hex.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
 import type { RedundancyLevel } from '../node/files/redundancy.ts';
 import { split } from '../node/files/splitter.ts';
-import { atMost, batchOf, chosenNode, difference, otherNodes, verifyLedger } from './steps.ts';
+import { atMost, batchOf, chosenNode, difference, otherNode, verifyLedger } from './steps.ts';
 
 const parameters = {
   size: parameter(
@@ -20,6 +20,7 @@ const parameters = {
   encrypt: parameter('list', ['false', 'true'], 'with and without encryption'),
   concurrency: parameter('integer', 8, 'chunks uploaded at once', { min: 1 }),
   node: parameter('text', '', 'node that uploads; the first one when empty'),
+  reader: parameter('text', '', 'node that downloads; the first other one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -54,8 +55,7 @@ export default defineScenario({
   timeoutMs: 600_000,
   async run(context) {
     const uploader = chosenNode(context, context.parameters.node);
-    const [reader] = otherNodes(context.cluster.nodes, uploader);
-    if (reader === undefined) throw new HarnessError('NODE_STATE', 'there is no second node that runs');
+    const reader = otherNode(context, context.parameters.reader, uploader);
     for (const level of context.parameters.levels.map(levelOf))
       for (const isEncrypted of context.parameters.encrypt.map((text) => text === 'true')) {
         const kind = `level ${level}${isEncrypted ? ' encrypted' : ''}`;

@@ -1,4 +1,5 @@
 /** Steps that several scenarios share. */
+import { setTimeout } from 'node:timers/promises';
 import type { Uploaded } from '../harness/client/types.ts';
 import type { ClusterNode } from '../harness/cluster-node.ts';
 import type { ExpectedContent } from '../harness/content.ts';
@@ -105,6 +106,17 @@ export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode)
   return nodes.filter((node) => node.running && node !== uploader);
 }
 
+/** The first running node beside another one, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+export function otherNode<T extends ParameterTable>(
+  { cluster }: ScenarioContext<T>,
+  name: string,
+  than: ClusterNode,
+): ClusterNode {
+  const other = name === '' ? otherNodes(cluster.nodes, than)[0] : cluster.node(name);
+  if (other !== undefined && other !== than) return other;
+  throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
+}
+
 /** Where two byte strings part, in words; undefined when they are equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
@@ -153,6 +165,11 @@ export async function inTime(
     if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
     throw error;
   }
+}
+
+/** What the network keeps by seconds, such as the history of a grantee list, takes one change in each. */
+export async function nextSecond(signal: AbortSignal): Promise<void> {
+  await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
 }
 
 /** Runs the works with at most `limit` under way; the first failure ends it. */

@@ -1,16 +1,16 @@
 import type { Tag } from '../harness/client/types.ts';
 import type { ClusterNode } from '../harness/cluster-node.ts';
 import { expectBytes } from '../harness/content.ts';
-import { HarnessError } from '../harness/errors.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { batchOf, chosenNode, difference, inTime, otherNodes, verifyLedger } from './steps.ts';
+import { batchOf, chosenNode, difference, inTime, otherNode, otherNodes, verifyLedger } from './steps.ts';
 
 const parameters = {
   size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),
   chunks: parameter('integer', 1000, 'chunks sent over one connection', { min: 1 }),
   node: parameter('text', '', 'node that uploads; the first one when empty'),
+  keeper: parameter('text', '', 'node that pins; the first other one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -38,8 +38,7 @@ export default defineScenario({
   timeoutMs: 900_000,
   async run(context) {
     const uploader = chosenNode(context, context.parameters.node);
-    const [keeper] = otherNodes(context.cluster.nodes, uploader);
-    if (keeper === undefined) throw new HarnessError('NODE_STATE', 'there is no second node that runs');
+    const keeper = otherNode(context, context.parameters.keeper, uploader);
     const stored = await followTag(context, uploader);
     await doneSplit(context, uploader, stored.reference);
     await streamDirectly(context, uploader);
@@ -60,7 +59,8 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
     const expected = await expectBytes(data);
     const { uid } = await node.tags.create(signal);
     const requestedAtMs = Date.now();
-    const work = () => node.bytes.upload(data, { batch: batchOf(node), tag: uid, signal });
+    const options = { batch: batchOf(node), tag: uid, redundancyLevel: 0, signal };
+    const work = () => node.bytes.upload(data, options);
     const key = { operation: 'upload bytes', node: node.name };
     const { reference } = await context.measure(key, work, () => data.length);
     let last = await node.tags.get(uid, signal);

@@ -4,23 +4,16 @@ import { ClientError } from '../../harness/client/errors.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
 import type { Cluster } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { tarOf } from '../../harness/content.ts';
 import { seededRandom } from '../../harness/scenario.ts';
-import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { nextSecond } from '../../scenarios/steps.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const DIRECT = { deferred: false, redundancyLevel: 0 } as const;
 /** A Bee asks its whole neighbourhood before it says that a chunk is not there. */
 const READ_TIMEOUT_MS = 120_000;
-
-/** Bees refuse a second change of one history within one second. */
-function nextSecond(): Promise<unknown> {
-  const second = () => Math.floor(Date.now() / 1000);
-  const before = second();
-  return eventually(
-    'the second is not over',
-    async () => second(),
-    (now) => now > before,
-  );
-}
+const never = new AbortController().signal;
 
 describe.each(BEES)('$name', ({ binary }) => {
   let net: Cluster;
@@ -75,7 +68,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await read(publisher, publisher, first)).toBe(text(alone));
       expect(await read(grantee, publisher, first)).toBe('http.404');
 
-      await nextSecond();
+      await nextSecond(never);
       const options = first.history === undefined ? DIRECT : { ...DIRECT, actHistory: first.history };
       const list = await publisher.grantees.create([keyOf(grantee)], options);
       expect(await publisher.grantees.list(list.reference)).toEqual([keyOf(grantee)]);
@@ -85,7 +78,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await read(grantee, publisher, { ...first, history: list.history })).toBe(text(alone));
       for (const node of [next, stranger]) expect(await read(node, publisher, second)).toBe('http.404');
 
-      await nextSecond();
+      await nextSecond(never);
       const change = { add: [keyOf(next)], revoke: [keyOf(grantee)] };
       const changed = await publisher.grantees.patch(list, change, DIRECT);
       expect(await publisher.grantees.list(changed.reference)).toEqual([keyOf(next)]);
@@ -93,6 +86,49 @@ describe.each(BEES)('$name', ({ binary }) => {
       for (const node of [publisher, next]) expect(await read(node, publisher, third)).toBe(text(revoked));
       for (const node of [grantee, stranger]) expect(await read(node, publisher, third)).toBe('http.404');
       expect(await read(grantee, publisher, second)).toBe(text(granted));
+    },
+    300_000,
+  );
+
+  test.each([
+    ['ours', 'theirs'],
+    ['theirs', 'ours'],
+  ])(
+    'bytes, a directory and a chunk of %s are read by a grantee among %s alone',
+    async (from) => {
+      const publisher = from === 'ours' ? ours : bee;
+      const grantee = from === 'ours' ? bee : ours;
+      const stranger = from === 'ours' ? otherBee : (of('svc', net)[2] as ClusterNode);
+      const data = seededRandom('act', `${from} kinds`).bytes(9000);
+      const list = await publisher.grantees.create([keyOf(grantee)], DIRECT);
+      const options = { ...DIRECT, act: true, actHistory: list.history };
+      const cac = makeCac(3000n, data.subarray(0, 3000)).data;
+      const { act, actHistory } = options;
+      const [plain, encrypted, directory, chunk] = [
+        await publisher.bytes.upload(data, options),
+        await publisher.bytes.upload(data, { ...options, encrypt: true }),
+        await publisher.files.uploadTar(await tarOf([{ path: 'a/b.bin', data }]), options),
+        await publisher.chunks.upload(cac, { act, actHistory }),
+      ];
+      const reads = async (node: ClusterNode) => {
+        const asked = {
+          access: { publisher: keyOf(publisher), history: list.history },
+          timeoutMs: READ_TIMEOUT_MS,
+        };
+        const seen = await Promise.allSettled([
+          node.bytes.download(plain.reference, asked),
+          node.bytes.download(encrypted.reference, asked),
+          node.files.download(directory.reference, 'a/b.bin', asked),
+          node.chunks.download(chunk.reference, asked),
+        ]);
+        return seen.map((one) =>
+          one.status === 'fulfilled' ? Buffer.from(one.value).toString('hex') : 'refused',
+        );
+      };
+      const [all, single] = [data, cac].map((bytes) => Buffer.from(bytes).toString('hex'));
+      expect(await reads(grantee)).toEqual([all, all, all, single]);
+      expect(await reads(publisher)).toEqual([all, all, all, single]);
+      expect(await reads(stranger)).toEqual(Array(4).fill('refused'));
     },
     300_000,
   );

@@ -1,0 +1,53 @@
+/** A file's tree as a node serves it, chunk by chunk, so that a test can take parts of it away. */
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { cacFromData } from '../../node/chunk/cac.ts';
+import type { Chunk } from '../../node/chunk/chunk.ts';
+import { parseSoc } from '../../node/chunk/soc.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import type { RedundancyLevel } from '../../node/files/redundancy.ts';
+import { replicasOf } from '../../node/files/replicas.ts';
+import { childrenOf, contentOf, decodeReference, isLeaf, type Reference } from '../../node/files/tree.ts';
+import { atMost } from '../../scenarios/steps.ts';
+import { ChunkMap } from '../unit/files/chunk-map.ts';
+
+/** Chunks asked for, or uploaded, at the same time. */
+const AT_ONCE = 8;
+
+/** Data chunks, parities and the replicas of the root. @throws ClientError for the first one that is nowhere */
+export async function treeFrom(
+  node: ClusterNode,
+  reference: string,
+  level: RedundancyLevel,
+): Promise<ChunkMap> {
+  const store = new ChunkMap();
+  const fetch = async (address: Uint8Array): Promise<Chunk> => {
+    const data = await node.chunks.download(toHex(address), { cache: false });
+    const chunk = parseSoc(address, data) ?? cacFromData(data);
+    await store.put(chunk);
+    return chunk;
+  };
+  const fetchAll = (addresses: readonly Uint8Array[]) =>
+    atMost(
+      AT_ONCE,
+      addresses.map((address) => async () => void (await fetch(address))),
+    );
+  const below = async ({ address, key }: Reference): Promise<void> => {
+    const content = contentOf(store.chunks.get(toHex(address)) ?? (await fetch(address)), key);
+    if (isLeaf(content)) return;
+    const { data, parities } = childrenOf(content, { level, encrypted: key !== undefined });
+    await fetchAll([...data.map((child) => child.address), ...parities]);
+    for (const child of data) await below(child);
+  };
+  const root = decodeReference(fromHex(reference));
+  await below(root);
+  await fetchAll(replicasOf(root.address, level).map(({ address }) => address));
+  return store;
+}
+
+/** Gives a network what is left of a tree, acknowledged by the storer of each chunk. */
+export async function uploadRest(node: ClusterNode, { chunks }: ChunkMap): Promise<void> {
+  const upload = (chunk: Chunk) => async () => {
+    await node.chunks.upload(chunk.data);
+  };
+  await atMost(AT_ONCE, [...chunks.values()].map(upload));
+}

@@ -3,15 +3,17 @@ import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
 import type { MirroredBatch } from './batch-store.ts';
+import type { Intents } from './intents.ts';
 import { BatchIssuer, type IssuerDeps, type IssuerRecord } from './issuer.ts';
 import { BUCKET_DEPTH_MAX } from './rules.ts';
 
 const ISSUER = 'issuer/';
 /** Label of a batch that was found on the chain without a record of its purchase. */
-export const RECOVERED = 'recovered';
+const RECOVERED = 'recovered';
 
 interface IssuersDeps extends IssuerDeps {
   readonly signer: Pick<Signer, 'sign' | 'address'>;
+  readonly intents: Intents;
 }
 
 export class Issuers {
@@ -40,11 +42,13 @@ export class Issuers {
    */
   add(record: IssuerRecord): KeyValueChange[] {
     const known = this.get(record.batchId);
+    const taken = this.#deps.intents.take(record.batchId);
     if (known === undefined) {
       this.#issuers.set(toHex(record.batchId), new BatchIssuer(record, this.#deps));
-      return [putRecord(record)];
+      return [putRecord(record), ...taken];
     }
-    return record.label === RECOVERED ? [] : this.#update(known, { label: record.label });
+    // A label that was given since the creation was read stays.
+    return known.label === RECOVERED ? [...this.#update(known, { label: record.label }), ...taken] : taken;
   }
 
   /** Whether stamps of the batch can be issued here. */
@@ -61,7 +65,10 @@ export class Issuers {
       const { id: batchId, amount, depth, bucketDepth, start: blockNumber, immutable } = batch;
       const terms = { amount, depth, bucketDepth, blockNumber, immutable };
       const issuer = this.get(batchId);
-      if (issuer === undefined) return this.add({ batchId, label: RECOVERED, ...terms });
+      if (issuer === undefined) {
+        const label = this.#deps.intents.labelOf(batchId) ?? RECOVERED;
+        return this.add({ batchId, label, ...terms });
+      }
       const same = Object.entries(terms).every(
         ([name, value]) => issuer[name as keyof typeof terms] === value,
       );

@@ -11,6 +11,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
+import { Intents } from './intents.ts';
 import { Issuers } from './issuers.ts';
 import { Ledger, type PageEnd } from './ledger.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
@@ -58,7 +59,7 @@ export interface PostageOptions {
 
 interface PostageDeps {
   readonly chain: Chain;
-  readonly transactions: Pick<Transactions, 'execute'>;
+  readonly transactions: Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'>;
   readonly state: (subsystem: string) => KeyValueStore;
   readonly signer: Signer;
   readonly clock: Clock;
@@ -90,6 +91,7 @@ class ContractPostage implements PostageService {
   readonly #deps: PostageDeps;
   readonly #state: KeyValueStore;
   readonly #ledger: Ledger;
+  readonly #intents: Intents;
   readonly #issuers: Issuers;
   readonly #purchases: Purchases;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
@@ -103,14 +105,16 @@ class ContractPostage implements PostageService {
     this.#options = options;
     this.#deps = deps;
     this.#state = deps.state(SUBSYSTEM);
-    this.#issuers = new Issuers({ ...deps, state: this.#state });
+    const intents = new Intents({ transactions: deps.transactions, state: this.#state });
+    this.#intents = intents;
+    this.#issuers = new Issuers({ ...deps, intents, state: this.#state });
     this.#ledger = new Ledger(options, {
       state: this.#state,
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
       onEvent: (event, outcome) => this.#countEvent(event, outcome),
     });
-    this.#purchases = createPurchases(options, deps);
+    this.#purchases = createPurchases(options, { ...deps, intents });
     this.#metrics = deps.metrics.register(POSTAGE_METRICS);
     this.#setGauges();
   }
@@ -238,6 +242,7 @@ class ContractPostage implements PostageService {
     const { chain, clock, log, onFatal } = this.#deps;
     const { signal } = this.#stopping;
     try {
+      await this.#intents.tidy();
       for (const issuer of this.#issuers.all()) {
         if (this.gone(issuer) && !this.awaited(issuer.batchId)) await issuer.dropItems();
       }

@@ -24,7 +24,14 @@ import {
   tokenBalance,
 } from '../onchain/contracts.ts';
 import { Lock } from '../onchain/lock.ts';
-import { type Chain, ChainError, type Receipt, type Transactions } from '../onchain/ports.ts';
+import {
+  type Chain,
+  ChainError,
+  type Receipt,
+  type TransactionRequest,
+  type Transactions,
+} from '../onchain/ports.ts';
+import type { Intents } from './intents.ts';
 import {
   type DilutionRequest,
   type GasTerms,
@@ -38,6 +45,8 @@ import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 const EXPIRE_PAGE = 25;
 /** Expiry transactions per purchase: 2,500 batches. More than that is for others to clean up. */
 const EXPIRE_ROUNDS = 100;
+/** `0x`, a selector, and the one who is allowed to spend. */
+const APPROVAL_DIGITS = 2 + 8 + 64;
 /** Makes the nonce of a batch: the same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
@@ -49,7 +58,8 @@ interface PurchaseOptions {
 
 interface PurchaseDeps {
   readonly chain: Pick<Chain, 'call' | 'transactionCount'>;
-  readonly transactions: Pick<Transactions, 'execute'>;
+  readonly transactions: Pick<Transactions, 'execute' | 'pending' | 'wait'>;
+  readonly intents: Intents;
   readonly signer: Pick<Signer, 'address'>;
 }
 
@@ -76,7 +86,11 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
   const oneAtATime =
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
     (request: R, signal: AbortSignal): Promise<T> =>
-      lock.run(() => work(request, { ...options, ...deps, gas: gasOf(request), signal }));
+      lock.run(async () => {
+        const context = { ...options, ...deps, gas: gasOf(request), signal };
+        await settlePending(context);
+        return work(request, context);
+      }, signal);
   return {
     buy: oneAtATime(buy),
     topUp: oneAtATime(topUp),
@@ -87,24 +101,44 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
 
 type Context = PurchaseOptions & PurchaseDeps & { readonly gas: GasTerms; readonly signal: AbortSignal };
 
+/**
+ * What a crash or somebody who left has left behind is mined first: an approval that is still on its way would be
+ * repeated, and one that its operation has not used yet would be used twice.
+ */
+async function settlePending({ contract, token, transactions, signal }: Context): Promise<void> {
+  const approval = encodeApprove(hexBytes(contract, 'contract'), 0n).slice(0, APPROVAL_DIGITS);
+  for (const { hash, to, data } of transactions.pending()) {
+    if (to !== contract && !(to === token && data.startsWith(approval))) continue;
+    try {
+      await transactions.wait(hash, signal);
+    } catch (error) {
+      if (!(error instanceof ChainError) || error.code !== 'TRANSACTION_CANCELLED') throw error;
+    }
+  }
+}
+
 async function buy(request: PurchaseRequest, context: Context): Promise<Purchased> {
-  const { contract, signer, chain, signal } = context;
+  const { contract, signer, intents } = context;
+  const { label, immutable, amount, depth } = request;
   await check(request, context);
   await expireOld(context);
-  await allow(request.amount * batchSize(request.depth), context);
-  const nonce = await batchNonce(chain, signer.address, signal);
-  const data = encodeCreateBatch({
-    owner: signer.address,
-    amountPerChunk: request.amount,
-    depth: request.depth,
-    bucketDepth: BUCKET_DEPTH,
-    nonce,
-    immutable: request.immutable,
-  });
-  const receipt = await execute({ to: contract, data, description: 'Postage batch creation' }, context);
-  const batchId = batchIdOf(signer.address, nonce);
-  assertDone(receipt, { kind: 'BatchCreated', batchId }, context);
-  return { batchId, txHash: receipt.transactionHash, blockNumber: receipt.blockNumber };
+  await allow(amount * batchSize(depth), context);
+  const { nonce, batchId } = await newBatch(context);
+  const terms = { amountPerChunk: amount, depth, bucketDepth: BUCKET_DEPTH, nonce, immutable };
+  const creation = {
+    to: contract,
+    data: encodeCreateBatch({ owner: signer.address, ...terms }),
+    description: 'Postage batch creation',
+    beforeSend: (hash: string) => intents.note(batchId, { label, hash }),
+  };
+  try {
+    const receipt = await execute(creation, context);
+    assertDone(receipt, { kind: 'BatchCreated', batchId }, context);
+    return { batchId, txHash: receipt.transactionHash, blockNumber: receipt.blockNumber };
+  } catch (error) {
+    await intents.tidy();
+    throw error;
+  }
 }
 
 async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promise<string> {
@@ -187,7 +221,7 @@ async function allow(total: bigint, context: Context): Promise<void> {
 }
 
 function execute(
-  call: { readonly to: string; readonly data: string; readonly description: string },
+  call: Pick<TransactionRequest, 'to' | 'data' | 'description' | 'beforeSend'>,
   { transactions, gas, signal }: Context,
 ): Promise<Receipt> {
   return transactions.execute({ ...call, ...gas }, signal);
@@ -200,15 +234,20 @@ function gasOf({ gasPrice, gasLimit }: GasTerms): GasTerms {
   };
 }
 
-async function batchNonce(
-  chain: Pick<Chain, 'transactionCount'>,
-  account: Uint8Array,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
+/** The id follows from the account's transactions so far; the next one when a purchase of that id was under way before. */
+async function newBatch({
+  chain,
+  signer: { address },
+  intents,
+  signal,
+}: Context): Promise<{ readonly nonce: Uint8Array; readonly batchId: Uint8Array }> {
   const count = new Uint8Array(8);
-  const transactions = await chain.transactionCount(toAddress(account), signal);
-  new DataView(count.buffer).setBigUint64(0, BigInt(transactions));
-  return keccak256(NONCE_PREFIX, account, count);
+  for (let transactions = await chain.transactionCount(toAddress(address), signal); ; transactions++) {
+    new DataView(count.buffer).setBigUint64(0, BigInt(transactions));
+    const nonce = keccak256(NONCE_PREFIX, address, count);
+    const batchId = batchIdOf(address, nonce);
+    if (!intents.has(batchId)) return { nonce, batchId };
+  }
 }
 
 type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];

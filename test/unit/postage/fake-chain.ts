@@ -15,6 +15,8 @@ import {
   ChainError,
   type LogEntry,
   type Receipt,
+  type SentTransaction,
+  type TransactionRequest,
   type Transactions,
 } from '../../../node/onchain/ports.ts';
 
@@ -42,7 +44,7 @@ interface ContractState {
  * A chain in memory with the rules of PostageStamp that a node can see (`contracts.md` 4.4): prices, balances,
  * events. Every transaction is a block of its own.
  */
-export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
+export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'> {
   head = 11;
   price = 0n;
   minimumValidity = 2n;
@@ -240,19 +242,58 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute'> {
     return this.#answer(`0x${toHex(encodeWord(view?.[1] ?? 0n))}`);
   }
 
-  async execute(request: Parameters<Transactions['execute']>[0], signal: AbortSignal): Promise<Receipt> {
+  /** Moments of each transaction: its hash is noted; it is written down; it is mined, and nobody knows yet. */
+  onStage: (stage: 'noted' | 'stored' | 'mined', index: number) => void = () => undefined;
+  readonly #transactions = new Map<string, SentTransaction>();
+
+  async execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt> {
     signal.throwIfAborted();
-    const { data, description, gasPrice } = request;
+    const { to, data, description, gasPrice, beforeSend } = request;
+    const index = this.#transactions.size;
+    const hash = `0x${toHex(keccak256(encodeWord(index), Buffer.from(data)))}`;
+    await beforeSend?.(hash);
+    this.onStage('noted', index);
     this.executed.push({ description, gasPrice });
+    const none = { value: 0n, nonce: index, gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n };
+    const about = { ...none, tipBoostPercent: 25, created: 0, description };
+    this.#transactions.set(hash, { hash, to, data, ...about, outcome: undefined });
+    this.onStage('stored', index);
+    const receipt = this.#settle(hash);
+    this.onStage('mined', index);
+    if (receipt.status === 'reverted') throw new ChainError('REVERTED', 'transaction reverted');
+    return this.#answer(receipt);
+  }
+
+  find(hash: string): SentTransaction | undefined {
+    return this.#transactions.get(hash);
+  }
+
+  pending(): SentTransaction[] {
+    return [...this.#transactions.values()].filter(({ outcome }) => outcome === undefined);
+  }
+
+  /** What is written down is sent and mined, whoever asked for it. */
+  async wait(hash: string): Promise<Receipt> {
+    await Promise.resolve();
+    const outcome = this.find(hash)?.outcome;
+    return outcome?.kind === 'mined' ? outcome.receipt : this.#settle(hash);
+  }
+
+  #settle(hash: string): Receipt {
+    const sent = this.find(hash);
+    if (sent === undefined) throw new ChainError('TRANSACTION_UNKNOWN', hash);
     const before = this.entries.length;
-    this.#mined(data);
-    return this.#answer({
-      transactionHash: `0x${toHex(encodeWord(this.nonce))}`,
-      status: 'success',
-      blockNumber: this.head,
-      gasUsed: 21_000n,
-      logs: this.entries.slice(before),
-    });
+    let status: Receipt['status'] = 'success';
+    try {
+      this.#mined(sent.data);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      status = 'reverted';
+    }
+    const logs = this.entries.slice(before);
+    const receipt = { transactionHash: hash, status, blockNumber: this.head, gasUsed: 21_000n, logs };
+    this.#transactions.set(hash, { ...sent, outcome: { kind: 'mined', receipt } });
+    return receipt;
   }
 
   #run(data: string): void {

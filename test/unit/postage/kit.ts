@@ -24,6 +24,7 @@ export interface Node {
   readonly postage: PostageService;
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly fatal: unknown[];
+  readonly clock: VirtualClock;
 }
 
 /** A node on a chain with a price; with a disk of before it is the restarted one. */
@@ -34,6 +35,7 @@ export function node(
 ): Node {
   const state = new MemoryState(disk);
   const fatal: unknown[] = [];
+  const clock = new VirtualClock();
   const metrics = createMetrics({ prefix: 'svc' });
   const postage = createPostage(
     { contract: CONTRACT, token: TOKEN, startBlock: 1, reserveCapacity: 131_072, ...FAST, ...options },
@@ -42,13 +44,13 @@ export function node(
       transactions: chain,
       state: () => state,
       signer,
-      clock: new VirtualClock(),
+      clock,
       log: silentLogger(),
       metrics,
       onFatal: (error) => fatal.push(error),
     },
   );
-  return { chain, state, postage, metrics, fatal };
+  return { chain, state, postage, metrics, fatal, clock };
 }
 
 export function pricedChain(): FakeChain {

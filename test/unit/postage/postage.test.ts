@@ -420,6 +420,54 @@ describe('synchronisation', () => {
     expect(own.fatal).toEqual([expect.objectContaining({ code: 'EVENTS_INCONSISTENT' })]);
   });
 
+  /** Lets virtual time pass, as far as the node is awake. */
+  const pass = async ({ clock, fatal }: Node, ms: number): Promise<void> => {
+    const until = clock.now() + ms;
+    while (clock.now() < until && fatal.length === 0) await new Promise(setImmediate);
+  };
+
+  test('a minute without the endpoint is waited out, and what happened in it is read', async () => {
+    const own = node();
+    await running(own, async () => {
+      own.chain.failure = new ChainError('RPC_UNREACHABLE', 'connection refused');
+      await pass(own, 60_000);
+      const id = own.chain.createBatch(OTHER, id32(1), { amount: 10n ** 7n, depth: 17, immutable: true });
+      expect([own.postage.syncState(), own.postage.batches.get(id)]).toEqual(['synced', undefined]);
+      own.chain.failure = undefined;
+      await upToDate(own);
+      expect(own.postage.batches.get(id)).toBeDefined();
+    });
+    expect(own.fatal).toEqual([]);
+  });
+
+  test('a chain that stands still is waited for nine minutes, and after eleven the node stops', async () => {
+    const own = node();
+    await running(own, async () => {
+      await upToDate(own);
+      await pass(own, 9 * 60_000);
+      expect([own.postage.syncState(), own.fatal]).toEqual(['synced', []]);
+      own.chain.mine();
+      await upToDate(own);
+      await pass(own, 9 * 60_000);
+      expect(own.fatal).toEqual([]);
+      await pass(own, 2 * 60_000);
+      expect(own.postage.syncState()).toBe('failed');
+      expect(own.fatal).toEqual([expect.objectContaining({ code: 'SYNC_STALLED' })]);
+    });
+  });
+
+  test('a block every two minutes is slow, not stalled', async () => {
+    const own = node();
+    await running(own, async () => {
+      for (let block = 0; block < 10; block++) {
+        await pass(own, 120_000);
+        own.chain.mine();
+        await upToDate(own);
+      }
+    });
+    expect(own.fatal).toEqual([]);
+  });
+
   test('a stop before the first catch-up is no failure of the node', async () => {
     const own = node();
     own.chain.head = 0;
@@ -524,15 +572,5 @@ describe('a crash', () => {
       await running(restarted, () => upToDate(restarted));
       expect(known(restarted)).toBe(states.at(-1));
     }
-  });
-
-  test('between the transaction and the record of a purchase does not lose the batch', async () => {
-    const dying = node();
-    dying.state.writesLeft = 0;
-    await expect(dying.postage.buy(request, forever)).rejects.toThrow('dead');
-    const restarted = node({}, dying.chain, dying.state.disk);
-    await running(restarted, async () => {
-      expect(restarted.postage.issuers()).toMatchObject([{ label: 'recovered', amount: 10_000_000n }]);
-    });
   });
 });

@@ -1,0 +1,70 @@
+/**
+ * Purchases under way: which batch a transaction will create, and the label that it was asked for with. Written before
+ * the transaction is, so that a batch whose purchase outlives the process, or whoever asked for it, gets its label when
+ * its creation is read. A record goes with the issuer that takes the label, or when its transaction was never sent.
+ */
+import { toHex } from '../crypto/hex.ts';
+import type { Transactions } from '../onchain/ports.ts';
+import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
+
+const INTENT = 'intent/';
+
+interface Intent {
+  readonly label: string;
+  /** Of the transaction, `0x` and 64 hex. */
+  readonly hash: string;
+}
+
+interface IntentsDeps {
+  readonly state: KeyValueStore;
+  readonly transactions: Pick<Transactions, 'find'>;
+}
+
+export class Intents {
+  readonly #deps: IntentsDeps;
+  readonly #intents = new Map<string, Intent>();
+
+  constructor(deps: IntentsDeps) {
+    this.#deps = deps;
+    for (const [key, value] of deps.state.entries(INTENT)) {
+      const intent = JSON.parse(Buffer.from(value).toString('utf8')) as Intent;
+      this.#intents.set(key.slice(INTENT.length), intent);
+    }
+  }
+
+  has(batchId: Uint8Array): boolean {
+    return this.#intents.has(toHex(batchId));
+  }
+
+  labelOf(batchId: Uint8Array): string | undefined {
+    return this.#intents.get(toHex(batchId))?.label;
+  }
+
+  /** Durable when it resolves. */
+  async note(batchId: Uint8Array, intent: Intent): Promise<void> {
+    const id = toHex(batchId);
+    this.#intents.set(id, intent);
+    await this.#deps.state.put(INTENT + id, Buffer.from(JSON.stringify(intent)));
+  }
+
+  /** The batch has its issuer. @returns what has to be written with it */
+  take(batchId: Uint8Array): KeyValueChange[] {
+    const id = toHex(batchId);
+    return this.#intents.delete(id) ? [{ remove: INTENT + id }] : [];
+  }
+
+  /** Forgets the purchases of which nothing will come. */
+  async tidy(): Promise<void> {
+    const hopeless = [...this.#intents].filter(([, { hash }]) => this.#isHopeless(hash)).map(([id]) => id);
+    for (const id of hopeless) this.#intents.delete(id);
+    if (hopeless.length > 0) await this.#deps.state.batch(hopeless.map((id) => ({ remove: INTENT + id })));
+  }
+
+  /** One that is pending is sent sooner or later, and one that was replaced may be mined after a reorganisation. */
+  #isHopeless(hash: string): boolean {
+    const sent = this.#deps.transactions.find(hash);
+    return (
+      sent === undefined || (sent.outcome?.kind === 'mined' && sent.outcome.receipt.status === 'reverted')
+    );
+  }
+}

@@ -444,6 +444,7 @@ async function build(
     accounting,
     pss,
     gsoc,
+    swap,
     timeSettlements: pseudosettle,
     pingpong: {
       async ping(peer, ending) {

@@ -108,6 +108,10 @@ interface DialectColumn {
   readonly reason: (reason: Reason) => unknown;
   /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
+  /** Status of a deposit, a withdrawal and a cashing that were sent. */
+  readonly paidStatus: 200 | 201;
+  /** A question about the cheques of a peer without any is answered 404. */
+  readonly missesCheques: boolean;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
   /** The same, in the fields that public nodes write in checksum case. */
@@ -165,6 +169,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     },
     reason: ({ field, error }) => `${field}: ${error}`,
     settlementAmount: (amount) => amount,
+    paidStatus: 201,
+    missesCheques: true,
     chainAddress: toHex,
     checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
@@ -208,6 +214,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     },
     reason: (reason) => reason,
     settlementAmount: String,
+    paidStatus: 200,
+    missesCheques: false,
     chainAddress: (address) => `0x${toHex(address)}`,
     checksummedAddress: checksumAddress,
     tagLimit: {},

@@ -13,6 +13,7 @@ import type { IncentivesErrorCode } from '../incentives/ports.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
 import type { PostageErrorCode } from '../postage/ports.ts';
+import type { SwapErrorCode } from '../swap/errors.ts';
 import type { Dialect, Reason } from './dialect.ts';
 
 /** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
@@ -37,6 +38,8 @@ const ERRORS = {
   INVALID_QUERY_PARAMS: [400, 'invalid query params'],
   INVALID_HEADER_PARAMS: [400, 'invalid header params'],
   NODE_STARTING: [503, 'Node is syncing. This endpoint is unavailable. Try again later.'],
+  CHEQUEBOOK_DISABLED: [403, 'Chequebook is disabled. This endpoint is unavailable.'],
+  SWAP_DISABLED: [403, 'Swap is disabled. This endpoint is unavailable.'],
   CHAIN_DISABLED: [403, 'Chain is disabled. This endpoint is unavailable.'],
   INCENTIVES_DISABLED: [403, 'Storage incentives are disabled. This endpoint is unavailable.'],
   FULL_MODE_ONLY: [400, 'operation is supported only in full mode'],
@@ -170,6 +173,17 @@ const ERRORS = {
   BALANCE_FAILED: [500, 'Cannot get balance'],
   ACCOUNTING_FAILED: [500, 'Cannot get accounting info'],
   SETTLEMENTS_FAILED: [500, 'can not get settlements'],
+  SETTLEMENT_NOT_FOUND: [404, 'no settlements for peer'],
+  SETTLEMENT_FAILED: [500, 'can not get settlements for peer'],
+  CHEQUEBOOK_BALANCE_FAILED: [500, 'cannot get chequebook balance'],
+  INSUFFICIENT_FUNDS: [400, 'insufficient funds'],
+  DEPOSIT_FAILED: [500, 'cannot deposit'],
+  WITHDRAW_FAILED: [500, 'cannot withdraw'],
+  NO_PRIOR_CHEQUE: [404, 'no prior cheque'],
+  CHEQUE_FAILED: [500, 'cannot get last cheque for peer'],
+  CHEQUES_FAILED: [500, 'cannot get last cheque for all peers'],
+  CASHOUT_STATUS_FAILED: [500, 'cannot get cashout status'],
+  CASHOUT_FAILED: [500, 'cannot cash cheque'],
   WALLET_NATIVE_FAILED: [500, 'unable to acquire balance from the chain backend'],
   WALLET_TOKEN_FAILED: [500, 'unable to acquire erc20 balance'],
   // Stake and storage game: 5.12.
@@ -207,6 +221,7 @@ type DomainCode =
   | ChainErrorCode
   | AccountingErrorCode
   | IncentivesErrorCode
+  | SwapErrorCode
   | ChunkErrorCode
   | UploadErrorCode
   | CollectionErrorCode
@@ -250,6 +265,26 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   SAMPLE_TOO_SMALL: null,
   OVERDRAFT: null,
   PEER_NOT_CONNECTED: null,
+  CHEQUE_MALFORMED: null,
+  WRONG_CHEQUEBOOK: null,
+  WRONG_BENEFICIARY: null,
+  NOT_FROM_FACTORY: null,
+  NOT_INCREASING: null,
+  VALUE_TOO_LOW: null,
+  CHEQUE_INVALID: null,
+  BOUNCING_CHEQUE: null,
+  NO_EXCHANGE_HEADER: null,
+  RATE_HEADER_MALFORMED: null,
+  DEDUCTION_NOT_ZERO: null,
+  EXCHANGE_RATE_MISMATCH: null,
+  DEDUCTION_MISMATCH: null,
+  NO_EXCHANGE_RATE: null,
+  CHEQUEBOOK_OUT_OF_FUNDS: null,
+  NO_CHEQUEBOOK: null,
+  INSUFFICIENT_TOKEN_BALANCE: 'INSUFFICIENT_FUNDS',
+  FOREIGN_CHEQUEBOOK: null,
+  NO_CHEQUE: 'NO_PRIOR_CHEQUE',
+  CHEQUE_NOT_TAKEN: null,
   CHUNK_NOT_FOUND: 'CHUNK_NOT_FOUND',
   TAG_NOT_FOUND: 'TAG_NOT_FOUND',
   NO_FILES: 'COLLECTION_EMPTY',

@@ -11,6 +11,8 @@ import type { NodeServices } from './services.ts';
 /** Outermost first. `started` is missing on the technical routes alone. */
 export const GATES = [
   'started',
+  'chequebook',
+  'swap',
   'chain',
   'fullMode',
   'incentives',
@@ -74,6 +76,12 @@ export function createGates(services: NodeServices, dialect: Dialect): Gates {
     switch (name) {
       case 'started':
         if (services.readiness.state() !== 'ready') throw new ApiError('NODE_STARTING');
+        return;
+      case 'chequebook':
+        if (!services.node.chequebookEnabled) throw new ApiError('CHEQUEBOOK_DISABLED');
+        return;
+      case 'swap':
+        if (!services.node.swapEnabled) throw new ApiError('SWAP_DISABLED');
         return;
       case 'chain':
         if (services.node.mode === 'ultra-light') throw new ApiError('CHAIN_DISABLED');

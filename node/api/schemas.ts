@@ -64,6 +64,12 @@ export type SchemaName =
   | 'Balances'
   | 'Accounting'
   | 'Settlements'
+  | 'Settlement'
+  | 'ChequebookAddress'
+  | 'ChequebookBalance'
+  | 'Cheques'
+  | 'AllCheques'
+  | 'CashoutStatus'
   | 'Wallet'
   | 'Stake'
   | 'WithdrawableStake'
@@ -161,6 +167,13 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     value: Amount,
   });
   const settled = typeof dialect.settlementAmount(0n) === 'string' ? Amount : Type.Integer();
+  const Settlement = Type.Object({ peer: Hex32, received: settled, sent: settled });
+  const Cheque = Type.Object({ beneficiary: ChainAddress, chequebook: ChainAddress, payout: Amount });
+  const Cheques = Type.Object({
+    peer: Hex32,
+    lastreceived: Type.Union([Cheque, Type.Null()]),
+    lastsent: Type.Union([Cheque, Type.Null()]),
+  });
   const PeerMetrics = Type.Object({
     lastSeenTimestamp: Type.Integer(),
     sessionConnectionRetry: Uint,
@@ -323,8 +336,24 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     Settlements: Type.Object({
       totalReceived: settled,
       totalSent: settled,
-      settlements: Type.Array(Type.Object({ peer: Hex32, received: settled, sent: settled })),
+      settlements: Type.Array(Settlement),
     }),
+    Settlement,
+    ChequebookAddress: Type.Object({ chequebookAddress: ChainAddress }),
+    ChequebookBalance: Type.Object({ totalBalance: Amount, availableBalance: Amount }),
+    Cheques,
+    AllCheques: Type.Object({ lastcheques: Type.Array(Cheques) }),
+    CashoutStatus: Type.Object({
+      peer: Hex32,
+      lastCashedCheque: Type.Union([Cheque, Type.Null()]),
+      transactionHash: Type.Union([TxHash, Type.Null()]),
+      result: Type.Union([
+        Type.Object({ recipient: ChainAddress, lastPayout: Amount, bounced: Type.Boolean() }),
+        Type.Null(),
+      ]),
+      uncashedAmount: Amount,
+    }),
+    TransactionHash: Type.Object({ transactionHash: TxHash }),
     Wallet: Type.Object({
       ...named(fields.walletBalance, Amount),
       nativeTokenBalance: Amount,
@@ -363,7 +392,6 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     }),
     Transaction,
     TransactionList: Type.Object({ pendingTransactions: Type.Array(Transaction) }),
-    TransactionHash: Type.Object({ transactionHash: TxHash }),
     OpenApi: Type.Object({ openapi: Type.String(), info: Type.Unknown(), paths: Type.Unknown() }),
   };
 }

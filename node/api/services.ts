@@ -23,6 +23,9 @@ import type { Status, StatusSnapshot } from '../protocols/status/status.ts';
 import type { Pss } from '../pss/pss.ts';
 import type { Stewardship } from '../stewardship/stewardship.ts';
 import type { LocalStore } from '../store/ports.ts';
+import type { Cashout } from '../swap/cashout.ts';
+import type { Chequebook } from '../swap/chequebook.ts';
+import type { SwapServices } from '../swap/services.ts';
 import type { Topology } from '../topology/topology.ts';
 
 export interface NodeServices {
@@ -53,6 +56,8 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
+  /** Cheques and what backs them; undefined on a node that takes none. */
+  readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
@@ -97,4 +102,12 @@ export interface Readiness {
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
+}
+
+/** What the cheques of a node come to, and its chequebook; that is undefined on a node that sends none. */
+interface Swap extends Pick<SwapServices, 'settlements' | 'settlement' | 'lastCheques' | 'lastChequesWith'> {
+  readonly cashout: Pick<Cashout, 'cash' | 'status'>;
+  readonly chequebook:
+    | Pick<Chequebook, 'address' | 'balance' | 'availableBalance' | 'deposit' | 'withdraw'>
+    | undefined;
 }

@@ -58,7 +58,7 @@ export class Cashout {
    */
   async cash(
     peer: string,
-    gas: { readonly gasPrice: bigint | undefined; readonly gasLimit: bigint | undefined },
+    gas: { readonly gasPrice?: bigint; readonly gasLimit?: bigint },
     signal: AbortSignal,
   ): Promise<string> {
     const { transactions, state } = this.#deps;

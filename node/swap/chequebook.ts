@@ -33,9 +33,10 @@ export interface ChequebookOptions {
   readonly chainId: bigint;
 }
 
-/** Headers of the request that an operation is done for. */
+/** What a transaction may cost; absent: from the suggestions of the endpoint. */
 interface Gas {
-  readonly gasPrice: bigint | undefined;
+  /** Base units per gas. */
+  readonly gasPrice?: bigint;
 }
 
 export class Chequebook {
@@ -99,34 +100,34 @@ export class Chequebook {
     });
   }
 
-  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKENS` */
-  async deposit(amount: bigint, { gasPrice }: Gas, signal: AbortSignal): Promise<string> {
+  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  async deposit(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     const { chain, transactions, signer } = this.#deps;
     const { token } = this.#options;
     const balance = await tokenBalance(chain, token, signer.address, signal);
     if (balance < amount)
-      throw new SwapError('INSUFFICIENT_TOKENS', `${balance} in the account, ${amount} needed`);
+      throw new SwapError('INSUFFICIENT_TOKEN_BALANCE', `${balance} in the account, ${amount} needed`);
     const request = {
       to: token,
       data: encodeTransfer(this.address, amount),
       gasLimit: TRANSFER_GAS,
-      ...(gasPrice === undefined ? {} : { gasPrice }),
+      ...priceOf(gas),
       description: `chequebook deposit of ${amount}`,
     };
     return transactions.send(request, signal);
   }
 
-  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKENS` */
-  withdraw(amount: bigint, { gasPrice }: Gas, signal: AbortSignal): Promise<string> {
+  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  withdraw(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     return this.#promises.run(async () => {
       const available = await this.#unspent(signal);
       if (available < amount)
-        throw new SwapError('INSUFFICIENT_TOKENS', `${available} available, ${amount} needed`);
+        throw new SwapError('INSUFFICIENT_TOKEN_BALANCE', `${available} available, ${amount} needed`);
       const request = {
         to: toAddress(this.address),
         data: encodeWithdraw(amount),
         gasLimit: WITHDRAW_GAS,
-        ...(gasPrice === undefined ? {} : { gasPrice }),
+        ...priceOf(gas),
         description: `chequebook withdrawal of ${amount}`,
       };
       return this.#deps.transactions.send(request, signal);
@@ -143,4 +144,9 @@ export class Chequebook {
       .reduce((sum, { data }) => sum + (withdrawalOf(data) ?? 0n), 0n);
     return (await this.availableBalance(signal)) - leaving;
   }
+}
+
+/** The limits are fixed, whatever the request says. */
+function priceOf({ gasPrice }: Gas): Gas {
+  return gasPrice === undefined ? {} : { gasPrice };
 }

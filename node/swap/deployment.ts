@@ -58,7 +58,7 @@ export interface DeploymentDeps {
 
 /**
  * @returns address of the chequebook, 20 bytes
- * @throws SwapError `NOT_FROM_FACTORY`, `FOREIGN_CHEQUEBOOK`, `INSUFFICIENT_TOKENS`; ChainError
+ * @throws SwapError `NOT_FROM_FACTORY`, `FOREIGN_CHEQUEBOOK`, `INSUFFICIENT_TOKEN_BALANCE`; ChainError
  */
 export async function obtainChequebook(
   options: DeploymentOptions,
@@ -160,7 +160,7 @@ class Deployment {
     }
   }
 
-  /** Waits for the tokens and the coins that the first start costs. @throws SwapError `INSUFFICIENT_TOKENS` after a while */
+  /** Waits for the tokens and the coins that the first start costs. @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while */
   async #funded(): Promise<void> {
     const { chain, signer, clock, log } = this.#deps;
     const { token, initialDeposit } = this.#options;
@@ -174,7 +174,10 @@ class Deployment {
       const missing = { account: toAddress(signer.address), tokens, needed: initialDeposit, native };
       if (clock.monotonic() >= until) {
         const found = `account ${missing.account} has ${tokens} tokens and ${native} native coins`;
-        throw new SwapError('INSUFFICIENT_TOKENS', `${found}, a chequebook needs ${initialDeposit} and gas`);
+        throw new SwapError(
+          'INSUFFICIENT_TOKEN_BALANCE',
+          `${found}, a chequebook needs ${initialDeposit} and gas`,
+        );
       }
       log.warn(shown(missing), 'not enough to deploy a chequebook, waiting');
       await clock.sleep(FUNDS_RETRY_MS, this.#signal);

@@ -16,7 +16,7 @@ const TEXTS = {
   NO_EXCHANGE_RATE: 'exchange rate not yet available',
   CHEQUEBOOK_OUT_OF_FUNDS: 'chequebook out of funds',
   NO_CHEQUEBOOK: 'no chequebook',
-  INSUFFICIENT_TOKENS: 'insufficient token balance',
+  INSUFFICIENT_TOKEN_BALANCE: 'insufficient token balance',
   FOREIGN_CHEQUEBOOK: 'chequebook of another issuer',
   NO_CHEQUE: 'no prior cheque',
   CHEQUE_NOT_TAKEN: 'cheque not taken',

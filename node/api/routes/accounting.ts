@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts';
 import { hex } from '../kinds.ts';
 import { required } from '../params.ts';
 import { type Answer, route } from '../route.ts';
+import { settlementsBody } from '../settlements.ts';
 
 const PATH = { address: required(hex, { field: 'peer' }) } as const;
 
@@ -78,23 +79,10 @@ export const ACCOUNTING_ROUTES = [
     success: [200],
     response: 'Settlements',
     failure: 'SETTLEMENTS_FAILED',
-    handle({ services, dialect: { settlementAmount } }) {
-      const settlements = services.timeSettlements.settlements();
-      const sum = (of: 'received' | 'sent') =>
-        settlements.reduce((total, settled) => total + settled[of], 0n);
-      return {
-        status: 200,
-        json: {
-          totalReceived: settlementAmount(sum('received')),
-          totalSent: settlementAmount(sum('sent')),
-          settlements: settlements.map(({ peer, received, sent }) => ({
-            peer,
-            received: settlementAmount(received),
-            sent: settlementAmount(sent),
-          })),
-        },
-      };
-    },
+    handle: ({ services: { timeSettlements }, dialect }) => ({
+      status: 200,
+      json: settlementsBody(timeSettlements.settlements(), dialect),
+    }),
   }),
 ];
 

@@ -2,6 +2,7 @@
 import type { Route } from '../route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
+import { CHEQUEBOOK_ROUTES } from './chequebook.ts';
 import { CHUNK_ROUTES } from './chunks.ts';
 import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FEED_ROUTES } from './feeds.ts';
@@ -40,6 +41,7 @@ export const ROUTES: readonly Route[] = [
   ...INCENTIVE_ROUTES,
   ...WALLET_ROUTES,
   ...TRANSACTION_ROUTES,
+  ...CHEQUEBOOK_ROUTES,
   ...STATUS_ROUTES,
   ...TECHNICAL_ROUTES,
 ];

@@ -89,8 +89,8 @@ describe('shapes', () => {
   });
 
   test.each([
-    ['svc', '/node', { svcMode: 'full', chequebookEnabled: false, swapEnabled: false }],
-    ['swarm', '/node', { beeMode: 'full', chequebookEnabled: false, swapEnabled: false }],
+    ['svc', '/node', { svcMode: 'full', chequebookEnabled: true, swapEnabled: true }],
+    ['swarm', '/node', { beeMode: 'full', chequebookEnabled: true, swapEnabled: true }],
   ] as const)('%s: %s', async (dialect, url, body) => {
     expect((await get(dialect, url)).json()).toEqual(body);
   });

@@ -20,6 +20,10 @@ import type { Message } from '../../../node/pss/pss.ts';
 import { createStewardship } from '../../../node/stewardship/stewardship.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore, Pins, UploadSession } from '../../../node/store/ports.ts';
+import type { CashoutStatus, LastCashout } from '../../../node/swap/cashout.ts';
+import type { SignedCheque } from '../../../node/swap/cheque.ts';
+import { SwapError } from '../../../node/swap/errors.ts';
+import type { LastCheques } from '../../../node/swap/services.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
 import { fakeTransactions, fakeTransfer, type TransactionKnobs } from './fake-transactions.ts';
 
@@ -66,6 +70,16 @@ export interface Knobs extends TransactionKnobs {
   chainError: Error | undefined;
   accounts: ReturnType<NodeServices['accounting']['balances']>;
   timeSettlements: { peer: string; received: bigint; sent: bigint }[];
+  swapEnabled: boolean;
+  chequebookEnabled: boolean;
+  /** The last cheques with peers. */
+  cheques: LastCheques[];
+  cashout: CashoutStatus;
+  /** What was deposited, withdrawn and cashed, with the gas it may cost. */
+  paid: unknown[];
+  payError: Error | undefined;
+  /** Holds every cashing until it is called. */
+  cashing: Promise<void>;
   failing: Set<string>;
   incentivesEnabled: boolean;
   stakeError: Error | undefined;
@@ -115,6 +129,13 @@ export function knobs(): Knobs {
     resent: [],
     cancelled: [],
     withdrawals: [],
+    swapEnabled: true,
+    chequebookEnabled: true,
+    cheques: [],
+    cashout: { last: undefined, uncashedAmount: 0n },
+    paid: [],
+    payError: undefined,
+    cashing: Promise.resolve(),
     failing: new Set(),
     incentivesEnabled: true,
     stakeError: undefined,
@@ -198,10 +219,14 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       get mode() {
         return turn.mode;
       },
-      chequebookEnabled: false,
-      swapEnabled: false,
       get incentivesEnabled() {
         return turn.incentivesEnabled;
+      },
+      get chequebookEnabled() {
+        return turn.chequebookEnabled;
+      },
+      get swapEnabled() {
+        return turn.swapEnabled;
       },
       get capacityDoubling() {
         return turn.capacityDoubling;
@@ -274,6 +299,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
       subscribe: (topic, deliver) => subscribed(turn, toHex(topic), deliver),
     },
     gsoc: { subscribe: (address, deliver) => subscribed(turn, toHex(address), deliver) },
+    swap: fakeSwap(turn),
     timeSettlements: {
       settlements() {
         failIf(turn, 'timesettlements');
@@ -401,6 +427,77 @@ function fakeGame(turn: Knobs): NodeServices['redistribution'] {
       turn.staked.push(request);
       const hash = new Uint8Array(32).fill(0xcd);
       return { hash, proofs: [PROOF, { ...PROOF, socProof: [SOC] }, PROOF], durationMs: 250 };
+    },
+  };
+}
+
+export const SOME_CHEQUE: SignedCheque = {
+  chequebook: new Uint8Array(20).fill(0xc1),
+  beneficiary: new Uint8Array(20).fill(0xab),
+  cumulativePayout: 2n ** 64n,
+  signature: new Uint8Array(65),
+};
+
+export const SOME_CASHOUT: LastCashout = {
+  cheque: SOME_CHEQUE,
+  transactionHash: `0x${'ca'.repeat(32)}`,
+  state: 'done',
+  result: {
+    recipient: new Uint8Array(20).fill(0xee),
+    totalPayout: 7n,
+    cumulativePayout: 2n ** 64n,
+    bounced: true,
+  },
+};
+
+export const CHEQUEBOOK = new Uint8Array(20).fill(0xcb);
+export const PAYMENT_HASH = `0x${'fe'.repeat(32)}`;
+
+function fakeSwap(turn: Knobs): NodeServices['swap'] {
+  const pay = async (what: string, amount: bigint | string, gas: object) => {
+    if (turn.payError !== undefined) throw turn.payError;
+    turn.paid.push({ what, amount, gas });
+    return PAYMENT_HASH;
+  };
+  const cheques = () => {
+    failIf(turn, 'cheques');
+    return turn.cheques;
+  };
+  const settlements = () =>
+    cheques().map(({ peer: id, received, sent }) => ({
+      peer: id,
+      received: received?.cumulativePayout ?? 0n,
+      sent: sent?.cumulativePayout ?? 0n,
+    }));
+  const checked = (id: string) => {
+    if (cheques().every((known) => known.peer !== id)) throw new SwapError('NO_CHEQUE');
+  };
+  return {
+    lastCheques: cheques,
+    lastChequesWith: (id) => cheques().find((known) => known.peer === id),
+    settlements,
+    settlement: (id) => settlements().find((known) => known.peer === id),
+    cashout: {
+      async cash(id, gas) {
+        checked(id);
+        await turn.cashing;
+        return pay('cashout', id, gas);
+      },
+      async status(id) {
+        checked(id);
+        failIf(turn, 'cashout');
+        return turn.cashout;
+      },
+    },
+    chequebook: {
+      address: CHEQUEBOOK,
+      async balance() {
+        failIf(turn, 'chequebook');
+        return 100n;
+      },
+      availableBalance: async () => -5n,
+      deposit: (amount, gas) => pay('deposit', amount, gas),
+      withdraw: (amount, gas) => pay('withdraw', amount, gas),
     },
   };
 }

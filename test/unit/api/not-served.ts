@@ -3,13 +3,4 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/loggers': 'log levels at run time',
   '/loggers/{exp}': 'log levels at run time',
   '/loggers/{exp}/{verbosity}': 'log levels at run time',
-  '/settlements': 'swap',
-  '/settlements/{address}': 'swap',
-  '/chequebook/address': 'swap',
-  '/chequebook/balance': 'swap',
-  '/chequebook/cashout/{peer-id}': 'swap',
-  '/chequebook/cheque/{peer-id}': 'swap',
-  '/chequebook/cheque': 'swap',
-  '/chequebook/deposit': 'swap',
-  '/chequebook/withdraw': 'swap',
 };

@@ -7,7 +7,16 @@ import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { sentTransaction, TX_HASH } from './fake-transactions.ts';
-import { BATCH, type Kit, PUBLIC_KEY, peer, startKit, WITHDRAWAL_ADDRESS } from './kit.ts';
+import {
+  BATCH,
+  type Kit,
+  PUBLIC_KEY,
+  peer,
+  SOME_CASHOUT,
+  SOME_CHEQUE,
+  startKit,
+  WITHDRAWAL_ADDRESS,
+} from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);
@@ -119,6 +128,16 @@ const REQUESTS: readonly {
   { method: 'GET', path: '/consumed/{address}', url: `/consumed/${PEER}` },
   { method: 'GET', path: '/accounting' },
   { method: 'GET', path: '/timesettlements' },
+  { method: 'GET', path: '/settlements' },
+  { method: 'GET', path: '/settlements/{address}', url: `/settlements/${PEER}` },
+  { method: 'GET', path: '/chequebook/address' },
+  { method: 'GET', path: '/chequebook/balance' },
+  { method: 'POST', path: '/chequebook/deposit', url: '/chequebook/deposit?amount=1' },
+  { method: 'POST', path: '/chequebook/withdraw', url: '/chequebook/withdraw?amount=1' },
+  { method: 'GET', path: '/chequebook/cheque' },
+  { method: 'GET', path: '/chequebook/cheque/{peer-id}', url: `/chequebook/cheque/${PEER}` },
+  { method: 'GET', path: '/chequebook/cashout/{peer-id}', url: `/chequebook/cashout/${PEER}` },
+  { method: 'POST', path: '/chequebook/cashout/{peer-id}', url: `/chequebook/cashout/${PEER}` },
   { method: 'GET', path: '/wallet' },
   { method: 'GET', path: '/stake' },
   { method: 'DELETE', path: '/stake' },
@@ -161,6 +180,8 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
     kit.knobs.nowMs += 1000;
     kit.knobs.accounts = [ACCOUNT];
     kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];
+    kit.knobs.cheques = [{ peer: PEER, received: SOME_CHEQUE, sent: undefined }];
+    kit.knobs.cashout = { last: SOME_CASHOUT, uncashedAmount: 3n };
     kit.knobs.blocklist = [{ overlay: PEER, fullNode: true, reason: 'x', durationMs: 1, since: 0 }];
   });
 

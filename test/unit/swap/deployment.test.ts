@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { systemRandom } from '../../../node/env/random.ts';
+import { encodeWord, topicOf } from '../../../node/onchain/abi.ts';
+import { ChainError } from '../../../node/onchain/ports.ts';
+import type { KeyValueStore } from '../../../node/store/ports.ts';
+import { SWAP_EVENTS } from '../../../node/swap/contracts.ts';
+import { obtainChequebook } from '../../../node/swap/deployment.ts';
+import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
+import { never } from '../protocols/exchange-nodes.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+import { SentTransactions } from './sent-transactions.ts';
+import { FACTORY, SwapChain, TOKEN } from './swap-chain.ts';
+
+const KEY = testKey(1);
+const OWNER = createSigner(KEY).address;
+const DEPOSIT = 500n;
+
+class World {
+  readonly chain = new SwapChain();
+  readonly transactions = new SentTransactions();
+  readonly clock = new ManualClock();
+  readonly state: KeyValueStore = memoryRecords();
+
+  constructor() {
+    this.chain.tokens.set(toHex(OWNER), 10_000n);
+    this.transactions.logs = ({ to, data }) => {
+      if (to === FACTORY) {
+        const book = this.chain.deploy(KEY, 0n);
+        const topics = [topicOf(SWAP_EVENTS.SimpleSwapDeployed)];
+        const address = `0x${toHex(encodeWord(book))}`;
+        return [
+          { address: FACTORY, topics, data: address, blockNumber: 1, transactionHash: '0x', logIndex: 0 },
+        ];
+      }
+      // A transfer of tokens.
+      this.chain.book(fromHex(data.slice(34, 74))).balance += BigInt(`0x${data.slice(74)}`);
+      return [];
+    };
+  }
+
+  start(
+    { chequebook = '', initialDeposit = DEPOSIT } = {},
+    chain: SwapChain = this.chain,
+  ): Promise<Uint8Array> {
+    return obtainChequebook(
+      { factory: FACTORY, token: TOKEN, chequebook, initialDeposit },
+      {
+        chain,
+        transactions: this.transactions,
+        state: this.state,
+        signer: createSigner(KEY),
+        clock: this.clock,
+        random: systemRandom(),
+        log: silentLogger(),
+      },
+      never,
+    );
+  }
+
+  /** Start after start until one succeeds, as whoever restarts a node does. */
+  async restarted(): Promise<Uint8Array> {
+    this.transactions.crash = undefined;
+    this.transactions.sendError = undefined;
+    this.transactions.fate = 'mined';
+    return this.start();
+  }
+
+  /** One chequebook with one deposit, whatever happened before. */
+  async expectOne(book: Uint8Array): Promise<void> {
+    expect(this.chain.books.size).toBe(1);
+    expect(this.chain.book(book).balance).toBe(DEPOSIT);
+    const sent = this.transactions.sent.length;
+    expect(await this.start()).toEqual(book);
+    expect(this.transactions.sent).toHaveLength(sent);
+  }
+}
+
+test('the first start deploys a chequebook and puts the deposit into it, later ones use it', async () => {
+  const world = new World();
+  const book = await world.start();
+  expect(world.transactions.sent.map(({ to, gasLimit, description }) => [to, gasLimit, description])).toEqual(
+    [
+      [FACTORY, 175_000n, 'chequebook deployment'],
+      [TOKEN, 90_000n, 'initial chequebook deposit'],
+    ],
+  );
+  expect(world.chain.book(book).issuer).toEqual(OWNER);
+  await world.expectOne(book);
+});
+
+test('without a deposit it sends one transaction, and a deposit that is named later is no initial one', async () => {
+  const world = new World();
+  const book = await world.start({ initialDeposit: 0n });
+  await world.start({ initialDeposit: 7n });
+  expect(world.transactions.sent).toHaveLength(1);
+  expect(world.chain.book(book).balance).toBe(0n);
+});
+
+describe('a crash', () => {
+  test.each(['before writing', 'before answering'] as const)(
+    'of the deployment, %s it down',
+    async (crash) => {
+      const world = new World();
+      world.transactions.crash = crash;
+      await expect(world.start()).rejects.toThrow('crash');
+      await world.expectOne(await world.restarted());
+    },
+  );
+
+  test.each(['before writing', 'before answering'] as const)('of the deposit, %s it down', async (crash) => {
+    const world = new World();
+    world.transactions.crashAt = { to: TOKEN, crash };
+    await expect(world.start()).rejects.toThrow('crash');
+    world.transactions.crashAt = undefined;
+    await world.expectOne(await world.restarted());
+  });
+
+  test('while the transaction waits: the next start goes on with it', async () => {
+    const world = new World();
+    world.transactions.fate = 'pending';
+    world.transactions.crash = 'before answering';
+    await expect(world.start()).rejects.toThrow('crash');
+    world.transactions.decide(world.transactions.sent[0]!.hash, 'mined');
+    await world.expectOne(await world.restarted());
+    expect(world.transactions.sent).toHaveLength(2);
+  });
+
+  test.each(['reverted', 'cancelled'] as const)(
+    'before a transaction that came to nothing: %s',
+    async (fate) => {
+      const world = new World();
+      world.transactions.fate = fate;
+      await expect(world.start()).rejects.toThrow(ChainError);
+      await world.expectOne(await world.restarted());
+      expect(world.transactions.sent).toHaveLength(3);
+    },
+  );
+});
+
+describe('a chequebook that the node is told', () => {
+  test('is used as it is', async () => {
+    const world = new World();
+    const book = world.chain.deploy(KEY, 9n);
+    expect(await world.start({ chequebook: `0x${toHex(book)}` })).toEqual(book);
+    expect(world.transactions.sent).toEqual([]);
+    expect(world.chain.book(book).balance).toBe(9n);
+  });
+
+  test('is refused when the factory does not know it', async () => {
+    const world = new World();
+    const book = world.chain.deploy(KEY, 9n);
+    world.chain.strangers.add(toHex(book));
+    await expect(world.start({ chequebook: `0x${toHex(book)}` })).rejects.toThrow(
+      'chequebook not deployed by factory',
+    );
+  });
+
+  test('is refused when it is somebody else’s', async () => {
+    const world = new World();
+    const book = world.chain.deploy(testKey(2), 9n);
+    await expect(world.start({ chequebook: `0x${toHex(book)}` })).rejects.toThrow(
+      'chequebook of another issuer',
+    );
+  });
+});
+
+describe('a node without funds', () => {
+  test('waits for them', async () => {
+    const world = new World();
+    world.chain.tokens.set(toHex(OWNER), DEPOSIT - 1n);
+    const started = world.start();
+    await world.clock.advance(60_000);
+    expect(world.transactions.sent).toEqual([]);
+    world.chain.tokens.set(toHex(OWNER), DEPOSIT);
+    await world.clock.advance(20_000);
+    await world.expectOne(await started);
+  });
+
+  test('gives up after a while and says what is missing', async () => {
+    const world = new World();
+    world.chain.tokens.delete(toHex(OWNER));
+    const started = world.start().catch((error: unknown) => (error as Error).message);
+    await world.clock.advance(220_000);
+    expect(await started).toMatch(
+      /^insufficient token balance: account 0x[0-9a-f]{40} has 0 tokens .* needs 500 and gas$/,
+    );
+  });
+});

@@ -146,7 +146,7 @@ async function build(
       minimumTip: BigInt(options['minimum-gas-tip-cap']),
       gasLimitFallback: BigInt(options['gas-limit-fallback']),
     },
-    { rpc, signer, clock, state: store.state('transactions'), log: module('onchain') },
+    { rpc, signer, clock, state: store.state('transactions'), log: module('onchain'), metrics },
   );
   parts.defer(() => transactions.stop());
   transactions.start();

@@ -7,8 +7,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import type { MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from './chain.ts';
 import { until } from './lock.ts';
+import type { TRANSACTION_METRICS } from './metrics.ts';
 import { ChainError, type Receipt } from './ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
@@ -30,6 +32,7 @@ interface MonitorDeps {
   readonly records: TransactionRecords;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: MetricsOf<typeof TRANSACTION_METRICS> | undefined;
 }
 
 /** Settled when its transaction is mined or replaced. */
@@ -126,7 +129,7 @@ export class Monitor {
   }
 
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { rpc, records } = this.#deps;
+    const { rpc, records, metrics } = this.#deps;
     if (isEmpty(records)) return false;
     const head = await rpc.blockNumber(signal);
     if (head !== this.#lastHead) {
@@ -139,6 +142,7 @@ export class Monitor {
     await this.#each(records.pending(), (record) =>
       this.#lookAtPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
     );
+    metrics?.pending.set(records.pending().length);
     return !isEmpty(records);
   }
 
@@ -162,7 +166,7 @@ export class Monitor {
 
   /** What was mined may be mined no more, or elsewhere; what was replaced may be mined after all. */
   async #lookAtRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
-    const { rpc, records, log } = this.#deps;
+    const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
     const receipt = await rpc.receipt(hash, signal);
     if (receipt !== undefined) {
@@ -171,6 +175,7 @@ export class Monitor {
       else if (head - receipt.blockNumber >= FINAL_AFTER_BLOCKS) await records.finish(hash);
     } else if (outcome?.kind === 'mined') {
       log.warn({ hash, block: outcome.receipt.blockNumber }, 'transaction is no longer mined');
+      metrics?.removed.inc();
       await records.reopen(record);
     } else if (outcome !== undefined && head - outcome.blockNumber >= FINAL_AFTER_BLOCKS) {
       await records.finish(hash);
@@ -209,9 +214,10 @@ export class Monitor {
 
   /** The endpoint has lost it, or never had it. A refusal is tried again in the next round: funds and fees change. */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
-    const { rpc, log } = this.#deps;
+    const { rpc, log, metrics } = this.#deps;
     try {
       await rpc.sendRawTransaction(raw, signal);
+      metrics?.sentAgain.inc();
       log.info({ hash, nonce }, 'transaction sent again');
     } catch (error) {
       if (refusalOf(error) === undefined) throw error;
@@ -221,17 +227,18 @@ export class Monitor {
 
   async #mined(record: TransactionRecord, receipt: Receipt): Promise<void> {
     const { hash } = record;
-    await this.#deps.records.settle(record, { kind: 'mined', receipt });
-    this.#deps.log.debug(
-      { hash, block: receipt.blockNumber, status: receipt.status },
-      'transaction is mined',
-    );
+    const { records, log, metrics } = this.#deps;
+    await records.settle(record, { kind: 'mined', receipt });
+    // Elsewhere on the chain than before is not a second time.
+    if (record.outcome === undefined) metrics?.[receipt.status === 'success' ? 'mined' : 'reverted'].inc();
+    log.debug({ hash, block: receipt.blockNumber, status: receipt.status }, 'transaction is mined');
     this.#take(hash)?.resolve(receipt);
   }
 
   async #cancelled(record: TransactionRecord, head: number): Promise<void> {
     const { hash, nonce } = record;
     await this.#deps.records.settle(record, { kind: 'cancelled', blockNumber: head });
+    this.#deps.metrics?.cancelled.inc();
     this.#deps.log.warn({ hash, nonce }, 'transaction cancelled');
     this.#take(hash)?.reject(cancelled(hash));
   }

@@ -10,7 +10,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';
 import { decodeAnswer, encodeRequest, type Send } from './json-rpc.ts';
-import { ONCHAIN_METRICS } from './metrics.ts';
+import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 import { ChainError } from './ports.ts';
 
 /** A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes longest. */
@@ -42,6 +42,7 @@ export interface Rpc extends SendingChain {
 export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: RpcDeps): Rpc {
   const url = endpointUrl(endpoint);
   const counters = metrics?.register(ONCHAIN_METRICS);
+  const callCounters = metrics?.register(CALL_METRICS);
   const secure = url.protocol === 'https:';
   const library = secure ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
   const agent = new library.Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
@@ -52,6 +53,7 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
     signal?.throwIfAborted();
     using deadline = clock.deadline(CALL_TIMEOUT_MS, signal);
     counters?.calls.inc();
+    callCounters?.[callKey(method, params)]?.inc();
     try {
       const text = await post(target, encodeRequest(++lastId, method, params), deadline.signal);
       return decodeAnswer(text, method);
@@ -64,6 +66,12 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
     }
   };
   return { ...createChain(send), send, close: () => agent.destroy() };
+}
+
+/** A method that a node does not use has no counter of its own. */
+function callKey(method: string, params: readonly unknown[]): keyof typeof CALL_METRICS {
+  const key = params[1] === 'pending' ? `${method}_pending` : method;
+  return key as keyof typeof CALL_METRICS;
 }
 
 interface Target {

@@ -12,6 +12,7 @@
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import type { CallRequest, SendingChain } from './chain.ts';
 import { toAddress } from './contracts.ts';
@@ -24,6 +25,7 @@ import {
   TIP_BOOST_PERCENT,
 } from './fees.ts';
 import { Lock } from './lock.ts';
+import { TRANSACTION_METRICS } from './metrics.ts';
 import { Monitor } from './monitor.ts';
 import { ChainError, type TransactionRequest, type Transactions } from './ports.ts';
 import { refusalOf } from './refusal.ts';
@@ -50,6 +52,7 @@ interface TransactionsDeps {
   /** Subsystem `transactions`. */
   readonly state: KeyValueStore;
   readonly log: Logger;
+  readonly metrics?: Metrics;
 }
 
 export interface TransactionService extends Transactions {
@@ -62,9 +65,14 @@ export interface TransactionService extends Transactions {
 export function createTransactions(options: TransactionsOptions, deps: TransactionsDeps): TransactionService {
   const account = toAddress(deps.signer.address);
   const records = createTransactionRecords(deps.state);
-  const monitor = new Monitor({ pollIntervalMs: options.pollIntervalMs, account }, { ...deps, records });
+  const { metrics: registry, ...others } = deps;
+  const metrics = registry?.register(TRANSACTION_METRICS);
+  const monitor = new Monitor(
+    { pollIntervalMs: options.pollIntervalMs, account },
+    { ...others, records, metrics },
+  );
   const lock = new Lock();
-  const context = { ...options, ...deps, account, records, monitor };
+  const context = { ...options, ...others, account, records, monitor, metrics };
   let chainId: bigint | undefined;
 
   const service: TransactionService = {
@@ -93,7 +101,8 @@ export function createTransactions(options: TransactionsOptions, deps: Transacti
   return service;
 }
 
-interface Context extends TransactionsOptions, TransactionsDeps {
+interface Context extends TransactionsOptions, Omit<TransactionsDeps, 'metrics'> {
+  readonly metrics: MetricsOf<typeof TRANSACTION_METRICS> | undefined;
   readonly account: string;
   readonly records: TransactionRecords;
   readonly monitor: Monitor;
@@ -200,11 +209,13 @@ function signedRecord(
 
 /** Writes a transaction down and sends it once; when nobody answers, the monitor goes on sending. */
 async function submit(record: TransactionRecord, context: Sending): Promise<void> {
-  const { rpc, records, monitor, signal, log } = context;
+  const { rpc, records, monitor, signal, log, metrics } = context;
   const { hash, nonce, description } = record;
   {
     using _held = monitor.hold(hash);
     await records.add(record);
+    metrics?.sent.inc();
+    metrics?.pending.set(records.pending().length);
     try {
       await rpc.sendRawTransaction(record.raw, signal);
       log.info({ hash, nonce, description }, 'transaction sent');
@@ -219,7 +230,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
 
 /** @throws the refusal, after taking back a transaction that the endpoint certainly does not have */
 async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
-  const { records, log } = context;
+  const { records, log, metrics } = context;
   const refusal = refusalOf(error);
   if (refusal === undefined) {
     log.warn({ hash, err: error }, 'nobody answered to a transaction, it is sent again');
@@ -228,6 +239,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
   // A broken answer is no refusal either, and whoever does not know whether it has the transaction may have it.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
+  metrics?.pending.set(records.pending().length);
   throw error;
 }
 

@@ -7,12 +7,12 @@
  * cost is the doubt about one cheque, and that is kept with it (`unconfirmed`) until the peer was asked to take it again.
  */
 import type { Signer } from '../crypto/signer.ts';
-import { toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import { Lock } from '../onchain/lock.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import { signCheque } from './cheque.ts';
 import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';
-import { balanceOf, encodeTransfer, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
+import { balanceOf, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 /** Fixed by the public network's nodes; the calls need 54,000 and 50,000. */

@@ -19,7 +19,6 @@ export const SWAP_FUNCTIONS = {
   cashChequeBeneficiary: 'cashChequeBeneficiary(address,uint256,bytes)',
   withdraw: 'withdraw(uint256)',
   getPrice: 'getPrice()',
-  transfer: 'transfer(address,uint256)',
 } as const;
 
 export const SWAP_EVENTS = {
@@ -144,11 +143,6 @@ export function encodeWithdraw(amount: bigint): string {
 export function withdrawalOf(data: string): bigint | undefined {
   if (!data.startsWith(selector.withdraw)) return undefined;
   return readWords(`0x${data.slice(selector.withdraw.length)}`, 'withdraw').uint(0);
-}
-
-/** Transfer of tokens. @param to 20 bytes */
-export function encodeTransfer(to: Uint8Array, amount: bigint): string {
-  return encodeCall(selector.transfer, to, amount);
 }
 
 /** What cashing a cheque came to. */

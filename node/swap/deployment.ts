@@ -10,7 +10,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
-import { toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import {
   type Chain,
   ChainError,
@@ -19,7 +19,7 @@ import {
   type Transactions,
 } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
-import { deployedBy, encodeDeploy, encodeTransfer, isDeployed, issuerOf } from './contracts.ts';
+import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 /** Fixed by the public network's nodes; the calls need 142,000 and 54,000. */

@@ -68,6 +68,19 @@ describe('an endpoint', () => {
     expect(await metrics.expose()).toContain('svc_eth_backend_total_rpc_calls 2');
   });
 
+  test('is counted by what it is asked; the next nonce and a past one are two things', async () => {
+    const { rpc, metrics } = await endpoint(block, block, block, block);
+    await rpc.blockNumber();
+    await rpc.transactionCount('0x00');
+    await rpc.minedCount('0x00', 'latest');
+    await rpc.minedCount('0x00', 12);
+    const text = await metrics.expose();
+    const counts = ['block_number', 'pending_nonce_at', 'nonce_at', 'send_transaction'].map((type) =>
+      Number(new RegExp(`^svc_eth_backend_calls_${type} (\\d+)$`, 'm').exec(text)?.[1]),
+    );
+    expect(counts).toEqual([1, 1, 2, 0]);
+  });
+
   test('that closed an idle connection is asked again', async () => {
     const { rpc, bodies } = await endpoint(block, (_, request) => request.socket.destroy(), block);
     expect(await rpc.blockNumber()).toBe(16);

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { encodeTransfer } from '../../../node/onchain/contracts.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { Chequebook } from '../../../node/swap/chequebook.ts';
-import { encodeTransfer, encodeWithdraw } from '../../../node/swap/contracts.ts';
+import { encodeWithdraw } from '../../../node/swap/contracts.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 import { never } from '../protocols/exchange-nodes.ts';
 import { SentTransactions } from './sent-transactions.ts';

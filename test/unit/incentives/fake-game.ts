@@ -1,0 +1,230 @@
+/**
+ * A chain in memory with the rules of Redistribution that a player can see (`contracts.md` 7), and a service that sends
+ * transactions to it. Both outlive the player, as a chain and a disk do.
+ */
+import { toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { obfuscated, placeOf } from '../../../node/incentives/rules.ts';
+import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
+import { GAME_FUNCTIONS } from '../../../node/onchain/incentive-contracts.ts';
+import {
+  ChainError,
+  type Receipt,
+  type SentTransaction,
+  type TransactionRequest,
+  type Transactions,
+} from '../../../node/onchain/ports.ts';
+
+export const GAME = `0x${'6a'.repeat(20)}`;
+export const TOKEN = `0x${'70'.repeat(20)}`;
+export const ACCOUNT = new Uint8Array(20).fill(0xac);
+export const OVERLAY = new Uint8Array(32).fill(1);
+export const ROUND_LENGTH = 16;
+/** Paid to the winner. */
+export const POT = 77_000n;
+const GAS_LIMIT = 500_000n;
+const FEE_CAP = 3n;
+export const COST = GAS_LIMIT * FEE_CAP;
+
+const selector = {
+  commit: selectorOf(GAME_FUNCTIONS.commit),
+  reveal: selectorOf(GAME_FUNCTIONS.reveal),
+  claim: selectorOf(GAME_FUNCTIONS.claim),
+  anchor: selectorOf(GAME_FUNCTIONS.currentRoundAnchor),
+  participating: selectorOf(GAME_FUNCTIONS.isParticipating),
+  winner: selectorOf(GAME_FUNCTIONS.isWinner),
+};
+
+interface Sent extends SentTransaction {
+  readonly waiting: PromiseWithResolvers<Receipt>;
+  outcome: SentTransaction['outcome'];
+}
+
+export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
+  head = 0;
+  /** Until it is taken away everything that asks the endpoint fails. */
+  down = false;
+  /** What another player makes of the round. */
+  winner: 'me' | 'other' = 'me';
+  participating = true;
+  staked = true;
+  balance = 10n ** 18n;
+  /** Called between any two effects; what it throws is what a dying process leaves undone. */
+  effect: () => void = () => undefined;
+  readonly commits: { round: number; hash: string }[] = [];
+  readonly reveals: { round: number; depth: number; hash: string }[] = [];
+  readonly claims: { round: number; data: string }[] = [];
+  /** In the order of sending. */
+  readonly sent: Sent[] = [];
+
+  anchorOf(round: number): Uint8Array {
+    return keccak256(encodeWord(round));
+  }
+
+  /** Anchor that draws the elements to prove: it is known when a round is revealed. */
+  seedOf(round: number): Uint8Array {
+    return keccak256(encodeWord(1_000_000 + round));
+  }
+
+  async blockNumber(): Promise<number> {
+    this.#reach();
+    return this.head;
+  }
+
+  async nativeBalance(): Promise<bigint> {
+    this.#reach();
+    return this.balance;
+  }
+
+  async baseFee(): Promise<bigint> {
+    this.#reach();
+    return 1n;
+  }
+
+  async suggestedTip(): Promise<bigint> {
+    this.#reach();
+    return 2n;
+  }
+
+  async call({ data }: { data: string }): Promise<string> {
+    this.#reach();
+    const answer = (value: boolean | Uint8Array) => `0x${toHex(encodeWord(value))}`;
+    const { round, phase } = placeOf(this.head, ROUND_LENGTH);
+    switch (data.slice(0, 10)) {
+      case selector.participating:
+        if (!this.staked) throw refusal('NotStaked()');
+        return answer(this.participating);
+      case selector.anchor:
+        if (phase !== 'claim') return answer(this.anchorOf(round));
+        return answer(
+          this.reveals.some((r) => r.round === round) ? this.seedOf(round) : this.anchorOf(round + 1),
+        );
+      case selector.winner:
+        this.#mayClaim();
+        return answer(this.winner === 'me');
+      default:
+        this.#apply(data, { change: false });
+        return '0x';
+    }
+  }
+
+  async send(request: TransactionRequest): Promise<string> {
+    this.#reach();
+    this.effect();
+    const nonce = this.sent.length;
+    const hash = `0x${toHex(encodeWord(nonce + 1))}`;
+    await request.beforeSend?.(hash);
+    this.effect();
+    // From here on it is written down, and what is written down is sent, whatever happens.
+    this.sent.push({
+      hash,
+      to: request.to,
+      data: request.data,
+      value: 0n,
+      nonce,
+      gasLimit: GAS_LIMIT,
+      gasTipCap: 1n,
+      gasFeeCap: FEE_CAP,
+      tipBoostPercent: request.tipBoostPercent ?? 25,
+      created: 0,
+      description: request.description,
+      outcome: undefined,
+      waiting: Promise.withResolvers<Receipt>(),
+    });
+    this.effect();
+    return hash;
+  }
+
+  async wait(hash: string, signal: AbortSignal): Promise<Receipt> {
+    const sent = this.sent.find((one) => one.hash === hash);
+    if (sent === undefined) throw new ChainError('TRANSACTION_UNKNOWN', hash);
+    if (sent.outcome?.kind === 'cancelled') throw new ChainError('TRANSACTION_CANCELLED', hash);
+    const aborted = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
+    if (signal.aborted) aborted.reject(signal.reason);
+    return await Promise.race([sent.waiting.promise, aborted.promise]);
+  }
+
+  find(hash: string): SentTransaction | undefined {
+    return this.sent.find((one) => one.hash === hash);
+  }
+
+  /** A block with everything that waits. */
+  mine(): void {
+    this.head++;
+    for (const sent of this.sent) if (sent.outcome === undefined) this.#include(sent);
+  }
+
+  #include(sent: Sent): void {
+    let status: Receipt['status'] = 'success';
+    let logs: Receipt['logs'] = [];
+    try {
+      logs = this.#apply(sent.data, { change: true });
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      status = 'reverted';
+    }
+    const receipt: Receipt = {
+      transactionHash: sent.hash,
+      status,
+      blockNumber: this.head,
+      gasUsed: 1n,
+      logs,
+    };
+    sent.outcome = { kind: 'mined', receipt };
+    sent.waiting.resolve(receipt);
+  }
+
+  #apply(data: string, { change }: { change: boolean }): Receipt['logs'] {
+    const { round, phase, offset } = placeOf(this.head, ROUND_LENGTH);
+    const words = readWords(`0x${data.slice(10)}`, 'call');
+    switch (data.slice(0, 10)) {
+      case selector.commit: {
+        if (words.small(1) !== round) throw refusal('CommitRoundOver()');
+        if (phase !== 'commit') throw refusal('NotCommitPhase()');
+        if (offset === ROUND_LENGTH / 4 - 1) throw refusal('PhaseLastBlock()');
+        if (this.commits.some((one) => one.round === round)) throw refusal('AlreadyCommitted()');
+        if (change) this.commits.push({ round, hash: toHex(words.bytes32(0)) });
+        return [];
+      }
+      case selector.reveal: {
+        const commit = this.commits.find((one) => one.round === round);
+        if (commit === undefined) throw refusal('NoCommitsReceived()');
+        if (phase !== 'reveal') throw refusal('NotRevealPhase()');
+        const [depth, hash, key] = [words.small(0), words.bytes32(1), words.bytes32(2)];
+        if (toHex(obfuscated({ overlay: OVERLAY, depth, hash, key })) !== commit.hash) {
+          throw refusal('NoMatchingCommit()');
+        }
+        if (this.reveals.some((one) => one.round === round)) throw refusal('AlreadyRevealed()');
+        if (change) this.reveals.push({ round, depth, hash: toHex(hash) });
+        return [];
+      }
+      case selector.claim: {
+        this.#mayClaim();
+        if (!change) return [];
+        this.claims.push({ round, data });
+        const topics = [topicOf('Transfer(address,address,uint256)'), new Uint8Array(32), ACCOUNT];
+        const texts = topics.map((t) => (typeof t === 'string' ? t : `0x${toHex(encodeWord(t))}`));
+        const entry = { blockNumber: this.head, transactionHash: '0x', logIndex: 0 };
+        return [{ ...entry, address: TOKEN, topics: texts, data: `0x${toHex(encodeWord(POT))}` }];
+      }
+      default:
+        throw new Error(`no function ${data.slice(0, 10)}`);
+    }
+  }
+
+  #mayClaim(): void {
+    const { round, phase } = placeOf(this.head, ROUND_LENGTH);
+    if (phase !== 'claim') throw refusal('NotClaimPhase()');
+    if (!this.reveals.some((one) => one.round === round)) throw refusal('NoReveals()');
+    if (this.claims.some((one) => one.round === round)) throw refusal('AlreadyClaimed()');
+  }
+
+  #reach(): void {
+    if (this.down) throw new ChainError('RPC_UNREACHABLE', 'no answer');
+  }
+}
+
+function refusal(reason: string): ChainError {
+  return new ChainError('REVERTED', reason, { revert: { reason, data: '0x' } });
+}

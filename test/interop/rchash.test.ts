@@ -1,0 +1,147 @@
+/** The reserve sample of a real Bee and of our node: with the same chunks and the same anchors it is the same one. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { signSoc, socParts } from '../../node/chunk/soc.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { createSigner } from '../../node/crypto/signer.ts';
+import { bytesOf, eventually, http } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, startMixed } from './kit.ts';
+
+const ROUND_LENGTH = 152;
+/** Some twenty chunks from each node; peers pay each other no more than the public network grants. */
+const SIZE = 80_000;
+const SOCS = 20;
+const ANCHORS = ['64', 'ab'.repeat(32), toHex(bytesOf('an anchor', 32)), toHex(bytesOf('another', 32))];
+const owner = createSigner(bytesOf('owner', 32));
+
+const paid = (node: ClusterNode) => ({
+  'swarm-postage-batch-id': String(node.batch),
+  'swarm-deferred-upload': 'true',
+  'swarm-redundancy-level': '0',
+});
+
+async function upload(node: ClusterNode, name: string): Promise<void> {
+  const asked = { method: 'POST', headers: paid(node), body: bytesOf(name, SIZE) } as const;
+  expect((await http(node, '/bytes', asked)).status).toBe(201);
+}
+
+async function uploadSoc(node: ClusterNode, name: string): Promise<void> {
+  const payload = bytesOf(name, 500);
+  const soc = signSoc(bytesOf(`id of ${name}`, 32), makeCac(BigInt(payload.length), payload).data, owner);
+  const { id, signature, wrapped } = socParts(soc.data);
+  const path = `/soc/${toHex(owner.address)}/${toHex(id)}?sig=${toHex(signature)}`;
+  expect((await http(node, path, { method: 'POST', headers: paid(node), body: wrapped })).status).toBe(201);
+}
+
+/** Until everybody has as many chunks, and more than before. */
+async function sameReserves(nodes: readonly ClusterNode[], more: number): Promise<number> {
+  let size = 0;
+  await eventually('reserves differ', async () => {
+    const sizes = await Promise.all(
+      nodes.map(async (node) => Number((await http(node, '/status')).json['reserveSize'])),
+    );
+    size = sizes[0]!;
+    return new Set(sizes).size === 1 && size >= more ? undefined : `sizes ${sizes.join(', ')}`;
+  });
+  return size;
+}
+
+/**
+ * The round by which each node would sample. A Bee tells a new round with a new phase only, and its block may run ahead
+ * of the chain for a moment.
+ */
+async function rounds(net: Cluster): Promise<number[]> {
+  const states = await Promise.all(net.nodes.map((node) => http(node, '/redistributionstate')));
+  return states.map(({ json }) => Math.floor(Number(json['block']) / ROUND_LENGTH));
+}
+
+/** Then everything that was stamped before counts. */
+async function twoRoundsLater(net: Cluster): Promise<void> {
+  const least = (await rounds(net))[0]! + 2;
+  await net.chain.mine(2 * ROUND_LENGTH, { force: true });
+  await eventually('rounds differ', async () => {
+    const seen = await rounds(net);
+    return new Set(seen).size === 1 && seen[0]! >= least ? undefined : `rounds ${seen.join(', ')}`;
+  });
+}
+
+interface Answer {
+  readonly hash: string;
+  readonly proofs: unknown;
+}
+
+/** Of every node for the same question in the same round; a proof without an owner is written in two ways. */
+async function samples(net: Cluster, depth: number, anchor: string): Promise<Answer[]> {
+  for (;;) {
+    const before = await rounds(net);
+    const answers = await Promise.all(
+      net.nodes.map(async (node) => {
+        const { status, json } = await http(node, `/rchash/${depth}/${anchor}/${anchor}`);
+        expect(status, node.name).toBe(200);
+        const proofs = JSON.stringify(json['proofs']).replaceAll('"socProof":[]', '"socProof":null');
+        return { hash: String(json['hash']), proofs: JSON.parse(proofs) as unknown };
+      }),
+    );
+    const seen = new Set([...before, ...(await rounds(net))]);
+    if (seen.size === 1) return answers;
+  }
+}
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let before: string[];
+  beforeAll(async () => {
+    net = await startMixed({
+      binary,
+      own: 2,
+      bees: 2,
+      seed: 31,
+      beeOptions: { 'storage-incentives-enable': true },
+    });
+  });
+  afterAll(() => net.stop());
+
+  test('everybody finds the same sample and proves it alike, for chunks of both kinds', async () => {
+    for (const node of net.nodes) await upload(node, `from ${node.name}`);
+    for (let n = 0; n < SOCS; n++) await uploadSoc(net.node(n % net.nodes.length), `owned ${n}`);
+    await sameReserves(net.nodes, net.nodes.length * Math.ceil(SIZE / 4096) + SOCS);
+    await twoRoundsLater(net);
+    const hashes: string[] = [];
+    for (const anchor of ANCHORS) {
+      for (const depth of [0, 1]) {
+        const [first, ...others] = await samples(net, depth, anchor);
+        expect(others).toEqual(others.map(() => first));
+        hashes.push(first!.hash);
+      }
+    }
+    expect(new Set(hashes).size).toBe(hashes.length);
+    before = hashes.filter((_, n) => n % 2 === 0);
+    const proofs = JSON.stringify(await samples(net, 0, ANCHORS[1]!));
+    expect(proofs).toContain('"identifier"');
+  });
+
+  test('what was stamped too late changes the sample for nobody, and later for everybody', async () => {
+    const size = await sameReserves(net.nodes, 1);
+    await upload(net.node(0), 'late, from ours');
+    await upload(net.node(3), 'late, from a bee');
+    await sameReserves(net.nodes, size + 2 * Math.ceil(SIZE / 4096));
+    const hashesOf = async (anchor: string) => {
+      const [first, ...others] = await samples(net, 0, anchor);
+      expect(others).toEqual(others.map(() => first));
+      return first!.hash;
+    };
+    const unchanged: string[] = [];
+    for (const anchor of ANCHORS) unchanged.push(await hashesOf(anchor));
+    expect(unchanged).toEqual(before);
+    await twoRoundsLater(net);
+    const changed: string[] = [];
+    for (const anchor of ANCHORS) changed.push(await hashesOf(anchor));
+    expect(changed).not.toEqual(before);
+  });
+
+  test('nothing in any log is an error', () => {
+    expect(errorsInLogs(net)).toEqual([]);
+  });
+});

@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { removeAtExit } from './at-exit.ts';
+import type { NodeBooks } from './books.ts';
 import { Chain } from './chain.ts';
 import { claimCluster } from './claim.ts';
 import type { Tag, Uploaded } from './client/types.ts';
@@ -18,6 +19,7 @@ import { type Definition, type DefinitionInput, parseDefinition } from './defini
 import type { Driver, DriverName } from './drivers/driver.ts';
 import { createDriver } from './drivers/table.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
+import { lookAtLinks } from './node-books.ts';
 import type { Profile } from './profiles.ts';
 import { drawSeed } from './seed.ts';
 import { openNodes, type StartProgress, startCluster, timeoutFor } from './startup.ts';
@@ -45,6 +47,7 @@ import {
 import { suggestion } from './words.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
+const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
 /** Uploads remembered for `synced`; older ones are looked up on the nodes. */
@@ -253,6 +256,18 @@ export class Cluster implements AsyncDisposable {
       until('the upload is not synced', (signal) => lookAtTag(tag, signal), options),
     );
     return (await Promise.all(synced))[0];
+  }
+
+  /**
+   * Both ends of each link count the same: balances, settlements by time, cheques. Without traffic they soon do.
+   * @returns the books of every running node
+   */
+  settled(limits: WaitLimits = {}): Promise<readonly NodeBooks[]> {
+    return until(
+      'the nodes have not settled',
+      (signal) => lookAtLinks(this.nodes, signal),
+      this.#limits(limits, SETTLED_TIMEOUT_MS),
+    );
   }
 
   /** Stops and removes everything that the cluster made, and nothing else. */

@@ -2,32 +2,36 @@
  * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
  * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
  */
-import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from './client/errors.ts';
-import { Cluster } from './cluster.ts';
-import type { DefinitionInput } from './definition.ts';
+import type { Cluster } from './cluster.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
-import type { FlavourName } from './flavours/flavour.ts';
-import { FLAVOURS } from './flavours/table.ts';
 import { Ledger } from './ledger.ts';
 import { createRecorder } from './metrics/recorder.ts';
 import { formatBytes, type StepDisplay } from './report/console.ts';
 import { writeReport } from './report/folder.ts';
-import { type RunResult, runPassed, type ScenarioOutcome, type ScenarioResult } from './report/result.ts';
+import {
+  type Figure,
+  type RunResult,
+  runPassed,
+  type ScenarioOutcome,
+  type ScenarioResult,
+} from './report/result.ts';
+import { Clusters, kindOf, type NodesInput, plannedOf, unmetNeed } from './run-clusters.ts';
 import {
   createAssertions,
   ParameterError,
   resolveParameters,
   type Scenario,
   type ScenarioContext,
+  Skipped,
   type StepProgress,
   seededRandom,
 } from './scenario.ts';
 import { seedToJson } from './seed.ts';
-import type { StartProgress } from './startup.ts';
 import { suggestion } from './words.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
@@ -84,18 +88,13 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const startedAt = new Date();
   const startMs = performance.now();
   mkdirSync(options.report, { recursive: true });
-  const cluster = someCanRun(options) ? await openCluster(options) : undefined;
   const results: ScenarioResult[] = [];
-  try {
-    for (const planned of options.planned) {
-      results.push(await runOne(planned, cluster, options));
-      if (options.signal.aborted) throw interrupted(options.signal);
-    }
-    if (cluster !== undefined) keepEvidence(cluster, options.report);
-  } finally {
-    if (options.attachTo === undefined) await cluster?.stop();
-    else await cluster?.detach();
+  await using clusters = new Clusters(options);
+  for (const planned of options.planned) {
+    results.push(await runOne(planned, await clusters.of(planned.scenario), options));
+    if (options.signal.aborted) throw interrupted(options.signal);
   }
+  await clusters.close();
   const run: RunResult = {
     run: options.name,
     seed: seedToJson(options.seed),
@@ -111,61 +110,6 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   return run;
 }
 
-type NodesInput = NonNullable<DefinitionInput['nodes']>;
-
-function nodesOf({ nodes, planned }: RunOptions): NodesInput {
-  return nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
-}
-
-/** A fresh cluster is not started for nothing. */
-function someCanRun(options: RunOptions): boolean {
-  if (options.attachTo !== undefined) return true;
-  return options.planned.some(({ scenario }) => unmetNeed(scenario, flavoursOf(options)) === undefined);
-}
-
-/** Of the nodes that a fresh cluster has or would have. */
-function flavoursOf(options: RunOptions): FlavourName[] {
-  const nodes = nodesOf(options);
-  return typeof nodes === 'number' ? ['svc'] : nodes.map(({ flavour = 'svc' }) => flavour);
-}
-
-/** @param flavours of the nodes there are, or would be */
-function unmetNeed({ needs }: Scenario, flavours: readonly FlavourName[]): string | undefined {
-  const lacking = needs.flavours?.find((flavour) => !flavours.includes(flavour));
-  if (lacking === undefined) return undefined;
-  const variable = FLAVOURS[lacking].binaryVariable;
-  const how =
-    variable === undefined
-      ? `--with ${lacking}=1`
-      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
-  return `needs a node of flavour ${lacking}: ${how}`;
-}
-
-async function openCluster(options: RunOptions): Promise<Cluster> {
-  if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
-  const nodes = nodesOf(options);
-  let running: StartProgress['step'] | undefined;
-  try {
-    return await Cluster.start({
-      nodes,
-      seed: options.seed,
-      stateDir: options.stateDir,
-      signal: options.signal,
-      onProgress(progress) {
-        if (running !== progress.step) options.display?.start(progress.step);
-        running = progress.step;
-        options.display?.detail(progress.detail);
-        if (!progress.done) return;
-        options.display?.end(true, progress.ms);
-        running = undefined;
-      },
-    });
-  } catch (error) {
-    options.display?.end(false);
-    throw error;
-  }
-}
-
 async function runOne(
   { scenario, parameters }: PlannedScenario,
   cluster: Cluster | undefined,
@@ -175,6 +119,7 @@ async function runOne(
   const recorder = createRecorder(classOf);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
+  const figures: Figure[] = [];
   const finish = (
     result: ScenarioOutcome,
     more: { error?: string; skipReason?: string } = {},
@@ -184,13 +129,17 @@ async function runOne(
     durationMs: performance.now() - startMs,
     assertions: assertions.list,
     metrics: recorder.summaries(),
+    figures,
     parameters,
     ledger: ledger.result(),
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
-  const flavours = cluster === undefined ? flavoursOf(options) : running.map(({ flavour }) => flavour);
-  const unmet = unmetNeed(scenario, flavours);
+  const there = {
+    flavours: running.map(({ flavour }) => flavour),
+    modes: running.map(({ mode }) => mode),
+  };
+  const unmet = unmetNeed(scenario, cluster === undefined ? plannedOf(kindOf(scenario, options)) : there);
   if (cluster === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }
@@ -208,12 +157,17 @@ async function runOne(
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect: (name, condition, seen) => assertions.expect(name, condition, seen),
+    figure: (figure) => void figures.push(figure),
+    skip(reason) {
+      throw new Skipped(reason);
+    },
     step: (name, work) => runStep(name, work, options.display),
   };
   try {
     await orAborted(scenario.run(context), context.signal);
   } catch (error) {
     if (options.signal.aborted) throw interrupted(options.signal);
+    if (error instanceof Skipped) return finish('skipped', { skipReason: error.message });
     if (error instanceof ClientError && error.status === undefined) await crashNoticed(cluster);
     const why = deadline.aborted
       ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
@@ -284,30 +238,6 @@ function logTails(cluster: Cluster): string {
       [`${node.name} is gone; end of ${node.log}:`, ...node.logs({ lines: EVIDENCE_LINES })].join('\n'),
     )
     .join('\n');
-}
-
-/** Logs and definition go with the report, because stopping a cluster removes its folder. */
-function keepEvidence(cluster: Cluster, report: string): void {
-  const logs = join(cluster.folder, 'logs');
-  if (existsSync(logs)) cpSync(logs, join(report, 'logs'), { recursive: true });
-  const { name, seed, profile, driver, timings, batches } = cluster;
-  const nodes = cluster.nodes.map(({ name: node, overlay, ethereum, flavour }) => ({
-    name: node,
-    overlay,
-    ethereum,
-    flavour,
-  }));
-  const record = {
-    name,
-    seed: seedToJson(seed),
-    profile,
-    driver,
-    timings,
-    chain: { chainId: cluster.chain.chainId },
-    nodes,
-    batches,
-  };
-  writeFileSync(join(report, 'cluster.json'), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
 function environment(): Record<string, string | number> {

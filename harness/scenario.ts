@@ -4,10 +4,12 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import type { Cluster } from './cluster.ts';
-import type { FlavourName } from './flavours/flavour.ts';
+import type { NodeGroup } from './definition.ts';
+import type { FlavourName, NodeMode } from './flavours/flavour.ts';
 import type { Ledger } from './ledger.ts';
 import type { OperationKey } from './metrics/recorder.ts';
-import type { Assertion } from './report/result.ts';
+import type { Credit } from './profiles.ts';
+import type { Assertion, Figure } from './report/result.ts';
 
 export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes';
 
@@ -53,12 +55,23 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** One sentence. */
   readonly about: string;
   readonly parameters: T;
-  /** Running nodes, and flavours that must be among them: without these it is skipped. */
-  readonly needs: { readonly nodes: number; readonly flavours?: readonly FlavourName[] };
-  /** Nodes of the cluster that is started when none is running: our own, and others when there is a program for them. */
-  readonly cluster: {
+  /** Running nodes, and flavours and modes that must be among them: without these it is skipped. */
+  readonly needs: {
     readonly nodes: number;
+    readonly flavours?: readonly FlavourName[];
+    readonly modes?: readonly NodeMode[];
+  };
+  /** The cluster that is started when none is running. */
+  readonly cluster: {
+    /** Full nodes of our own. */
+    readonly nodes: number;
+    /** Others, when there is a program for them. */
     readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
+    /** Light nodes of our own beside them. */
+    readonly light?: number;
+    readonly credit?: Credit;
+    /** Of every node of our own. */
+    readonly options?: NodeGroup['options'];
   };
   readonly timeoutMs: number;
   run(context: ScenarioContext<T>): Promise<void>;
@@ -89,6 +102,10 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   step<R>(name: string, work: (progress: StepProgress) => Promise<R>): Promise<R>;
   /** Times one operation under a name and a node; errors are counted by class. */
   measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
+  /** Writes down an amount or a count. */
+  figure(figure: Figure): void;
+  /** The cluster is not one that this scenario can run on: its result is `skipped`. */
+  skip(reason: string): never;
   /** A condition that can fail; the scenario goes on, its result is `failed`. @returns whether it held */
   expect(
     name: string,
@@ -117,6 +134,16 @@ export function seededRandom(...parts: readonly string[]): SeededRandom {
       return Number(number % BigInt(bound));
     },
   };
+}
+
+/** What `skip` throws. */
+export class Skipped extends Error {
+  readonly code = 'SKIPPED';
+
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'Skipped';
+  }
 }
 
 export class ParameterError extends Error {

@@ -1,4 +1,3 @@
-import { lookAtBalances } from '../harness/balances.ts';
 import type { ClusterNode } from '../harness/cluster-node.ts';
 import { expectBytes, expectForm, expectTar, formOf, type TreeFile, tarOf } from '../harness/content.ts';
 import { PlacementWatch } from '../harness/placement.ts';
@@ -8,6 +7,7 @@ import { until } from '../harness/wait.ts';
 import { plural } from '../harness/words.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
+import { settle } from './money.ts';
 import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps.ts';
 
 /** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
@@ -63,7 +63,7 @@ export default defineScenario({
     // First the reads: once pull sync has brought everything everywhere, nobody asks the network any more.
     for (const side of sides) await readBack(context, side, pieces);
     await findCopies(context);
-    await compareBalances(context);
+    await settle(context, { timeoutMs: SETTLED_TIMEOUT_MS });
     await lookForRefusals(context, logEnds);
     await verifyLedger(context);
   },
@@ -261,21 +261,6 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
       });
     });
     await Promise.all(perNode);
-  });
-}
-
-async function compareBalances(context: Context): Promise<void> {
-  const { cluster, signal } = context;
-  await context.step('balances', async (progress) => {
-    const seen = await until('balances disagree', (aborted) => lookAtBalances(cluster.nodes, aborted), {
-      timeoutMs: SETTLED_TIMEOUT_MS,
-      signal,
-    }).catch((error: unknown) => error as Error);
-    context.expect('both ends of each link agree on its balance', !(seen instanceof Error), {
-      observed: seen instanceof Error ? seen.message : `${plural(seen, 'link')} compared`,
-      expected: 'sums of zero',
-    });
-    if (!(seen instanceof Error)) progress.detail(`${plural(seen, 'link')} compared`);
   });
 }
 

@@ -15,6 +15,8 @@ import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 
 /** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
+/** Files that scenarios share. */
+const SHARED = ['steps', 'money'];
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
 export interface RunFlags extends NodesFlags {
@@ -43,10 +45,12 @@ export async function run(
   const planned = plan(scenarios, flags.set);
   const nodes = freshNodes(scenarios, flags);
   const seed = flags.seed ?? drawSeed();
+  const light = Math.max(...scenarios.map(({ cluster }) => cluster.light ?? 0));
   const title = names.map((name) => basename(name, EXTENSION)).join('-');
   const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  if (!context.json) context.out(`\n  svcnet ${title}   ${whereText(nodes, flags)} · seed ${seed}\n\n`);
+  if (!context.json)
+    context.out(`\n  svcnet ${title}   ${whereText(nodes, light, flags)} · seed ${seed}\n\n`);
   const result = await runScenarios({
     planned,
     seed,
@@ -99,14 +103,15 @@ function freshNodes(scenarios: readonly Scenario[], flags: RunFlags): Nodes {
   );
 }
 
-function whereText(nodes: Nodes, flags: RunFlags): string {
+function whereText(nodes: Nodes, light: number, flags: RunFlags): string {
   if (flags.name !== undefined) return `on cluster ${flags.name}`;
   const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
-  const total = groups.reduce((sum, { count = 1 }) => sum + count, 0);
+  const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
   const others = groups
     .filter((group) => 'flavour' in group && group.flavour !== 'svc')
     .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
-  return `${plural(total, 'node')}${others.join('')} · process driver`;
+  const lights = light > 0 ? `, ${light} of them light` : '';
+  return `${plural(total, 'node')}${others.join('')}${lights} · process driver`;
 }
 
 function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
@@ -153,12 +158,12 @@ async function load(name: string): Promise<Scenario> {
   return scenario;
 }
 
-/** Files that export a scenario; `steps` is what they share. */
+/** Files that export a scenario. */
 function bundled(): string[] {
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
     .map((file) => basename(file, EXTENSION))
-    .filter((name) => name !== 'steps')
+    .filter((name) => !SHARED.includes(name))
     .toSorted();
 }
 

@@ -1,6 +1,7 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 import type { OperationSummary } from '../metrics/recorder.ts';
-import type { RunResult, ScenarioResult } from './result.ts';
+import { renderTable } from '../terminal/table.ts';
+import type { Figure, RunResult, ScenarioResult } from './result.ts';
 
 export interface ConsoleStyle {
   readonly width: number;
@@ -130,7 +131,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const verdict = paint(style, colour, paint(style, 'bold', scenario.result));
   const lines = [
     '',
-    `  ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
+    `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
     '',
   ];
   if (scenario.skipReason !== undefined) lines.push(`  ${scenario.skipReason}`, '');
@@ -142,6 +143,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     lines.push('');
   }
   if (scenario.metrics.length > 0) lines.push(...operationTable(scenario.metrics, style), '');
+  if (scenario.figures.length > 0) lines.push(...figureTable(scenario.figures, style), '');
   const { acknowledged, found } = scenario.ledger;
   if (acknowledged > 0) {
     lines.push(
@@ -149,6 +151,25 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     );
   }
   return lines.join('\n');
+}
+
+const FIGURE_COLUMNS = [
+  { title: 'what', rank: 0 },
+  { title: 'of', rank: 0 },
+  { title: 'how much', rank: 0, align: 'right' },
+  { title: 'unit', rank: 0 },
+] as const;
+
+function figureTable(figures: readonly Figure[], style: ConsoleStyle): readonly string[] {
+  const rows = figures.map(({ name, of = '', value, unit }) => [name, of, grouped(value), unit]);
+  return renderTable(FIGURE_COLUMNS, rows, style.width).lines;
+}
+
+/** Groups of three digits, also of amounts that no number holds. */
+function grouped(value: number | string): string {
+  const [whole = '', fraction] = String(value).split('.');
+  const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
 function indent(text: string, by: string): string[] {

@@ -10,6 +10,17 @@ export interface Assertion {
   readonly evidence?: string;
 }
 
+/** An amount or a count that a scenario has come to. */
+export interface Figure {
+  /** What it is of, such as `cheques sent`. */
+  readonly name: string;
+  /** Node or link that it belongs to; absent: the cluster. */
+  readonly of?: string;
+  /** Amounts that a number does not hold are decimal digits. */
+  readonly value: number | string;
+  readonly unit: string;
+}
+
 /** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
@@ -19,6 +30,7 @@ export interface ScenarioResult {
   readonly durationMs: number;
   readonly assertions: readonly Assertion[];
   readonly metrics: readonly OperationSummary[];
+  readonly figures: readonly Figure[];
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
   readonly error?: string;

@@ -17,6 +17,7 @@ const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
   durationMs: 1500,
   assertions: [{ name: 'the file is equal', passed: true, observed: 'equal', expected: 'equal' }],
   metrics: [],
+  figures: [],
   parameters: {},
   ledger: { acknowledged: 0, found: 0, missing: 0 },
   ...more,
@@ -81,6 +82,16 @@ test.each([60, 80, 120])('no line of the operation table is wider than a termina
   const table = lines.filter((line) => line.includes('download dir') || line.includes('p50 ms'));
   expect(table).toHaveLength(2);
   for (const line of table) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+test('amounts beyond what a number holds are shown to the last digit, with their units', () => {
+  const figures = [
+    { name: 'promised', of: 'node-0 to node-1', value: '10000000000000000000001', unit: 'token units' },
+    { name: 'time to symmetry', value: '0.250', unit: 's' },
+  ];
+  const text = renderRun(run(scenario({ figures })), { width: 100, colour: false, live: false });
+  expect(text).toMatch(/promised +node-0 to node-1 +10,000,000,000,000,000,000,001 +token units/);
+  expect(text).toMatch(/time to symmetry +0\.250 +s/);
 });
 
 test('only passed and skipped scenarios make a run pass', () => {

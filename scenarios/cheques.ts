@@ -1,0 +1,251 @@
+import type { NodeBooks } from '../harness/books.ts';
+import type { Cashout, Cheque } from '../harness/client/money-types.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { until } from '../harness/wait.ts';
+import { checkBooks, settle, uploadPaid } from './money.ts';
+import { chosenNode, inTime, otherNodes } from './steps.ts';
+
+const parameters = {
+  size: parameter('size', 2 ** 20, 'size of the upload that has to be paid for', { min: 1 }),
+  node: parameter('text', '', 'node that uploads and pays; the first one when empty'),
+  'first-within': parameter('integer', 3000, 'milliseconds until the first cheque', { min: 1 }),
+  'cash-within': parameter('integer', 30, 'seconds until a cashing is confirmed', { min: 1 }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** A look at a node every few milliseconds takes part in what is measured. */
+const LOOK_PAUSE_MS = 20;
+/** A cheque appears sooner or later; how soon is a condition of its own. */
+const FIRST_DEADLINE_MS = 60_000;
+
+/** A cheque at the end that can cash it. */
+interface Received {
+  readonly beneficiary: ClusterNode;
+  readonly cheque: Cheque;
+}
+
+export default defineScenario({
+  name: 'cheques',
+  group: 'economics',
+  about:
+    'Provokes cheques, checks that they arrive as they were sent, cashes them and finds the money on the chain.',
+  parameters,
+  needs: { nodes: 3 },
+  cluster: { nodes: 4, credit: 'low' },
+  timeoutMs: 300_000,
+  async run(context) {
+    const issuer = chosenNode(context, context.parameters.node);
+    await needCheques(context, issuer);
+    await settle(context);
+    const before = await checkBooks(context);
+    await provoke(context, issuer);
+    const nodes = await settle(context);
+    const received = await receive(context, issuer, nodes);
+    for (const one of received) await cash(context, issuer, one);
+    for (const one of received) await cashAgain(context, issuer, one);
+    await checkBooks(context, { before });
+  },
+});
+
+/** With more credit than the upload costs, nobody would ever pay. */
+async function needCheques(context: Context, issuer: ClusterNode): Promise<void> {
+  const { signal, parameters: given } = context;
+  const { chequebookEnabled } = await issuer.client.node(signal);
+  if (!chequebookEnabled) context.skip(`${issuer.name} has no chequebook: the cluster needs swap`);
+  const thresholds = (await issuer.client.accounting(signal)).map((account) => account.thresholdReceived);
+  const lowest = thresholds.reduce((least, threshold) => (threshold < least ? threshold : least));
+  // A chunk of 4 KiB costs 320,000 units at most.
+  const cost = BigInt(Math.ceil(given.size / 4096)) * 320_000n;
+  if (lowest > cost) {
+    context.skip(
+      `peers of ${issuer.name} lend it ${lowest} units, the upload costs ${cost}: start with credit low`,
+    );
+  }
+}
+
+/** Time from the first chunk to the first cheque that its beneficiary has. */
+function provoke(context: Context, issuer: ClusterNode): Promise<void> {
+  return context.step('provoke', async (progress) => {
+    const { size } = context.parameters;
+    const already = await sentBy(issuer, context.signal);
+    const startedAt = performance.now();
+    const uploaded = uploadPaid(context, issuer, { name: 'data', size });
+    const first = until<number>(
+      'there is no cheque',
+      async (signal) => {
+        const now = await sentBy(issuer, signal);
+        if (now > already) return { done: performance.now() - startedAt };
+        await new Promise((resolve) => setTimeout(resolve, LOOK_PAUSE_MS));
+        return { missing: `${issuer.name} has sent cheques over ${now} token units` };
+      },
+      { timeoutMs: FIRST_DEADLINE_MS, signal: context.signal },
+    );
+    const [firstMs] = await Promise.all([first, uploaded]);
+    const within = context.parameters['first-within'];
+    context.expect('the first cheque comes soon', firstMs <= within, {
+      observed: `${firstMs.toFixed(0)} ms`,
+      expected: `at most ${within} ms`,
+    });
+    context.figure({ name: 'first cheque after', of: issuer.name, value: Math.round(firstMs), unit: 'ms' });
+    progress.detail(`first cheque of ${issuer.name} after ${firstMs.toFixed(0)} ms`);
+  });
+}
+
+async function sentBy(issuer: ClusterNode, signal: AbortSignal): Promise<bigint> {
+  return (await issuer.client.settlements(signal)).totalSent;
+}
+
+/** What the issuer has promised is what its peers hold, cheque by cheque. */
+function receive(context: Context, issuer: ClusterNode, nodes: readonly NodeBooks[]): Promise<Received[]> {
+  return context.step('receive', async (progress) => {
+    const { cluster, signal } = context;
+    const chequebook = await issuer.chequebook.address(signal);
+    const received: Received[] = [];
+    for (const { peer, sent } of await issuer.chequebook.cheques(signal)) {
+      const beneficiary = otherNodes(cluster.nodes, issuer).find(({ overlay }) => overlay === peer);
+      if (sent === undefined || beneficiary === undefined) continue;
+      const { received: held } = await beneficiary.chequebook.cheque(issuer.overlay, signal);
+      const expected = { beneficiary: beneficiary.ethereum, chequebook, payout: sent.payout };
+      context.expect(
+        `${beneficiary.name} holds the cheque that ${issuer.name} has sent`,
+        same(held, expected),
+        {
+          observed: written(held),
+          expected: written(expected),
+        },
+      );
+      if (held !== undefined) received.push({ beneficiary, cheque: held });
+      const of = `${issuer.name} to ${beneficiary.name}`;
+      context.figure({ name: 'promised', of, value: sent.payout.toString(), unit: 'token units' });
+    }
+    const links = nodes.find(({ name }) => name === issuer.name)?.links ?? [];
+    const paid = links.filter(({ chequeSent }) => chequeSent > 0n).length;
+    context.expect('every peer that was paid holds a cheque', received.length === paid && paid > 0, {
+      observed: received.length,
+      expected: Math.max(1, paid),
+    });
+    progress.detail(`${received.length} cheques of ${issuer.name}`);
+    return received;
+  });
+}
+
+function same(seen: Cheque | undefined, expected: Cheque): boolean {
+  return seen !== undefined && written(seen) === written(expected);
+}
+
+function written(cheque: Cheque | undefined): string {
+  if (cheque === undefined) return 'none';
+  return `${cheque.payout} for ${cheque.beneficiary} from ${cheque.chequebook}`;
+}
+
+/** The whole of it is paid, to the last unit, and the chain says so. */
+function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
+  return context.step(`cash ${beneficiary.name}`, async (progress) => {
+    const { cluster, signal } = context;
+    const { chain } = cluster;
+    const name = `${beneficiary.name} cashes ${issuer.name}`;
+    const paidBefore = await paidOut(context, cheque);
+    const open = await beneficiary.chequebook.cashout(issuer.overlay, signal);
+    const due = cheque.payout - paidBefore;
+    context.expect(`${name}: all that is not paid is uncashed`, open.uncashedAmount === due, {
+      observed: open.uncashedAmount,
+      expected: due,
+    });
+    const account = await recipientOf(beneficiary, signal);
+    const before = await chain.tokenBalance(account);
+    const book = await chain.tokenBalance(cheque.chequebook);
+    const done = await cashAndWait(context, beneficiary, issuer);
+    const seen = done.result;
+    context.expect(`${name}: it is paid in full`, seen?.bounced === false && seen.lastPayout === due, {
+      observed: seen === undefined ? 'no result' : `${seen.lastPayout}, bounced ${seen.bounced}`,
+      expected: `${due}, bounced false`,
+    });
+    context.expect(`${name}: nothing is left to cash`, done.uncashedAmount === 0n, {
+      observed: done.uncashedAmount,
+      expected: 0n,
+    });
+    context.expect(
+      `${name}: it goes to the chequebook or account of ${beneficiary.name}`,
+      seen?.recipient === account,
+      {
+        observed: seen?.recipient,
+        expected: account,
+      },
+    );
+    const grown = (await chain.tokenBalance(account)) - before;
+    context.expect(`${name}: the chain has moved exactly as much`, grown === due, {
+      observed: grown,
+      expected: due,
+    });
+    const fallen = book - (await chain.tokenBalance(cheque.chequebook));
+    context.expect(`${name}: the chequebook of ${issuer.name} has paid it`, fallen === due, {
+      observed: fallen,
+      expected: due,
+    });
+    const paid = await paidOut(context, cheque);
+    context.expect(`${name}: the contract has it as paid`, paid === cheque.payout, {
+      observed: paid,
+      expected: cheque.payout,
+    });
+    context.figure({ name: 'cashed', of: beneficiary.name, value: due.toString(), unit: 'token units' });
+    progress.detail(`${due} token units of ${issuer.name}`);
+  });
+}
+
+/** A cheque is worth its amount once. */
+function cashAgain(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
+  return context.step(`again ${beneficiary.name}`, async () => {
+    const before = await paidOut(context, cheque);
+    const { result } = await cashAndWait(context, beneficiary, issuer);
+    context.expect(
+      `${beneficiary.name} cashes the same cheque again for nothing`,
+      result?.lastPayout === 0n,
+      {
+        observed: result?.lastPayout,
+        expected: 0n,
+      },
+    );
+    const paid = await paidOut(context, cheque);
+    context.expect(`${beneficiary.name} is not paid twice`, paid === before, {
+      observed: paid,
+      expected: before,
+    });
+  });
+}
+
+function paidOut({ cluster }: Context, { chequebook, beneficiary }: Cheque): Promise<bigint> {
+  return cluster.chain.view(chequebook, 'paidOut(address)', [`0x${beneficiary}`]);
+}
+
+/** Where a node has its cheques paid to: its chequebook, or else its account. */
+async function recipientOf(node: ClusterNode, signal: AbortSignal): Promise<string> {
+  const chequebook = await node.chequebook.address(signal);
+  return BigInt(`0x${chequebook}`) === 0n ? node.ethereum : chequebook;
+}
+
+async function cashAndWait(
+  context: Context,
+  beneficiary: ClusterNode,
+  issuer: ClusterNode,
+): Promise<Cashout> {
+  const work = async () => {
+    const hash = await beneficiary.chequebook.cash(issuer.overlay, context.signal);
+    let last: Cashout | undefined;
+    const missing = await inTime(
+      `${beneficiary.name} has cashed`,
+      async (signal) => {
+        last = await beneficiary.chequebook.cashout(issuer.overlay, signal);
+        return last.transactionHash === hash && last.result !== undefined
+          ? undefined
+          : `transaction ${last.transactionHash} of ${hash}, ${last.result === undefined ? 'no' : 'a'} result`;
+      },
+      { timeoutMs: context.parameters['cash-within'] * 1000, signal: context.signal },
+    );
+    if (last === undefined || missing !== undefined)
+      throw new HarnessError('WAIT_TIMEOUT', missing ?? 'no answer');
+    return last;
+  };
+  return context.measure({ operation: 'cash', node: beneficiary.name }, work, () => 0);
+}

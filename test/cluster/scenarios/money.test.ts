@@ -1,0 +1,141 @@
+/** Scenarios of the money on a cluster whose nodes pay by cheque: they pass, and their checks can fail. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Chain } from '../../../harness/chain.ts';
+import { ChequebookClient } from '../../../harness/client/money.ts';
+import { NodeClient } from '../../../harness/client/node-client.ts';
+import { Cluster } from '../../../harness/cluster.ts';
+import type { RunResult, ScenarioResult } from '../../../harness/report/result.ts';
+import { planScenarios, runScenarios } from '../../../harness/runner.ts';
+import type { Scenario } from '../../../harness/scenario.ts';
+import balances from '../../../scenarios/balances.ts';
+import cheques from '../../../scenarios/cheques.ts';
+import settlements from '../../../scenarios/settlements.ts';
+
+let folder: string;
+let net: Cluster;
+let runs = 0;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-money-'));
+  net = await Cluster.start({
+    nodes: [{ count: 3 }, { mode: 'light' }],
+    credit: 'low',
+    seed: 31,
+    name: 'money',
+    stateDir: join(folder, 'state'),
+  });
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function run(scenario: Scenario, parameters: Readonly<Record<string, string>> = {}): Promise<RunResult> {
+  return runScenarios({
+    planned: planScenarios([scenario], new Map(Object.entries(parameters))),
+    attachTo: 'money',
+    seed: 31n,
+    stateDir: join(folder, 'state'),
+    report: join(folder, `run-${++runs}`),
+    name: `run-${runs}`,
+    command: 'as before',
+    signal: new AbortController().signal,
+  });
+}
+
+function failures({ scenarios }: RunResult): string[] {
+  return (scenarios[0]?.assertions ?? []).filter(({ passed }) => !passed).map(({ name }) => name);
+}
+
+function only({ scenarios }: RunResult): ScenarioResult {
+  const [scenario] = scenarios;
+  if (scenario === undefined) throw new Error('no result');
+  return scenario;
+}
+
+/** Replaces what a method of a class answers by what `lie` makes of it. */
+function lying(prototype: object, method: string, lie: (truth: never) => unknown): Disposable {
+  const methods = prototype as Record<string, (...given: unknown[]) => Promise<unknown>>;
+  const original = methods[method];
+  if (original === undefined) throw new Error(`there is no method ${method}`);
+  methods[method] = async function (this: unknown, ...given: unknown[]) {
+    return lie((await original.apply(this, given)) as never);
+  };
+  return {
+    [Symbol.dispose]() {
+      methods[method] = original;
+    },
+  };
+}
+
+test('balances, settlements and cheques pass, with their amounts', async () => {
+  for (const scenario of [balances, settlements]) {
+    const result = only(await run(scenario, { size: '400000' }));
+    expect(result).toMatchObject({ result: 'passed' });
+  }
+  const result = only(await run(cheques, { size: '1MiB' }));
+  expect(result.assertions.filter(({ passed }) => !passed)).toEqual([]);
+  expect(result.result).toBe('passed');
+  const names = result.figures.map(({ name }) => name);
+  for (const name of ['first cheque after', 'promised', 'cashed']) expect(names).toContain(name);
+});
+
+test('a node that counts one unit too much turns balances red', async () => {
+  type Rows = { peer: string; balance: bigint }[];
+  using _lie = lying(NodeClient.prototype, 'balances', (rows: Rows) =>
+    rows.map((row) => ({ ...row, balance: row.balance + 1n })),
+  );
+  const seen = failures(await run(balances, { 'dry-run': 'true', deadline: '1' }));
+  expect(seen).toContain('both ends of each link count the same');
+  expect(seen).toContain('nothing is lost or made: balances, cheques and tokens add up');
+});
+
+test('a settlement that only one end knows of turns settlements red', async () => {
+  type Rows = { settlements: { peer: string; sent: bigint; received: bigint }[] };
+  using _lie = lying(NodeClient.prototype, 'settlements', (rows: Rows) => ({
+    ...rows,
+    settlements: rows.settlements.map((row) => ({ ...row, sent: row.sent + 1n })),
+  }));
+  expect(failures(await run(settlements, { 'dry-run': 'true', deadline: '1' }))).toContain(
+    'both ends of each link count the same',
+  );
+});
+
+test('a balance above its threshold turns settlements red', async () => {
+  type Rows = { thresholdGiven: bigint; thresholdReceived: bigint }[];
+  using _lie = lying(NodeClient.prototype, 'accounting', (rows: Rows) =>
+    rows.map((row) => ({ ...row, thresholdGiven: -1n, thresholdReceived: -1n })),
+  );
+  expect(failures(await run(settlements, { size: '4096', 'expect-settlements': 'false' }))).toContain(
+    'every balance is within the thresholds of its link',
+  );
+});
+
+test('traffic that costs nothing turns balances red', async () => {
+  using _lie = lying(NodeClient.prototype, 'balances', () => []);
+  using _time = lying(NodeClient.prototype, 'timeSettlements', () => ({ settlements: [] }));
+  using _cheques = lying(NodeClient.prototype, 'settlements', () => ({ settlements: [] }));
+  const seen = failures(await run(balances, { size: '4096', deadline: '1' }));
+  expect(seen).toContain('an upload costs something');
+  expect(seen).toContain('a download costs something');
+});
+
+test('a cheque that is late, or not the one that was sent, turns cheques red', async () => {
+  type Held = { received?: { payout: bigint } };
+  using _lie = lying(ChequebookClient.prototype, 'cheque', (held: Held) => ({
+    ...held,
+    received: held.received && { ...held.received, payout: held.received.payout - 1n },
+  }));
+  const seen = failures(await run(cheques, { 'first-within': '1' }));
+  expect(seen).toContain('the first cheque comes soon');
+  expect(seen.some((name) => name.includes('holds the cheque that node-0 has sent'))).toBe(true);
+});
+
+test('money that the chain does not have turns cheques red', async () => {
+  using _lie = lying(Chain.prototype, 'tokenBalance', () => 5n);
+  const seen = failures(await run(cheques));
+  expect(seen.some((name) => name.endsWith('the chain has moved exactly as much'))).toBe(true);
+  expect(seen.some((name) => name.endsWith('the chequebook of node-0 has paid it'))).toBe(true);
+});

@@ -19,7 +19,7 @@ export const SAMPLE_SIZE = 16;
 /** Entries of the reserve looked at in one go. */
 const PAGE = 256;
 /** Chunks hashed in one go, a few milliseconds of work; then everybody else has a turn. */
-const HASHED_PER_TURN = 16;
+const HASHED_PER_TURN = 64;
 
 export interface SampleItem {
   readonly chunk: Chunk;

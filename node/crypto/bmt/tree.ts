@@ -4,12 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { keccak256 } from '../keccak.ts';
+import { ANCHOR, hashKeyed, INPUT, KEYED_ZEROS, MEMORY, OUTPUT } from './wasm.ts';
 
 const SEGMENT_SIZE = 32;
 /** Segments of a chunk, zero padded. */
 const SEGMENTS = 128;
 /** From the segments up to the root. */
 const LEVELS = 7;
+const SPAN_SIZE = 8;
+/** Of the keys that the network uses. */
+const ANCHOR_SIZE = 32;
 const PAYLOAD_SIZE_MAX = SEGMENTS * SEGMENT_SIZE;
 const NO_PREFIX: Uint8Array = new Uint8Array(0);
 
@@ -53,6 +57,27 @@ export function createKeyedHasher(key: Uint8Array): KeyedHasher {
     const below = zeros[level]!;
     zeros.push(keccak256(key, below, below));
   }
+  return key.length === ANCHOR_SIZE ? wholeChunks(key, zeros) : nodeByNode(key, zeros);
+}
+
+/** One call for a chunk: every chunk of a reserve is hashed under the anchor of a round, which has this size. */
+function wholeChunks(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher {
+  const anchor = key.slice();
+  const roots = Buffer.concat(zeros.slice(0, LEVELS));
+  return {
+    address(span, payload) {
+      assert(payload.length <= PAYLOAD_SIZE_MAX);
+      MEMORY.set(anchor, ANCHOR);
+      MEMORY.set(roots, KEYED_ZEROS);
+      MEMORY.set(span, INPUT);
+      MEMORY.set(payload, INPUT + SPAN_SIZE);
+      hashKeyed(payload.length);
+      return MEMORY.slice(OUTPUT + SEGMENT_SIZE, OUTPUT + 2 * SEGMENT_SIZE);
+    },
+  };
+}
+
+function nodeByNode(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher {
   return {
     address(span, payload) {
       let level = segmentsOf(payload);

@@ -1,5 +1,5 @@
 /**
- * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `../keccak.ts` and
+ * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `tree.ts`, `../keccak.ts` and
  * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
  * behind, so callers can not disturb one another.
  */
@@ -17,10 +17,13 @@ interface Exports {
   readonly input: { readonly value: number };
   readonly output: { readonly value: number };
   readonly key: { readonly value: number };
+  readonly anchor: { readonly value: number };
+  readonly keyedZeros: { readonly value: number };
   readonly segments: { readonly value: number };
   readonly siblings: { readonly value: number };
   readonly prefixes: { readonly value: number };
   readonly chunk: (length: number) => void;
+  readonly keyed: (length: number) => void;
   readonly absorb: (length: number) => void;
   readonly finish: (length: number) => void;
   readonly transcrypt: (length: number, counter: number) => void;
@@ -32,6 +35,8 @@ const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(
 
 /** Hashes the span and `length` payload bytes at `INPUT`: root to `OUTPUT`, address 32 bytes after it. */
 export const hashChunk = exports.chunk;
+/** The same under the key at `ANCHOR`, whose roots of zeros are at `KEYED_ZEROS`: address 32 bytes after `OUTPUT`. */
+export const hashKeyed = exports.keyed;
 /** Takes `length` bytes at `INPUT`, a multiple of 136 and at most `CAPACITY`, into the running Keccak hash. */
 export const absorb = exports.absorb;
 /** Takes the last `length` bytes at `INPUT`, at most `CAPACITY`, and writes the digest to `OUTPUT`. */
@@ -46,6 +51,8 @@ export const MEMORY = new Uint8Array(exports.memory.buffer);
 export const INPUT = exports.input.value;
 export const OUTPUT = exports.output.value;
 export const KEY = exports.key.value;
+export const ANCHOR = exports.anchor.value;
+export const KEYED_ZEROS = exports.keyedZeros.value;
 export const SEGMENTS = exports.segments.value;
 export const SIBLINGS = exports.siblings.value;
 export const PREFIXES = exports.prefixes.value;

@@ -18,7 +18,8 @@ const cases = (vectors.cases as Case[]).filter(
 );
 const payloads = fc.uint8Array({ maxLength: 4096, size: 'max' });
 const spans = fc.uint8Array({ minLength: 8, maxLength: 8 });
-const prefixes = fc.uint8Array({ maxLength: 40 });
+/** As long as an anchor, or not. */
+const prefixes = fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 32, maxLength: 32 }));
 
 /** The rule as it is written: zero padded to 4096 bytes, the prefix before every hash. */
 function keyedByTheBook(prefix: Uint8Array, span: Uint8Array, payload: Uint8Array): Uint8Array {
@@ -62,6 +63,33 @@ describe('a keyed hash', () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test('is that of the written rule for every number of leaf pairs, whole and broken', () => {
+    const key = Uint8Array.from({ length: 32 }, (_, at) => at * 7);
+    const hasher = createKeyedHasher(key);
+    const span = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
+    const payload = Uint8Array.from({ length: 4096 }, (_, at) => (at * 131 + (at >> 8) * 7 + 1) & 0xff);
+    for (let pairs = 1; pairs <= 64; pairs++) {
+      for (const length of [pairs * 64 - 63, pairs * 64 - 32, pairs * 64]) {
+        const part = payload.subarray(0, length);
+        const expected = toHex(keyedByTheBook(key, span, part));
+        expect(toHex(hasher.address(span, part)), `${length} bytes`).toBe(expected);
+      }
+    }
+    const nothing = new Uint8Array();
+    expect(toHex(hasher.address(span, nothing))).toBe(toHex(keyedByTheBook(key, span, nothing)));
+  });
+
+  test('leaves nothing behind for other keys and other hashes', () => {
+    const [span, payload] = [new Uint8Array(8), new Uint8Array(100).fill(9)];
+    const keys = [1, 2].map((fill) => new Uint8Array(32).fill(fill));
+    const [one, two] = keys.map(createKeyedHasher);
+    for (let n = 0; n < 2; n++) {
+      expect(one!.address(span, payload)).toEqual(keyedByTheBook(keys[0]!, span, payload));
+      expect(two!.address(span, payload)).toEqual(keyedByTheBook(keys[1]!, span, payload));
+      expect(bmtAddress(span, payload)).toEqual(keyedByTheBook(new Uint8Array(), span, payload));
+    }
   });
 
   test('without a key is the address of the chunk', () => {

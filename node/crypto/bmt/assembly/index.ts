@@ -22,6 +22,11 @@ export const output: usize = memory.data(64, 16);
 /** The host writes the 32 bytes of the key for `transcrypt` here. */
 export const key: usize = memory.data(32, 16);
 
+/** The host writes here what `keyed` puts before the input of every hash: 32 bytes. */
+export const anchor: usize = memory.data(32, 16);
+/** And here the roots of all-zero subtrees under that key by level, 0 to 6. */
+export const keyedZeros: usize = memory.data(7 * 32, 16);
+
 /** First or last segments of chunks for `climb`, which turns them into half trees for `combine`. */
 export const segments: usize = memory.data(256 * 32, 16);
 /** The host writes here what `climb` meets on its way, lowest first. */
@@ -74,6 +79,41 @@ export function chunk(length: i32): void {
   permute();
   digestTo(output + SEGMENT, 0);
   memory.fill(state, 0, 25 * 16);
+}
+
+/** As `chunk`, with `anchor` before the input of every hash; only the address is given. */
+export function keyed(length: i32): void {
+  const payload = input + SPAN;
+  let count = max<usize>((<usize>length + PAIR - 1) / PAIR, 1);
+  memory.fill(payload + <usize>length, 0, count * PAIR - <usize>length);
+  hashKeyedLevel(payload, count);
+  for (let level = 1; level < LEVELS; level++) {
+    if (count & 1) memory.copy(nodes + count * SEGMENT, keyedZeros + <usize>level * SEGMENT, SEGMENT);
+    count = (count + 1) >> 1;
+    hashKeyedLevel(nodes, count);
+  }
+  loadSegment(0, anchor, anchor);
+  v128.store(state + 16 * 4, v128.load64_splat(input));
+  loadSegment(5, nodes, nodes);
+  v128.store(state + 16 * 9, i64x2.splat(1));
+  padAndPermute(10);
+  digestTo(output + SEGMENT, 0);
+  memory.fill(state, 0, 25 * 16);
+}
+
+/** As `hashLevel`, with `anchor` before every pair. */
+function hashKeyedLevel(source: usize, count: usize): void {
+  for (let pair: usize = 0; pair < count; pair += 2) {
+    const left = source + pair * PAIR;
+    const right = pair + 1 < count ? left + PAIR : left;
+    loadSegment(0, anchor, anchor);
+    loadSegment(4, left, right);
+    loadSegment(8, left + SEGMENT, right + SEGMENT);
+    v128.store(state, i64x2.splat(1), 12 * 16);
+    padAndPermute(13);
+    digestTo(nodes + pair * SEGMENT, 0);
+    digestTo(nodes + (pair + 1) * SEGMENT, 8);
+  }
 }
 
 /** Takes `length` bytes of `input`, a multiple of 136, into the running hash. */

@@ -40,6 +40,8 @@ import type { Sampler } from './sampler.ts';
 const KEY_SIZE = 32;
 /** Least gas of a transaction of the game: what others do in the same block changes what it costs. */
 const GAS_LIMIT_MIN = 500_000n;
+/** Looks that a node without a stake leaves out: it only shows in which phase the others are. */
+const IDLE_PAUSES = 10;
 /** A look at the chain that takes longer will not tell anything that is still true. */
 const LOOK_TIMEOUT_MS = 60_000;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
@@ -53,7 +55,7 @@ export interface GameOptions {
   readonly overlay: Uint8Array;
   /** Blocks. */
   readonly roundLength: number;
-  /** Milliseconds between two looks at the head. */
+  /** Milliseconds between two looks at the head, with a stake. */
   readonly pollMs: number;
 }
 
@@ -61,7 +63,7 @@ export interface GameDeps {
   readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
   readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
   readonly signer: Pick<Signer, 'address'>;
-  readonly staking: Pick<Staking, 'isFrozen'>;
+  readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
   readonly sampler: Sampler;
   /** Batches that are used up make a claim expensive. */
   readonly expireBatches: (signal: AbortSignal) => Promise<void>;
@@ -109,6 +111,7 @@ class ContractPlayer implements Player {
   #block = 0;
   /** Whether the contract was asked in this phase. */
   #frozenKnown = false;
+  #staked = false;
   /** Why the round is not played, as logged last. */
   #reason = '';
   #loop: Promise<void> | undefined;
@@ -179,7 +182,8 @@ class ContractPlayer implements Player {
         this.#metrics.backendErrors.inc();
         log.warn({ err }, 'head of the chain could not be looked at');
       }
-      await clock.sleep(this.#options.pollMs, signal).catch((error: unknown) => {
+      const pauses = this.#staked ? 1 : IDLE_PAUSES;
+      await clock.sleep(this.#options.pollMs * pauses, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
     }
@@ -191,7 +195,7 @@ class ContractPlayer implements Player {
     this.#block = block;
     this.#place = place;
     if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
-    if (!this.#frozenKnown) await this.#lookWhetherFrozen(block, place.round, signal);
+    if (!this.#frozenKnown) await this.#lookAtStake(block, place.round, signal);
     await this.#reconcile();
     if (place.phase === 'claim') {
       this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
@@ -219,8 +223,9 @@ class ContractPlayer implements Player {
     await this.#store.forgetBefore(round);
   }
 
-  async #lookWhetherFrozen(block: number, round: number, signal: AbortSignal): Promise<void> {
+  async #lookAtStake(block: number, round: number, signal: AbortSignal): Promise<void> {
     const isFrozen = await this.#deps.staking.isFrozen(block + 1, signal);
+    this.#staked = (await this.#deps.staking.staked(signal)) > 0n;
     this.#frozenKnown = true;
     const { game } = this.#store;
     if (isFrozen === game.isFrozen) return;

@@ -61,6 +61,7 @@ class Bench {
         transactions: game,
         signer: { address: ACCOUNT },
         staking: {
+          staked: async () => ((await game.blockNumber()) >= 0 && game.staked ? 10n ** 17n : 0n),
           isFrozen: async (block) => (await game.blockNumber()) < Infinity && node.frozenUntil >= block,
         },
         sampler: async (request) => {
@@ -300,6 +301,23 @@ describe('a sample that takes long', () => {
     await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
     expect(bench.game.sent).toEqual([]);
   });
+});
+
+test('without a stake the chain is looked at rarely, until there is one', async () => {
+  const bench = new Bench();
+  bench.game.staked = false;
+  await bench.restart();
+  await bench.clock.advance(0);
+  const looks = () => bench.metric('backend_calls');
+  const before = await looks();
+  await bench.clock.advance(20 * POLL_MS);
+  expect((await looks()) - before).toBe(2);
+  bench.game.staked = true;
+  bench.game.head = (ROUND + 1) * ROUND_LENGTH;
+  await bench.clock.advance(10 * POLL_MS);
+  const after = await looks();
+  await bench.clock.advance(20 * POLL_MS);
+  expect((await looks()) - after).toBe(20);
 });
 
 test('nothing is sent in a block that is followed by another phase', async () => {

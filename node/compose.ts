@@ -196,7 +196,10 @@ async function build(
     : undefined;
 
   const { reserve } = store;
-  const addressBook = createAddressBook(store.state('addressbook'));
+  const addressBook = createAddressBook(
+    store.state('addressbook'),
+    (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
+  );
   const host = createLibp2pHost(
     {
       listen: options['p2p-addr'],

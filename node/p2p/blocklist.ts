@@ -4,6 +4,8 @@ import { decodeMessage, encodeMessage } from './codec.ts';
 import type { BlocklistEntry } from './host.ts';
 
 const PREFIX = 'blocklist-';
+/** Far more than misbehave at a time. Beyond it the entry that would expire first is dropped. */
+const ENTRIES_MAX = 10_000;
 
 const Entry = {
   since: [1, 'uint64'],
@@ -36,6 +38,7 @@ export class Blocklist {
     const known = this.#valid(entry.overlay);
     const durationMs = known === undefined ? entry.durationMs : longer(known.durationMs, entry.durationMs);
     const stored = { ...entry, durationMs, since: this.#clock.now() };
+    if (this.#entries.size >= ENTRIES_MAX && known === undefined) this.#makeRoom();
     this.#expired.delete(entry.overlay);
     this.#entries.set(entry.overlay, stored);
     const { since, reason, fullNode } = stored;
@@ -61,14 +64,28 @@ export class Blocklist {
     return [...this.#entries.keys()].flatMap((overlay) => this.#valid(overlay) ?? []);
   }
 
+  #makeRoom(): void {
+    const valid = this.list();
+    if (valid.length < ENTRIES_MAX) return;
+    const [first, ...others] = valid as [BlocklistEntry, ...BlocklistEntry[]];
+    const { overlay } = others.reduce((a, b) => (endOf(b) < endOf(a) ? b : a), first);
+    this.#entries.delete(overlay);
+    this.#expired.add(overlay);
+  }
+
   #valid(overlay: string): BlocklistEntry | undefined {
     const entry = this.#entries.get(overlay);
     if (entry === undefined) return undefined;
-    if (entry.durationMs === 0 || this.#clock.now() < entry.since + entry.durationMs) return entry;
+    if (this.#clock.now() < endOf(entry)) return entry;
     this.#entries.delete(overlay);
     this.#expired.add(overlay);
     return undefined;
   }
+}
+
+/** Wall time in milliseconds. */
+function endOf({ since, durationMs }: BlocklistEntry): number {
+  return durationMs === 0 ? Number.POSITIVE_INFINITY : since + durationMs;
 }
 
 /** Zero means for ever. */

@@ -7,6 +7,13 @@ import type { Logger } from '../../env/logger.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import type { LastRefresh } from './rules.ts';
 
+/**
+ * Peers remembered in each direction, some megabytes. A new identity costs nothing, but a total above zero had to be
+ * owed first: the one that was settled with longest ago is forgotten, and before it one that never paid anything.
+ * To forget is safe: after so many others time has long forgiven what the last refresh left over.
+ */
+const PEERS_MAX = 10_000;
+
 const SENT = 'sent/';
 const RECEIVED = 'received/';
 
@@ -59,14 +66,31 @@ export class SettlementStore {
   }
 
   noteSent(peer: string, refresh: Sent): void {
-    this.#sent.set(peer, refresh);
+    this.#note(this.#sent, SENT, peer, refresh);
     const { timestamp, checkedAt, checkedAtMs, total } = refresh;
     this.#write(SENT + peer, [timestamp, checkedAt, BigInt(checkedAtMs), total]);
   }
 
   noteReceived(peer: string, refresh: Received): void {
-    this.#received.set(peer, refresh);
+    this.#note(this.#received, RECEIVED, peer, refresh);
     this.#write(RECEIVED + peer, [refresh.timestamp, refresh.total]);
+  }
+
+  /** The refresh before stands first in the map. */
+  #note<R extends { total: bigint }>(
+    refreshes: Map<string, R>,
+    prefix: string,
+    peer: string,
+    refresh: R,
+  ): void {
+    if (!refreshes.delete(peer) && refreshes.size >= PEERS_MAX) {
+      const forgotten = leastOf(refreshes);
+      refreshes.delete(forgotten);
+      this.#state
+        .remove(prefix + forgotten)
+        .catch((err: unknown) => this.#log.warn({ err }, 'settlement not removed'));
+    }
+    refreshes.set(peer, refresh);
   }
 
   total(peer: string): TimeSettlement | undefined {
@@ -87,6 +111,13 @@ export class SettlementStore {
     const value = new TextEncoder().encode(fields.join(';'));
     this.#state.put(key, value).catch((err: unknown) => this.#log.warn({ err }, 'settlement not written'));
   }
+}
+
+/** @param refreshes not empty, the oldest first */
+function leastOf(refreshes: ReadonlyMap<string, { total: bigint }>): string {
+  const [oldest = ''] = refreshes.keys();
+  for (const [peer, { total }] of refreshes) if (total === 0n) return peer;
+  return oldest;
 }
 
 function decode(value: Uint8Array): bigint[] {

@@ -62,3 +62,21 @@ test('a record does not keep the message alive in which it came', async () => {
     expect(kept?.[field].buffer).not.toBe(message.buffer);
   }
 });
+
+test('only so many records are kept: the oldest is forgotten, unless its peer is in use', async () => {
+  const state = memoryRecords();
+  const overlay = (n: number) => {
+    const bytes = new Uint8Array(32);
+    new DataView(bytes.buffer).setUint32(0, n);
+    return bytes;
+  };
+  const inUse = toHex(overlay(0));
+  const book = createAddressBook(state, (id) => id === inUse);
+  const rest = { ...recordOf(1, 5n) };
+  for (let n = 0; n < 20_002; n++) await book.put({ ...rest, overlay: overlay(n) });
+  for (const one of [book, createAddressBook(state)]) {
+    expect(one.overlays()).toHaveLength(20_000);
+    const kept = [0, 1, 2, 3, 20_001].map((n) => one.get(toHex(overlay(n))) !== undefined);
+    expect(kept).toEqual([true, false, false, true, true]);
+  }
+});

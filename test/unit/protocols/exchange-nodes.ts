@@ -229,7 +229,7 @@ function topologyOf(
 }
 
 /** The same host with a network that takes time: on the way there when a stream opens, back before each message. */
-function delayed(host: Host, latencyMs: number, clock: ManualClock): Host {
+export function delayed(host: Host, latencyMs: number, clock: ManualClock): Host {
   return new Proxy(host, {
     get(target, name) {
       if (name !== 'open')

@@ -28,6 +28,15 @@ async function links(nodes: readonly ClusterNode[]) {
   );
 }
 
+/** What `node` says about `peer` at this moment. */
+async function account(node: ClusterNode, peer: ClusterNode) {
+  const { peerData } = (await http(node, '/accounting')).json as {
+    peerData: Record<string, { consumedBalance: string; reservedBalance: string }>;
+  };
+  const row = peerData[peer.overlay];
+  return { consumed: BigInt(row?.consumedBalance ?? 0), reserved: BigInt(row?.reservedBalance ?? 0) };
+}
+
 /** At rest, no debt is known to one side only, and everything sent was received. */
 async function expectAgreement(nodes: readonly ClusterNode[]) {
   await eventually('the two ends of a link do not agree', async () => {
@@ -62,6 +71,34 @@ test('2,000 chunks go over a single link at once, and come back', async () => {
 
 describe('with the thresholds of the public network', () => {
   const options = { 'payment-threshold': 13_500_000, 'refresh-rate': 4_500_000 };
+
+  test('1,000 chunks at once over one link never exceed them, and all arrive', async () => {
+    // A quarter of the price, so that time forgives the whole debt in some twenty seconds.
+    const group = { count: 2, options: { ...options, 'chunk-price': 2_500 } };
+    await using net = await Cluster.start({ nodes: [group], seed: 23, stateDir });
+    const [one, other] = [net.node(0), net.node(1)];
+    const limit = BigInt(options['payment-threshold'] + options['refresh-rate']);
+    let mostOwed = 0n;
+    const look = async () => {
+      const owing = await account(one, other);
+      const owed = owing.reserved - owing.consumed;
+      expect(owed).toBeLessThanOrEqual(limit);
+      expect((await account(other, one)).consumed).toBeLessThanOrEqual(limit);
+      if (owed > mostOwed) mostOwed = owed;
+    };
+    const data = bytesOf('limited link', 1000 * 4096);
+    const { reference } = await one.bytes.upload(data, { deferred: true });
+    const synced = net.synced(reference);
+    const ended = new AbortController();
+    const watched = (async () => {
+      while (!ended.signal.aborted) await look();
+    })();
+    expect(await synced.finally(() => ended.abort())).toMatchObject({ synced: 1009 });
+    await watched;
+    expect(mostOwed).toBeGreaterThan(limit / 2n);
+    await expectAgreement(net.nodes);
+    await expectNobodyBlocked(net);
+  });
 
   test('everybody pushes and fetches far more than that at once, because debts are settled over time', async () => {
     await using net = await Cluster.start({ nodes: [{ count: 4, options }], seed: 22, stateDir });

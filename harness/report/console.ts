@@ -83,8 +83,10 @@ export class StepDisplay {
     this.#state = undefined;
     const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
     const took = formatMs(ms ?? performance.now() - state.startedMs);
-    const room = this.#style.width - NAME_WIDTH - TIME_WIDTH - 6;
-    const line = `  ${mark} ${state.name.padEnd(NAME_WIDTH)} ${clip(state.detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`;
+    // Where the name is longer than its column, what follows gives way, and the times stay below each other.
+    const name = state.name.padEnd(NAME_WIDTH);
+    const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
+    const line = `  ${mark} ${name} ${clip(state.detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`;
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${line.trimEnd()}\n`);
   }
 

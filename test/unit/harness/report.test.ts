@@ -141,6 +141,19 @@ test('a recorder keeps counts, bytes, percentiles and error classes per operatio
   expect(row?.p50Ms).toBeLessThanOrEqual(row?.p99Ms as number);
 });
 
+test('the times of steps stand below each other, however long their names are', () => {
+  const written: string[] = [];
+  const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
+  for (const name of ['upload', 'level 1 encrypted, within its strength']) {
+    display.start(name);
+    display.detail('1 of 98 chunks lost');
+    display.end(true, 1300);
+  }
+  const [short, long] = written.join('').trimEnd().split('\n');
+  expect(long).toHaveLength(short?.length ?? 0);
+  expect(long).toMatch(/strength 1 of 98 chunks lost +1\.3 s$/);
+});
+
 test('elsewhere than on a terminal a step is one plain line without colour', () => {
   const written: string[] = [];
   const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));

@@ -1,0 +1,55 @@
+/** A process that is killed at each of its steps while it sends transactions to a real chain. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type LocalChain, startLocalChain } from '../../../chain/local-chain.ts';
+import { createRpcClient } from '../../../chain/rpc.ts';
+import { openSending, payee, SENDER } from './sending.ts';
+
+/** Of one payment: five reads, a note, the record, the sending, a round of the monitor; each before and after. */
+const STEPS_MIN = 20;
+
+/** Some thirty processes, each of which starts and dies. */
+const PATIENCE = { timeout: 600_000 };
+
+let chain: LocalChain;
+beforeAll(async () => {
+  const accounts = [{ address: SENDER, native: 10n ** 18n, tokens: 0n }];
+  chain = await startLocalChain({ networkId: 4020n, blockTimeMs: 100, accounts });
+});
+afterAll(() => chain.stop());
+
+/** @returns whether the process got to its end before the step */
+async function payOrDie(path: string, n: number): Promise<boolean> {
+  const script = join(import.meta.dirname, 'sending-process.ts');
+  const child = spawn(process.execPath, [script, path, chain.rpc, `${n}`, `${n}`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended: unknown = await once(child, 'exit');
+  if (JSON.stringify(ended) === '[0,null]') return true;
+  expect(ended).toEqual([null, 'SIGKILL']);
+  return false;
+}
+
+test('a payment is made once, whatever the step at which its process is killed', PATIENCE, async () => {
+  const path = await mkdtemp(join(tmpdir(), 'svc-sending-'));
+  onTestFinished(() => rm(path, { recursive: true }));
+  const rpc = createRpcClient(chain.rpc);
+  let n = 0;
+  for (let finished = false; !finished; ) {
+    finished = await payOrDie(path, ++n);
+    await using sending = await openSending(path, chain.rpc);
+    sending.transactions.start();
+    // What the dead process has written down is sent without being asked for; what it has not is asked for again.
+    await expect.poll(() => sending.transactions.pending(), { timeout: 30_000 }).toEqual([]);
+    await sending.pay(n, AbortSignal.timeout(30_000));
+    expect([n, await rpc.call('eth_getBalance', payee(n), 'latest')]).toEqual([n, '0x1']);
+    // As many transactions as payments: no nonce was lost, none was used for anything else.
+    expect(Number(await rpc.call('eth_getTransactionCount', SENDER, 'latest'))).toBe(n);
+  }
+  expect(n).toBeGreaterThan(STEPS_MIN);
+});

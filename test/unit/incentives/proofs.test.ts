@@ -1,11 +1,19 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from 'ethers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { createKeyedHasher } from '../../../node/crypto/bmt/tree.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { inclusionProofs } from '../../../node/incentives/proofs.ts';
 import { commitmentHash, type SampleItem, transformedAddress } from '../../../node/incentives/sample.ts';
-import type { InclusionProof, InclusionProofs } from '../../../node/onchain/incentive-contracts.ts';
+import {
+  encodeClaim,
+  type InclusionProof,
+  type InclusionProofs,
+} from '../../../node/onchain/incentive-contracts.ts';
+import contracts from '../../vectors/contracts.json' with { type: 'json' };
 import vectors from '../../vectors/reserve-sample.json' with { type: 'json' };
 import { chunkOf, stampFor } from './chunks.ts';
 import { vectorItems } from './vector.ts';
@@ -51,6 +59,40 @@ test('the proofs of the vectors', () => {
   expect({ proof1: written(proof1), proof2: written(proof2), proofLast: written(proofLast) }).toEqual(
     expected.proofs,
   );
+});
+
+test('the claim that the contract accepts in its own tests, with chunks of both kinds', () => {
+  const { sample, anchor1, seed, claimCalldataKeccak256, reserveCommitment } =
+    contracts.redistributionScenario;
+  const word = (value: string | number, size: number) =>
+    fromHex(
+      BigInt(value)
+        .toString(16)
+        .padStart(2 * size, '0'),
+    );
+  const items = sample.map(({ chunkAddress, transformedAddress, payloadUtf8, stamp, soc }): SampleItem => {
+    const payload = new TextEncoder().encode(payloadUtf8);
+    const plain = makeCac(BigInt(payload.length), payload);
+    const data =
+      soc === null
+        ? plain.data
+        : Buffer.concat([fromHex(soc.identifier), fromHex(soc.signature), plain.data]);
+    return {
+      chunk: chunkFrom(fromHex(chunkAddress), new Uint8Array(data)),
+      transformed: fromHex(transformedAddress),
+      stamp: {
+        batchId: fromHex(stamp.batchId),
+        index: word(stamp.index, 8),
+        timestamp: word(stamp.timestamp, 8),
+        signature: fromHex(stamp.signature),
+      },
+    };
+  });
+  const anchors = { anchor1: fromHex(anchor1), anchor2: fromHex(seed) };
+  expect(new Set(items.map(({ chunk }) => chunk.kind))).toEqual(new Set(['cac', 'soc']));
+  expect(sorted(items, anchors.anchor1)).toEqual(items);
+  expect(`0x${toHex(commitmentHash(items))}`).toBe(reserveCommitment);
+  expect(keccak256(encodeClaim(inclusionProofs(items, anchors)))).toBe(claimCalldataKeccak256);
 });
 
 test.each([0, 1, 15, 17])('a sample of %i elements can not be proven', (count) => {

@@ -14,7 +14,12 @@ const CHUNKS = 150;
  * Two dozen chunks are more than a peer lends, and more than a second forgives. Whoever leaves with a debt is refused
  * for as long as time would take to forgive it, which is some ten seconds here.
  */
-const CREDIT = { 'payment-threshold': 8_000_000, 'refresh-rate': 1_000_000, 'payment-minimum': 100_000 };
+const CREDIT = {
+  'payment-threshold': 8_000_000,
+  'refresh-rate': 1_000_000,
+  'payment-minimum': 100_000,
+  'payment-retry-pause': '1s',
+};
 /** A node that was killed in debt comes back after it was refused for a while. */
 const KILLED_MS = 150_000;
 let net: Cluster;
@@ -25,7 +30,7 @@ beforeAll(async () => {
     seed: 21,
     stateDir,
     swap: { deposit: DEPOSIT },
-    chain: { blockTime: '200ms' },
+    chain: { blockTime: '200ms', gate: true },
   });
 });
 afterAll(async () => {
@@ -207,6 +212,39 @@ describe('a node that owes much', () => {
     const after = await agreed(payer, paid + 1n);
     for (const [i, { sent }] of after.entries()) expect(sent).toBeGreaterThanOrEqual(before[i]!.sent);
   });
+});
+
+describe('a payee that can not see the chain', () => {
+  test('refuses cheques and says so; the debt stays, and is paid once when the chain is back', async () => {
+    const [payer, ...payees] = net.nodes as [ClusterNode, ...ClusterNode[]];
+    await traffic(payer);
+    const before = await agreed(payer);
+    for (const { name } of payees) await net.chain.setRpcFault({ kind: 'down' }, name);
+    // Less than what is lent and forgiven: nobody waits.
+    await traffic(payer, 60);
+    await eventually('a refused cheque', async () => {
+      const refused = await Promise.all(payees.map((node) => metric(node, 'swap_cheques_rejected')));
+      return refused.some((count) => count > 0) ? undefined : 'none was refused';
+    });
+    for (const payee of payees) {
+      const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
+      expect((await settled(payee, payer)).received).toBe(known);
+    }
+    expect(await metric(payer, 'accounting_payment_error_count')).toBeGreaterThan(0);
+    for (const { name } of payees) await net.chain.setRpcFault({ kind: 'none' }, name);
+    await traffic(payer);
+    const after = await agreed(payer);
+    for (const payee of payees) {
+      const paid = after.find(({ from, to }) => from === payer && to === payee)?.received;
+      const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
+      expect(paid).toBeGreaterThan(known!);
+    }
+  });
+
+  async function metric({ debug }: ClusterNode, name: string): Promise<number> {
+    const { body } = await http({ api: debug ?? '' }, '/metrics');
+    return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(Buffer.from(body).toString())?.[1]);
+  }
 });
 
 describe('kill -9', () => {

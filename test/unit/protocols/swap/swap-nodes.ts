@@ -1,4 +1,5 @@
 /** Nodes over memory hosts that pay each other by cheques on a simulated chain; accounting only counts. */
+import type { PaymentLedger } from '../../../../node/accounting/ports.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
@@ -47,6 +48,8 @@ interface NodeOptions {
   readonly state?: KeyValueStore;
   /** Of its own: deployed with `FUNDS` unless it is given; false: it sends no cheques. */
   readonly chequebook?: Uint8Array | false;
+  /** Told of every accepted cheque, beside the list of them. */
+  readonly accounting?: (host: Host) => PaymentLedger;
 }
 
 /** Node `n`, started. */
@@ -79,12 +82,18 @@ export async function swapNode(
       log,
     },
   );
-  const credited: SwapNode['credited'] = [];
+  const credited: { peer: string; amount: bigint }[] = [];
+  const ledger = options.accounting?.(host);
   const protocol = createSwap(
     { factory: FACTORY, beneficiary: signer.address },
     {
       host,
-      accounting: { paymentReceived: (peer, amount) => void credited.push({ peer: peer.id, amount }) },
+      accounting: {
+        paymentReceived(peer, amount) {
+          credited.push({ peer: peer.id, amount });
+          ledger?.paymentReceived(peer, amount);
+        },
+      },
       swap: services,
       chain,
       clock,

@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type AccountingService, createAccounting } from '../../../../node/accounting/accounting.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
+import { silentLogger } from '../../../../node/env/logger.ts';
+import { createMetrics } from '../../../../node/env/metrics.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { increaseFor } from '../../../../node/protocols/swap/rules.ts';
@@ -15,7 +18,7 @@ import {
 } from '../../../../node/swap/cheque.ts';
 import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
 import { CHAIN_ID } from '../../swap/swap-chain.ts';
-import { never, stranger } from '../exchange-nodes.ts';
+import { never, PRODUCTION, stranger } from '../exchange-nodes.ts';
 import {
   bookOf,
   counted,
@@ -492,6 +495,55 @@ describe('the creditor', () => {
     expect(sums(b).reduce((sum, amount) => sum + amount, 0n)).toBe((last - DEDUCTION) / RATE);
     expect(taken.length).toBe(b.credited.length);
     expect(b.chain.calls).toBeLessThan(200);
+  });
+});
+
+describe('a debt', () => {
+  test('stays when the cheque for it is refused, and ends the connection when it grows; an honest one pays it', async () => {
+    const parts = world();
+    const { clock } = parts;
+    let accounting: AccountingService | undefined;
+    const b = await swapNode(2, parts, {
+      accounting(host) {
+        const deps = { host, clock, state: memoryRecords(), log: silentLogger(), announce: () => undefined };
+        const refresh = () => Promise.reject(new Error('no refreshes here'));
+        accounting = createAccounting(PRODUCTION, {
+          ...deps,
+          refresh,
+          metrics: createMetrics({ prefix: 'svc' }),
+        });
+        return accounting;
+      },
+    });
+    const mallory = memoryNode({ network: parts.network, n: 9, clock });
+    await mallory.host.start();
+    const peer = await meet(mallory, b, clock);
+    const debtor = b.host.peer(toHex(mallory.host.overlay))!;
+    const serve = () => accounting!.prepareDebit(debtor, 300_000n).apply();
+    const balance = () => accounting!.balance(debtor.id)?.consumedBalance;
+    const pay = async (cumulativePayout: bigint, key: Uint8Array) => {
+      const cheque = { chequebook: book, beneficiary: b.signer.address, cumulativePayout };
+      const stream = await mallory.host.open(peer, SWAP.id, { signal: never });
+      await stream.write(EmitCheque, {
+        cheque: encodeCheque(signCheque(cheque, createSigner(key), CHAIN_ID)),
+      });
+      return outcome(stream.close(), clock);
+    };
+    const book = parts.chain.deploy(testKey(9), FUNDS);
+    for (let n = 0; n < 30; n++) serve();
+    expect(await pay(9_000_000n * RATE + DEDUCTION, testKey(9))).toBe('done');
+    expect(balance()).toBe(0n);
+    for (let n = 0; n < 30; n++) serve();
+    expect(await pay(20_000_000n * RATE, testKey(8))).not.toBe('done');
+    expect(balance()).toBe(9_000_000n);
+    for (let n = 0; n < 100 && !debtor.closed.aborted; n++) {
+      serve();
+      await clock.settle();
+    }
+    expect(debtor.closed.aborted).toBe(true);
+    expect(b.host.blocklisted()).toMatchObject([
+      { overlay: debtor.id, reason: 'disconnect threshold exceeded' },
+    ]);
   });
 });
 

@@ -214,7 +214,6 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   {
     using _held = monitor.hold(hash);
     await records.add(record);
-    metrics?.sent.inc();
     metrics?.pending.set(records.pending().length);
     try {
       await rpc.sendRawTransaction(record.raw, signal);
@@ -225,6 +224,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
       await settleRefusal(hash, error, context);
     }
   }
+  metrics?.sent.inc();
   monitor.watch();
 }
 

@@ -307,6 +307,8 @@ test('what becomes of transactions is counted', async () => {
   const { endpoint, send, transactions, metrics } = setUp();
   const count = async (name: string) =>
     Number(new RegExp(`^svc_transactions_${name} (\\d+)$`, 'm').exec(await metrics.expose())?.[1]);
+  endpoint.fault('eth_sendRawTransaction', new ChainError('RPC_ERROR', 'refused'));
+  await expect(send()).rejects.toThrow('refused');
   endpoint.mining = false;
   const hash = await send();
   expect([await count('sent'), await count('pending')]).toEqual([1, 1]);

@@ -5,6 +5,7 @@
  * records change, at once. So every crash leaves a whole state, and the same look at the chain follows.
  */
 import { fromHex, toHex } from '../crypto/hex.ts';
+import type { Clock } from '../env/clock.ts';
 import { encodeWord } from '../onchain/abi.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { type Anchor, BatchMirror, type MirroredBatch, NO_RECORDS } from './batch-store.ts';
@@ -30,8 +31,9 @@ interface LedgerDeps {
   readonly isOwn: (batch: MirroredBatch) => boolean;
   /** Told which own batches have changed, as they are now. @returns what has to be written in the same transaction */
   readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
-  /** An event is applied; `ignored`: a creation that is too small. */
-  readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored') => void;
+  readonly clock: Pick<Clock, 'nowNs'>;
+  /** An event is applied; `ignored`: a creation that is too small. `tookNs`: for how long. */
+  readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored', tookNs: bigint) => void;
 }
 
 /** The end of a page. */
@@ -133,9 +135,11 @@ export class Ledger {
   }
 
   #applyEvent(mirror: BatchMirror, { block, event }: PlacedEvent): void {
+    const { clock, onEvent } = this.#deps;
+    const startedAt = clock.nowNs();
     mirror.advance(block);
     const applied = change(mirror, { block, event });
-    this.#deps.onEvent(event, applied ? 'applied' : 'ignored');
+    onEvent(event, applied ? 'applied' : 'ignored', clock.nowNs() - startedAt);
   }
 
   /** The rebuilt mirror takes the place of the other one. */

@@ -19,6 +19,11 @@ export const POSTAGE_METRICS = {
     name: 'postage_listener_page_duration',
     help: 'Time spent on applying pages, nanoseconds.',
   },
+  eventDuration: {
+    kind: 'counter',
+    name: 'postage_listener_event_duration',
+    help: 'Time spent on applying events, nanoseconds.',
+  },
   pagesTakenBack: {
     kind: 'counter',
     name: 'postage_listener_pages_taken_back',

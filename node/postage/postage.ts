@@ -112,7 +112,8 @@ class ContractPostage implements PostageService {
       state: this.#state,
       isOwn: (batch) => this.#issuers.isOwn(batch),
       follow: (batches) => this.#issuers.follow(batches),
-      onEvent: (event, outcome) => this.#countEvent(event, outcome),
+      clock: deps.clock,
+      onEvent: (event, outcome, tookNs) => this.#countEvent(event, { outcome, tookNs }),
     });
     this.#purchases = createPurchases(options, { ...deps, intents });
     this.#metrics = deps.metrics.register(POSTAGE_METRICS);
@@ -306,8 +307,12 @@ class ContractPostage implements PostageService {
     this.#setGauges();
   }
 
-  #countEvent(event: FollowedEvent, outcome: 'applied' | 'ignored'): void {
+  #countEvent(
+    event: FollowedEvent,
+    { outcome, tookNs }: { readonly outcome: 'applied' | 'ignored'; readonly tookNs: bigint },
+  ): void {
     this.#metrics.events.inc();
+    this.#metrics.eventDuration.inc(Number(tookNs));
     this.#metrics[COUNTER_OF[event.kind]].inc();
     if (outcome === 'ignored' && 'id' in event) {
       this.#deps.log.debug({ batch: toHex(event.id) }, 'low balance batch');

@@ -489,8 +489,13 @@ describe('synchronisation', () => {
       'svc_postage_listener_events_processed 2',
       'svc_batchstore_commitment 262144',
       'svc_batchstore_radius 1',
+      'svc_postage_listener_pages_taken_back 0',
+      'svc_postage_listener_rebuilds 0',
     ]) {
       expect(text).toContain(line);
+    }
+    for (const timed of ['page_duration', 'event_duration']) {
+      expect(text).toMatch(new RegExp(`^svc_postage_listener_${timed} [1-9]`, 'm'));
     }
   });
 });

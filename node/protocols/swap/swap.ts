@@ -211,7 +211,10 @@ class Cheques implements SwapProtocol {
       const increase = increaseFor(amount, asked, session);
       const again = chequebook.lastIssued(peer.ethereum);
       if (increase === 0n && again !== undefined) return again;
-      const { issued: next, available } = await chequebook.issue(peer, increase, signal);
+      // It may have to wait behind a withdrawal. A cheque that is stored after this has given up is in doubt like any
+      // other, and shown to the peer before the next one.
+      const issuing = chequebook.issue(peer, increase, signal);
+      const { issued: next, available } = await abortable(issuing, signal);
       session.unconfirmed += increase;
       this.#metrics.availableBalance.set(Number(available));
       return next;
@@ -230,6 +233,7 @@ class Cheques implements SwapProtocol {
     try {
       const { rates } = await this.#present(peer, deadline.signal, async () => last);
       session.prepaid += last.unconfirmed - rates.deduction;
+      session.unconfirmed = 0n;
       await cheques.recordConfirmed(peer, last, { deducted: rates.deduction > 0n });
     } catch (error) {
       if (!(error instanceof SwapError && error.code === 'CHEQUE_NOT_TAKEN')) throw error;

@@ -48,6 +48,8 @@ interface NodeOptions {
   readonly state?: KeyValueStore;
   /** Of its own: deployed with `FUNDS` unless it is given; false: it sends no cheques. */
   readonly chequebook?: Uint8Array | false;
+  /** Sends its transactions; by default none can be sent. */
+  readonly send?: () => Promise<string>;
   /** Told of every accepted cheque, beside the list of them. */
   readonly accounting?: (host: Host) => PaymentLedger;
 }
@@ -74,7 +76,7 @@ export async function swapNode(
     },
     {
       chain,
-      transactions: NO_TRANSACTIONS,
+      transactions: { ...NO_TRANSACTIONS, send: options.send ?? NO_TRANSACTIONS.send },
       state: options.state ?? memoryRecords(),
       signer,
       clock,

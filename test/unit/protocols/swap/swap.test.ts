@@ -271,6 +271,26 @@ describe('the debtor', () => {
     expect(a.services.cheques.totalIssued(bookOf(a))).toBe(50n * RATE + DEDUCTION);
   });
 
+  test('is not held up by a withdrawal that can not be sent', async () => {
+    const parts = world();
+    const sent = Promise.withResolvers<string>();
+    const a = await swapNode(1, parts, { send: () => sent.promise });
+    const b = await swapNode(2, parts);
+    const peer = await meet(a, b, parts.clock);
+    const withdrawal = a.services.chequebook?.withdraw(1n, {}, never);
+    let failure = '';
+    const paying = a.protocol.pay(peer, 5n).catch((error: unknown) => {
+      failure = (error as Error).message;
+    });
+    await parts.clock.advance(5_000);
+    expect(failure).toBe('no result within 5000 ms');
+    sent.resolve('0x');
+    await Promise.all([withdrawal, paying]);
+    expect(a.services.settlements()).toEqual([]);
+    expect(await outcome(a.protocol.pay(peer, 5n), parts.clock)).toBe('done');
+    expect(sums(b)).toEqual([5n]);
+  });
+
   test('is told when the peer knows no cheques', async () => {
     const parts = world();
     const a = await swapNode(1, parts);

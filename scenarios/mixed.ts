@@ -7,7 +7,8 @@ import { until } from '../harness/wait.ts';
 import { plural } from '../harness/words.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
-import { settle } from './money.ts';
+import { cashCheque } from './cheque-steps.ts';
+import { checkBooks, settle } from './money.ts';
 import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps.ts';
 
 /** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
@@ -64,6 +65,9 @@ export default defineScenario({
     for (const side of sides) await readBack(context, side, pieces);
     await findCopies(context);
     await settle(context, { timeoutMs: SETTLED_TIMEOUT_MS });
+    for (const [payers, payees] of [sides, sides.toReversed()] as [Side, Side][])
+      await cashAcross(context, payers, payees);
+    await checkBooks(context);
     await lookForRefusals(context, logEnds);
     await verifyLedger(context);
   },
@@ -262,6 +266,17 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
     });
     await Promise.all(perNode);
   });
+}
+
+/** What one kind pays by cheque the other kind takes, and gets all of it from the chain. */
+async function cashAcross(context: Context, payers: Side, payees: Side): Promise<void> {
+  const { chequebookEnabled } = await payers.uploader.client.node(context.signal);
+  if (!chequebookEnabled) return;
+  for (const payee of payees.nodes.filter(({ mode }) => mode === 'full')) {
+    if (!(await payee.client.node(context.signal)).swapEnabled) continue;
+    await cashCheque(context, payers.uploader, payee);
+    return;
+  }
 }
 
 async function lookForRefusals(context: Context, logEnds: ReadonlyMap<ClusterNode, number>): Promise<void> {

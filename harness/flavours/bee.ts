@@ -52,7 +52,6 @@ const OWN_OPTIONS = [
   'postage-stamp-start-block',
   'staking-address',
   'redistribution-address',
-  'swap-enable',
   'swap-factory-address',
   'swap-initial-deposit',
   'price-oracle-address',
@@ -138,7 +137,6 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'postage-stamp-start-block': network.startBlock,
     'staking-address': contracts.stakeRegistry,
     'redistribution-address': contracts.redistribution,
-    'swap-enable': network.swap !== false,
     'swap-initial-deposit': network.swap === false ? '0' : network.swap.deposit.toString(),
     'swap-factory-address': contracts.chequebookFactory,
     'price-oracle-address': contracts.swapPriceOracle,
@@ -151,6 +149,7 @@ async function configFile(plan: NodePlan): Promise<string> {
   const options: Record<string, unknown> = {
     ...DEFAULTS,
     'warmup-time': WARMUP_TIME[plan.profile],
+    'swap-enable': plan.network.swap !== false,
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -80,7 +80,6 @@ const OWN_OPTIONS = [
   'redistribution-address',
   'bootnode',
   'dedicated-bootnodes',
-  'swap-enable',
   'swap-factory-address',
   'price-oracle-address',
   'chequebook-address',
@@ -153,8 +152,6 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'redistribution-address': network.contracts.redistribution,
     bootnode: network.bootnodes,
     'dedicated-bootnodes': network.dedicatedBootnodes,
-    // A boot node serves nobody, so it neither owes nor is owed.
-    'swap-enable': network.swap !== false && plan.mode !== 'boot',
     'swap-factory-address': network.contracts.chequebookFactory,
     'price-oracle-address': network.contracts.swapPriceOracle,
     'chequebook-address': plan.chequebook ?? '',
@@ -167,6 +164,8 @@ function configFile(plan: NodePlan): string {
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
+    // A boot node serves nobody, so it neither owes nor is owed. A group may do without, beside others that do not.
+    'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
     ...plan.options,
     ...ownOptions(plan),
   };

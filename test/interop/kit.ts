@@ -70,10 +70,15 @@ export function eventually<T>(what: string, look: () => Promise<T>, isSo: (seen:
     what,
     async () => {
       const seen = await look();
-      return isSo(seen) ? { done: seen } : { missing: JSON.stringify(seen) };
+      return isSo(seen) ? { done: seen } : { missing: JSON.stringify(seen, plainly) };
     },
     { timeoutMs: EVENTUALLY_MS },
   );
+}
+
+/** Amounts as JSON has no word for them. */
+function plainly(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
 }
 
 /** `node-4: module message {…}` for every complaint in a log; there should be none. */

@@ -1,0 +1,316 @@
+/**
+ * Debts between our nodes and real Bees: forgiven by time, paid by cheques, which each side takes from the other and
+ * cashes on the chain.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Books, violations } from '../../harness/books.ts';
+import { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { readBooks } from '../../harness/read-books.ts';
+import { seededRandom } from '../../harness/scenario.ts';
+import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+
+/** Far more than time forgives within the seconds that it takes. */
+const SPENT = 2 ** 20;
+/** On a loaded machine; credit is the public network's. */
+const SPEND_MS = 300_000;
+const MINED_MS = 120_000;
+const RESTARTS_MS = 600_000;
+
+/** What our own nodes log of it. */
+const REFUSED = /"cheque refused"/;
+
+let turn = 0;
+
+/** Has a node store something with the others, and pay for it. */
+async function spend(net: Cluster, node: ClusterNode, size = SPENT): Promise<void> {
+  const data = seededRandom('money', `${net.seed} ${node.name} ${turn++}`).bytes(size);
+  const { reference } = await node.bytes.upload(data, { redundancyLevel: 0 });
+  await net.synced(reference, { timeoutMs: SPEND_MS });
+}
+
+interface Paid {
+  /** Token units, cumulative. */
+  readonly sent: bigint;
+  readonly received: bigint;
+}
+
+const NOTHING: Paid = { sent: 0n, received: 0n };
+
+async function paidWith(
+  { client }: ClusterNode,
+  { overlay }: ClusterNode,
+  by: 'settlements' | 'timeSettlements',
+): Promise<Paid> {
+  return (await client[by]()).settlements.find(({ peer }) => peer === overlay) ?? NOTHING;
+}
+
+/** What the last cheques say. */
+async function chequesWith({ chequebook }: ClusterNode, { overlay }: ClusterNode): Promise<Paid> {
+  const cheques = (await chequebook.cheques()).find(({ peer }) => peer === overlay);
+  return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
+}
+
+/** On a machine that is so slow that time forgives everything there is no cheque at once. */
+const PROVOKED_MAX = 20;
+
+/** Has a node store things until it has paid another one by a cheque more. */
+async function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
+  const { sent: before } = await chequesWith(payer, payee);
+  for (let tries = 0; tries < PROVOKED_MAX; tries++) {
+    await spend(net, payer);
+    if ((await chequesWith(payer, payee)).sent > before) return;
+  }
+  throw new Error(`${payer.name} has sent ${payee.name} no cheque for ${PROVOKED_MAX} MiB`);
+}
+
+function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNode])[] {
+  return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other) => [one, other] as const));
+}
+
+/** Waits until both ends of every link count the same, and finds nothing lost or made. @returns the books */
+async function mirrored(net: Cluster, before?: Books): Promise<Books> {
+  await net.settled({ timeoutMs: MINED_MS });
+  const books = await readBooks(net);
+  expect(violations(books, before)).toEqual([]);
+  return books;
+}
+
+/** Cashes what the payee holds of the payer, and waits until it is mined. @returns what came */
+async function cash(payee: ClusterNode, payer: ClusterNode): Promise<bigint> {
+  const hash = await payee.chequebook.cash(payer.overlay);
+  const { result, transactionHash, uncashedAmount } = await eventually(
+    `${payee.name} has not cashed`,
+    () => payee.chequebook.cashout(payer.overlay),
+    (seen) => seen.transactionHash === hash && seen.result !== undefined,
+  );
+  expect(transactionHash).toBe(hash);
+  expect(result).toMatchObject({ recipient: await payee.chequebook.address(), bounced: false });
+  expect(uncashedAmount).toBe(0n);
+  return result?.lastPayout ?? 0n;
+}
+
+/** Peers that are refused, cheques that were, and what our own nodes complain about. */
+async function expectPeace(net: Cluster): Promise<void> {
+  for (const node of net.nodes) {
+    expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
+    const refused = node.logs({ lines: Number.POSITIVE_INFINITY }).filter((line) => REFUSED.test(line));
+    expect(refused).toEqual([]);
+    const rejected = /^\w+_swap_cheques_rejected (\d+)$/m.exec(await node.client.metrics())?.[1] ?? '0';
+    expect([node.name, rejected]).toEqual([node.name, '0']);
+  }
+  expect(errorsInLogs(net)).toEqual([]);
+}
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let own: ClusterNode;
+  let bee: ClusterNode;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 91 });
+    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+  }, 120_000);
+  afterAll(() => net.stop());
+
+  const ways = [
+    ['ours', () => own, () => bee],
+    ['a bee', () => bee, () => own],
+  ] as const;
+
+  test.each(ways)(
+    'cheques of %s are taken, and cashed to the last unit',
+    async (_name, payerOf, payeeOf) => {
+      const [payer, payee] = [payerOf(), payeeOf()];
+      const before = await mirrored(net);
+      let cashed = 0n;
+      for (const round of [1, 2]) {
+        await provoke(net, payer, payee);
+        await mirrored(net);
+        const { sent } = await chequesWith(payer, payee);
+        expect(sent).toBeGreaterThan(cashed);
+        expect((await chequesWith(payee, payer)).received).toBe(sent);
+        expect((await paidWith(payer, payee, 'settlements')).sent).toBe(sent);
+        expect((await payee.chequebook.cashout(payer.overlay)).uncashedAmount).toBe(sent - cashed);
+
+        const [paying, taking] = [await payer.chequebook.balance(), await payee.chequebook.balance()];
+        const due = sent - cashed;
+        expect([round, await cash(payee, payer)]).toEqual([round, due]);
+        cashed = sent;
+        expect(await payer.chequebook.balance()).toEqual({
+          totalBalance: paying.totalBalance - due,
+          availableBalance: paying.availableBalance,
+        });
+        expect(await payee.chequebook.balance()).toEqual({
+          totalBalance: taking.totalBalance + due,
+          availableBalance: taking.availableBalance + due,
+        });
+      }
+      await mirrored(net, before);
+    },
+    2 * SPEND_MS + MINED_MS,
+  );
+
+  test(
+    'all pay all at once, by time and by cheques, and every link tells the same at both ends',
+    async () => {
+      const before = await mirrored(net);
+      await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
+      await mirrored(net);
+      for (const [one, other] of links(net.nodes)) {
+        const { sent, received } = await paidWith(one, other, 'timeSettlements');
+        expect([one.name, other.name, sent > 0n, received > 0n]).toEqual([one.name, other.name, true, true]);
+      }
+      await provoke(net, own, bee);
+      await provoke(net, bee, own);
+      await mirrored(net, before);
+      await expectPeace(net);
+    },
+    3 * SPEND_MS,
+  );
+
+  test.each([
+    ['ours', 'stop'],
+    ['ours', 'kill'],
+    ['a bee', 'stop'],
+    ['a bee', 'kill'],
+  ] as const)(
+    'after %s, %s and start, the cheques go on from where they were',
+    async (who, way) => {
+      const [node, other] = who === 'ours' ? [own, bee] : [bee, own];
+      const books = async () => ({
+        cheques: await chequesWith(node, other),
+        paid: await paidWith(node, other, 'settlements'),
+        time: await paidWith(node, other, 'timeSettlements'),
+        chequebook: [await node.chequebook.address(), await node.chequebook.balance()],
+        cashout: await node.chequebook.cashout(other.overlay),
+      });
+      const before = await books();
+      await node[way]();
+      await node.start();
+      await net.meshed();
+      expect(await books()).toEqual(before);
+      await provoke(net, node, other);
+      await provoke(net, other, node);
+      await mirrored(net);
+      const after = await chequesWith(node, other);
+      expect(after.sent).toBeGreaterThan(before.cheques.sent);
+      expect(after.received).toBeGreaterThan(before.cheques.received);
+      await expectPeace(net);
+    },
+    RESTARTS_MS,
+  );
+
+  test(
+    'everything that is not cashed yet is cashed, and no chequebook has promised more than it has paid',
+    async () => {
+      const before = await mirrored(net);
+      for (const payee of net.nodes)
+        for (const payer of net.nodes.filter((node) => node !== payee)) {
+          const { received } = await chequesWith(payee, payer);
+          if (received === 0n) continue;
+          if ((await payee.chequebook.cashout(payer.overlay)).uncashedAmount > 0n) await cash(payee, payer);
+        }
+      for (const node of net.nodes) {
+        const { totalBalance, availableBalance } = await node.chequebook.balance();
+        expect([node.name, totalBalance]).toEqual([node.name, availableBalance]);
+      }
+      await mirrored(net, before);
+    },
+    RESTARTS_MS,
+  );
+});
+
+/** Not every node of a network is like the others. */
+describe.each(BEES)('beside $name', ({ binary }) => {
+  const bee = { flavour: 'bee', binary } as const;
+
+  test.each([
+    ['a bee', [{ count: 2 }, bee, { ...bee, options: { 'swap-enable': false } }]],
+    ['one of ours', [{ count: 1 }, { ...bee, count: 2 }, { options: { 'swap-enable': false } }]],
+  ] as const)(
+    '%s without cheques pays by time and is paid by time, while the others use both',
+    async (_name, nodes) => {
+      await using net = await Cluster.start({ seed: 92, nodes: [...nodes] });
+      const poor = net.nodes.at(-1) as ClusterNode;
+      const [own, rich] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+      expect((await poor.client.node()).swapEnabled).toBe(false);
+      await provoke(net, own, rich);
+      await provoke(net, rich, own);
+      await spend(net, poor);
+      const others = net.nodes.filter((node) => node !== poor);
+      await mirrored(net);
+      const cheques = await chequesWith(own, rich);
+      expect([cheques.sent > 0n, cheques.received > 0n]).toEqual([true, true]);
+      for (const node of others) {
+        expect([node.name, await chequesWith(node, poor)]).toEqual([node.name, NOTHING]);
+        const { sent, received } = await paidWith(node, poor, 'timeSettlements');
+        expect(await paidWith(poor, node, 'timeSettlements')).toMatchObject({
+          sent: received,
+          received: sent,
+        });
+        expect([node.name, sent + received > 0n]).toEqual([node.name, true]);
+      }
+      await expectPeace(net);
+    },
+    RESTARTS_MS,
+  );
+
+  test(
+    'what the first cheque of a peer loses it loses once, whoever pays',
+    async () => {
+      const [price, deduction] = [20_000n, 700n];
+      await using net = await startMixed({ binary, own: 2, bees: 2, seed: 94 });
+      const [own, other] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+      await net.chain.setSwapPrice({ price, deduction });
+      // Ours read it every second, a Bee at its start and then every five minutes.
+      for (const node of of('bee', net)) {
+        await node.stop();
+        await node.start();
+      }
+      await net.meshed();
+      for (const _round of [1, 2]) {
+        await provoke(net, own, other);
+        await provoke(net, other, own);
+        await mirrored(net);
+        const { sent, received } = await chequesWith(own, other);
+        expect([sent % price, received % price]).toEqual([deduction, deduction]);
+      }
+      await expectPeace(net);
+    },
+    RESTARTS_MS,
+  );
+
+  test.each([
+    [
+      'small',
+      { 'payment-threshold': '9000000', 'payment-early-percent': 20, 'payment-tolerance-percent': 10 },
+    ],
+    [
+      'large',
+      { 'payment-threshold': '100000000', 'payment-early-percent': 80, 'payment-tolerance-percent': 50 },
+    ],
+  ] as const)(
+    'one with %s limits of its own is paid as it wants, and pays as we want',
+    async (_name, options) => {
+      await using net = await Cluster.start({
+        seed: 93,
+        nodes: [{ count: 2 }, bee, { ...bee, options }],
+      });
+      const [own] = of('svc', net) as [ClusterNode];
+      const other = net.nodes.at(-1) as ClusterNode;
+      const announced = BigInt(options['payment-threshold']);
+      const row = (await own.client.accounting()).find(({ peer }) => peer === other.overlay);
+      expect(row?.thresholdReceived).toBe(announced);
+      await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
+      await provoke(net, own, other);
+      await provoke(net, other, own);
+      await mirrored(net);
+      const { sent, received } = await chequesWith(own, other);
+      expect([sent > 0n, received > 0n]).toEqual([true, true]);
+      expect(await cash(own, other)).toBe(received);
+      expect(await cash(other, own)).toBe(sent);
+      await expectPeace(net);
+    },
+    RESTARTS_MS,
+  );
+});

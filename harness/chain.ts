@@ -1,6 +1,7 @@
 /** The local chain of a cluster: a process of its own (`chain/main.ts`), reached by JSON-RPC and a control endpoint. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createAccount } from '../chain/account.ts';
 import { type AbiValue, encodeCall, hex, keccak256, quantity } from '../chain/encoding.ts';
 import type { GateCount, RpcFault } from '../chain/gate.ts';
 import { HttpClient } from './client/http.ts';
@@ -15,6 +16,8 @@ import { until } from './wait.ts';
 /** A chain is ready in well under a second; a loaded machine gets time. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
+/** Blocks may be slow on purpose. */
+const SEND_TIMEOUT_MS = 60_000;
 
 /** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
 export interface ChainOptions {
@@ -269,6 +272,33 @@ export class Chain {
       ...(contract === undefined ? {} : { address: contract }),
     };
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
+  }
+
+  /**
+   * Calls a contract as the owner of a key, beside the node whose account it may be, and waits for the block.
+   * @param key 32 bytes @throws HarnessError `CHAIN_FAILED` when it fails there
+   */
+  async send(
+    key: Uint8Array,
+    call: { to: string; signature: string; values: readonly AbiValue[]; gas: number },
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const account = createAccount(hex(key));
+    const data = encodeCall(call.signature, ...call.values);
+    const nonce = Number(await this.call<string>('eth_getTransactionCount', [account.address, 'pending']));
+    const raw = hex(account.sign({ nonce, to: prefixed(call.to), gas: call.gas, data }, this.chainId));
+    const hash = await this.call<string>('eth_sendRawTransaction', [raw], signal);
+    await until<true>(
+      `${call.signature} is in no block`,
+      async () => {
+        const receipt = await this.call<{ status: string } | null>('eth_getTransactionReceipt', [hash]);
+        if (receipt === null) return { missing: `transaction ${hash} has no receipt` };
+        if (receipt.status === '0x1') return { done: true };
+        throw new HarnessError('CHAIN_FAILED', `${call.signature}: transaction ${hash} failed`);
+      },
+      { timeoutMs: SEND_TIMEOUT_MS, signal },
+    );
+    return hash;
   }
 
   /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. Nodes read it now and then. */

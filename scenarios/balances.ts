@@ -28,7 +28,7 @@ export default defineScenario({
     const quiet = () => settle(context, { timeoutMs: deadline * 1000 });
     const start = await quiet();
     if (!context.parameters['dry-run']) await exchange(context, start, quiet);
-    const { nodes } = await checkBooks(context);
+    const { nodes } = await checkBooks(context, { timeoutMs: deadline * 1000 });
     figures(context, nodes);
   },
 });

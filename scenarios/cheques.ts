@@ -1,11 +1,10 @@
 import type { NodeBooks } from '../harness/books.ts';
-import type { Cashout, Cheque } from '../harness/client/money-types.ts';
+import type { Cheque } from '../harness/client/money-types.ts';
 import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
 import { until } from '../harness/wait.ts';
-import { checkBooks, settle, uploadPaid } from './money.ts';
-import { chosenNode, inTime, otherNodes } from './steps.ts';
+import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './money.ts';
+import { chosenNode, otherNodes } from './steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the upload that has to be paid for', { min: 1 }),
@@ -37,7 +36,7 @@ export default defineScenario({
   timeoutMs: 300_000,
   async run(context) {
     const issuer = chosenNode(context, context.parameters.node);
-    await needCheques(context, issuer);
+    await needCheques(context, issuer, context.parameters.size);
     await settle(context);
     const before = await checkBooks(context);
     await provoke(context, issuer);
@@ -48,22 +47,6 @@ export default defineScenario({
     await checkBooks(context, { before });
   },
 });
-
-/** With more credit than the upload costs, nobody would ever pay. */
-async function needCheques(context: Context, issuer: ClusterNode): Promise<void> {
-  const { signal, parameters: given } = context;
-  const { chequebookEnabled } = await issuer.client.node(signal);
-  if (!chequebookEnabled) context.skip(`${issuer.name} has no chequebook: the cluster needs swap`);
-  const thresholds = (await issuer.client.accounting(signal)).map((account) => account.thresholdReceived);
-  const lowest = thresholds.reduce((least, threshold) => (threshold < least ? threshold : least));
-  // A chunk of 4 KiB costs 320,000 units at most.
-  const cost = BigInt(Math.ceil(given.size / 4096)) * 320_000n;
-  if (lowest > cost) {
-    context.skip(
-      `peers of ${issuer.name} lend it ${lowest} units, the upload costs ${cost}: start with credit low`,
-    );
-  }
-}
 
 /** Time from the first chunk to the first cheque that its beneficiary has. */
 function provoke(context: Context, issuer: ClusterNode): Promise<void> {
@@ -156,7 +139,7 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
     const account = await recipientOf(beneficiary, signal);
     const before = await chain.tokenBalance(account);
     const book = await chain.tokenBalance(cheque.chequebook);
-    const done = await cashAndWait(context, beneficiary, issuer);
+    const done = await cashAndWait(context, beneficiary, issuer, context.parameters['cash-within'] * 1000);
     const seen = done.result;
     context.expect(`${name}: it is paid in full`, seen?.bounced === false && seen.lastPayout === due, {
       observed: seen === undefined ? 'no result' : `${seen.lastPayout}, bounced ${seen.bounced}`,
@@ -198,7 +181,12 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
 function cashAgain(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`again ${beneficiary.name}`, async () => {
     const before = await paidOut(context, cheque);
-    const { result } = await cashAndWait(context, beneficiary, issuer);
+    const { result } = await cashAndWait(
+      context,
+      beneficiary,
+      issuer,
+      context.parameters['cash-within'] * 1000,
+    );
     context.expect(
       `${beneficiary.name} cashes the same cheque again for nothing`,
       result?.lastPayout === 0n,
@@ -223,29 +211,4 @@ function paidOut({ cluster }: Context, { chequebook, beneficiary }: Cheque): Pro
 async function recipientOf(node: ClusterNode, signal: AbortSignal): Promise<string> {
   const chequebook = await node.chequebook.address(signal);
   return BigInt(`0x${chequebook}`) === 0n ? node.ethereum : chequebook;
-}
-
-async function cashAndWait(
-  context: Context,
-  beneficiary: ClusterNode,
-  issuer: ClusterNode,
-): Promise<Cashout> {
-  const work = async () => {
-    const hash = await beneficiary.chequebook.cash(issuer.overlay, context.signal);
-    let last: Cashout | undefined;
-    const missing = await inTime(
-      `${beneficiary.name} has cashed`,
-      async (signal) => {
-        last = await beneficiary.chequebook.cashout(issuer.overlay, signal);
-        return last.transactionHash === hash && last.result !== undefined
-          ? undefined
-          : `transaction ${last.transactionHash} of ${hash}, ${last.result === undefined ? 'no' : 'a'} result`;
-      },
-      { timeoutMs: context.parameters['cash-within'] * 1000, signal: context.signal },
-    );
-    if (last === undefined || missing !== undefined)
-      throw new HarnessError('WAIT_TIMEOUT', missing ?? 'no answer');
-    return last;
-  };
-  return context.measure({ operation: 'cash', node: beneficiary.name }, work, () => 0);
 }

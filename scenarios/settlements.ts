@@ -43,7 +43,7 @@ export default defineScenario({
       await settle(context, { timeoutMs });
       await withinLimits(context);
     }
-    const { nodes } = await checkBooks(context);
+    const { nodes } = await checkBooks(context, { timeoutMs });
     figures(context, nodes);
   },
 });

@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chain } from '../../../harness/chain.ts';
-import { ChequebookClient } from '../../../harness/client/money.ts';
+import { ChequebookClient, StakeClient, WalletClient } from '../../../harness/client/money.ts';
 import { NodeClient } from '../../../harness/client/node-client.ts';
+import { StampsClient } from '../../../harness/client/sessions.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { RunResult, ScenarioResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/runner.ts';
 import type { Scenario } from '../../../harness/scenario.ts';
 import balances from '../../../scenarios/balances.ts';
+import bouncedCheque from '../../../scenarios/bounced-cheque.ts';
 import cheques from '../../../scenarios/cheques.ts';
+import postage from '../../../scenarios/postage.ts';
 import settlements from '../../../scenarios/settlements.ts';
+import stake from '../../../scenarios/stake.ts';
+import withdraw from '../../../scenarios/withdraw.ts';
 
 let folder: string;
 let net: Cluster;
@@ -20,7 +25,7 @@ let runs = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svcnet-money-'));
   net = await Cluster.start({
-    nodes: [{ count: 3 }, { mode: 'light' }],
+    nodes: [{ count: 3, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
     credit: 'low',
     seed: 31,
     name: 'money',
@@ -138,4 +143,51 @@ test('money that the chain does not have turns cheques red', async () => {
   const seen = failures(await run(cheques));
   expect(seen.some((name) => name.endsWith('the chain has moved exactly as much'))).toBe(true);
   expect(seen.some((name) => name.endsWith('the chequebook of node-0 has paid it'))).toBe(true);
+});
+
+test.each([
+  ['withdraw', withdraw, {}],
+  ['stake', stake, {}],
+  ['postage', postage, {}],
+  ['bounced-cheque', bouncedCheque, { beneficiaries: '2', size: '1MiB' }],
+])('%s passes', async (_name, scenario, parameters) => {
+  const result = only(await run(scenario, parameters));
+  expect(result.error).toBeUndefined();
+  expect(result.assertions.filter(({ passed }) => !passed)).toEqual([]);
+  expect(result.result).toBe('passed');
+});
+
+test('an account that does not change turns withdraw red', async () => {
+  type Balances = Record<'tokenBalance' | 'nativeBalance', bigint>;
+  using _lie = lying(WalletClient.prototype, 'balances', (truth: Balances) => ({
+    ...truth,
+    nativeBalance: 10n ** 18n,
+    tokenBalance: 10n ** 18n,
+  }));
+  const seen = failures(await run(withdraw));
+  expect(seen).toContain('native: the coins of node-0 fall by what was sent and the fee');
+  expect(seen).toContain('token: the tokens of node-0 fall by what was sent');
+});
+
+test('a stake that is one unit short turns stake red', async () => {
+  using _lie = lying(StakeClient.prototype, 'staked', (truth: bigint) => (truth > 1n ? truth - 1n : truth));
+  const seen = failures(await run(stake));
+  expect(seen).toContain('stake: stake and account change by the same amount');
+});
+
+test('a batch that does not become what it should turns postage red', async () => {
+  type Stamp = { depth: number; amount: bigint; utilization: number };
+  using _lie = lying(StampsClient.prototype, 'get', (truth: Stamp) => ({ ...truth, utilization: 0 }));
+  const seen = failures(await run(postage));
+  expect(seen).toContain('chunk is refused: the batch is used up to its bucket');
+});
+
+test('a bounced cheque that nobody tells of turns bounced-cheque red', async () => {
+  type Status = { result?: { bounced: boolean } };
+  using _lie = lying(ChequebookClient.prototype, 'cashout', (truth: Status) => ({
+    ...truth,
+    result: truth.result && { ...truth.result, bounced: false },
+  }));
+  const seen = failures(await run(bouncedCheque, { beneficiaries: '2', size: '1MiB' }));
+  expect(seen.some((name) => name.endsWith('is paid what there is, and told whether it is all'))).toBe(true);
 });

@@ -1,0 +1,247 @@
+import type { Cashout, Cheque } from '../harness/client/money-types.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { deriveNode } from '../harness/seed.ts';
+import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './money.ts';
+import { batchOf, chosenNode, inTime, otherNodes } from './steps.ts';
+
+const parameters = {
+  size: parameter('size', 2 ** 21, 'size of the upload that is paid for', { min: 1 }),
+  node: parameter('text', '', 'node whose cheques bounce; the first one when empty'),
+  beneficiaries: parameter('integer', 3, 'peers that hold its cheques', { min: 2 }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** More than a node may owe that cannot pay. */
+const CREDIT_SIZE = 2 ** 20;
+/** Debts grow until nobody lends any more. */
+const INDEBTED_WITHIN_MS = 30_000;
+const SYNCED_WITHIN_MS = 120_000;
+/** Of a chequebook's withdrawal. */
+const GAS = 95_000;
+
+/** A cheque with the peer that holds it, and what of it is not paid. */
+interface Held {
+  readonly beneficiary: ClusterNode;
+  readonly cheque: Cheque;
+  readonly due: bigint;
+}
+
+export default defineScenario({
+  name: 'bounced-cheque',
+  group: 'chaos',
+  about:
+    'Takes the money out of a chequebook behind its cheques, and checks who is paid, who is told, and who is made whole.',
+  parameters,
+  needs: { nodes: 4 },
+  cluster: { nodes: 4, credit: 'low' },
+  timeoutMs: 300_000,
+  async run(context) {
+    const issuer = chosenNode(context, context.parameters.node);
+    await needCheques(context, issuer, context.parameters.size);
+    await context.step('provoke', () =>
+      uploadPaid(context, issuer, { name: 'data', size: context.parameters.size }),
+    );
+    await settle(context);
+    const before = await checkBooks(context);
+    const held = await holders(context, issuer);
+    const left = await drain(context, issuer, held);
+    await bounce(context, issuer, held, left);
+    const tag = await refuse(context, issuer);
+    await settle(context);
+    await makeWhole(context, issuer, held, tag);
+    await checkBooks(context, { before });
+  },
+});
+
+/** In the order in which they will cash. */
+async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
+  const { signal, cluster, parameters: given } = context;
+  const peers = otherNodes(cluster.nodes, issuer).filter(({ mode }) => mode !== 'boot');
+  const held: Held[] = [];
+  for (const beneficiary of peers) {
+    const { received } = await beneficiary.chequebook.cheque(issuer.overlay, signal);
+    if (received === undefined) continue;
+    const { uncashedAmount: due } = await beneficiary.chequebook.cashout(issuer.overlay, signal);
+    held.push({ beneficiary, cheque: received, due });
+  }
+  context.expect('enough peers hold a cheque', held.length >= given.beneficiaries, {
+    observed: held.length,
+    expected: given.beneficiaries,
+  });
+  return held.slice(0, given.beneficiaries);
+}
+
+/**
+ * As nobody but its owner can: with the key of the account, behind the back of the node, which would not.
+ * @returns what is left: enough for the first cheque and half of the second
+ */
+function drain(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<bigint> {
+  return context.step('drain', async (progress) => {
+    const { cluster, signal } = context;
+    const { chain } = cluster;
+    const [first, second] = held;
+    if (first === undefined || second === undefined)
+      throw new HarnessError('NODE_STATE', 'there are no two cheques');
+    const left = first.due + second.due / 2n;
+    const chequebook = first.cheque.chequebook;
+    const withdrawn = (await chain.tokenBalance(chequebook)) - left;
+    const { keys } = deriveNode({ seed: cluster.seed, index: issuer.index, networkId: chain.networkId });
+    await chain.send(
+      keys.swarm,
+      { to: chequebook, signature: 'withdraw(uint256)', values: [withdrawn], gas: GAS },
+      signal,
+    );
+    const total = held.reduce((sum, { due }) => sum + due, 0n);
+    context.figure({
+      name: 'promised and not paid',
+      of: issuer.name,
+      value: total.toString(),
+      unit: 'token units',
+    });
+    context.figure({
+      name: 'left in the chequebook',
+      of: issuer.name,
+      value: left.toString(),
+      unit: 'token units',
+    });
+    progress.detail(`${left} token units left for cheques over ${total}`);
+    return left;
+  });
+}
+
+/** First come, first served: in full, in part, and not at all; whoever is short is told. */
+function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], left: bigint): Promise<void> {
+  return context.step('bounce', async (progress) => {
+    const { chain } = context.cluster;
+    let rest = left;
+    for (const { beneficiary, cheque, due } of held) {
+      const paid = due < rest ? due : rest;
+      rest -= paid;
+      const seen = await cashAndWait(context, beneficiary, issuer);
+      // What is uncashed is told of cheques, not of money: one that was presented is none, whatever it brought.
+      const expected = { lastPayout: paid, bounced: paid < due };
+      const holds =
+        seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
+      context.expect(`${beneficiary.name} is paid what there is, and told whether it is all`, holds, {
+        observed: written(seen),
+        expected: `${paid}, bounced ${expected.bounced}`,
+      });
+      const contract = await chain.view(cheque.chequebook, 'paidOut(address)', [`0x${cheque.beneficiary}`]);
+      context.expect(
+        `the contract says the same of ${beneficiary.name}`,
+        contract === cheque.payout - due + paid,
+        {
+          observed: contract,
+          expected: cheque.payout - due + paid,
+        },
+      );
+      context.figure({ name: 'paid', of: beneficiary.name, value: paid.toString(), unit: 'token units' });
+      context.figure({
+        name: 'not paid',
+        of: beneficiary.name,
+        value: (due - paid).toString(),
+        unit: 'token units',
+      });
+    }
+    const book = held[0]?.cheque.chequebook ?? '';
+    const bounced = await chain.view(book, 'bounced()');
+    context.expect('everybody can see on the chain that a cheque has bounced', bounced === 1n, {
+      observed: bounced,
+      expected: 1n,
+    });
+    progress.detail(`${held.length} cheques over more than there was`);
+  });
+}
+
+function written({ result }: Cashout): string {
+  return result === undefined ? 'no result' : `${result.lastPayout}, bounced ${result.bounced}`;
+}
+
+/**
+ * Nobody takes promises of an empty chequebook: what its node buys stays a debt, until nobody lends it any more.
+ * @returns the upload that waits for that
+ */
+function refuse(context: Context, issuer: ClusterNode): Promise<number> {
+  return context.step('no credit', async (progress) => {
+    const { signal, cluster } = context;
+    const received = async () => {
+      const peers = otherNodes(cluster.nodes, issuer).filter(({ mode }) => mode !== 'boot');
+      const rows = await Promise.all(
+        peers.map(async ({ client }) => (await client.settlements(signal)).settlements),
+      );
+      const own = rows.flat().filter(({ peer }) => peer === issuer.overlay);
+      return own.reduce((sum, row) => sum + row.received, 0n);
+    };
+    const before = await received();
+    const data = context.random('on credit').bytes(CREDIT_SIZE);
+    const { tag } = await issuer.bytes.upload(data, { batch: batchOf(issuer), deferred: true, signal });
+    if (tag === undefined) throw new HarnessError('NODE_STATE', `${issuer.name} answered without a tag`);
+    const missing = await inTime(
+      'somebody is owed as much as ought to be paid',
+      async (aborted) => {
+        const accounts = await issuer.client.accounting(aborted);
+        const due = accounts.some(({ balance, thresholdReceived }) => -balance * 2n >= thresholdReceived);
+        const written = accounts.map(
+          ({ balance, thresholdReceived }) => `${balance} of ${thresholdReceived}`,
+        );
+        return due ? undefined : written.join(', ');
+      },
+      { timeoutMs: INDEBTED_WITHIN_MS, signal },
+    );
+    context.expect('what it buys stays a debt', missing === undefined, {
+      observed: missing ?? 'it owes what ought to be paid',
+      expected: 'a debt of half the threshold',
+    });
+    const after = await received();
+    context.expect('no further cheque of it is taken', after === before, {
+      observed: after,
+      expected: before,
+    });
+    const alive = await issuer.client.health(signal);
+    context.expect('the node that cannot pay goes on', alive.status === 'ok', {
+      observed: alive.status,
+      expected: 'ok',
+    });
+    const { availableBalance } = await issuer.chequebook.balance(signal);
+    progress.detail(`${issuer.name} has ${availableBalance} token units available`);
+    return tag;
+  });
+}
+
+/** A cheque stays good for what is not paid, and a node with money is trusted again. */
+function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[], tag: number): Promise<void> {
+  return context.step('make whole', async (progress) => {
+    const { cluster, signal } = context;
+    const [first] = held;
+    if (first === undefined) return;
+    const promised = held.reduce((sum, { due }) => sum + due, 0n);
+    // The cheques, and as much again for what it owes since.
+    await cluster.chain.fund(first.cheque.chequebook, { tokens: 2n * promised });
+    for (const { beneficiary, cheque } of held) {
+      const paidOut = () =>
+        cluster.chain.view(cheque.chequebook, 'paidOut(address)', [`0x${cheque.beneficiary}`]);
+      if ((await paidOut()) < cheque.payout) await cashAndWait(context, beneficiary, issuer);
+      const paid = await paidOut();
+      context.expect(`${beneficiary.name} has got all of it in the end`, paid >= cheque.payout, {
+        observed: paid,
+        expected: `at least ${cheque.payout}`,
+      });
+    }
+    const late = await cluster
+      .synced({ node: issuer.name, tag }, { timeoutMs: SYNCED_WITHIN_MS, signal })
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+          throw error;
+        },
+      );
+    context.expect('with money in its chequebook the network serves it again', late === undefined, {
+      observed: late ?? 'the upload is synced',
+      expected: 'the upload is synced',
+    });
+    progress.detail(`${held.length} cheques paid in full`);
+  });
+}

@@ -35,6 +35,8 @@ export interface Account extends Amounts, StoredBalance {
   refreshedAt: number;
   /** A payment of ours is running. */
   paying: boolean;
+  /** The peer of this session takes no cheques. */
+  takesNoCheques: boolean;
   /** Monotonic milliseconds at the end of the last payment that failed. */
   paymentFailedAt: number;
   /** Debt the peer has repaid since this process started. */
@@ -70,6 +72,7 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
     refreshReceivedAt: Number.NEGATIVE_INFINITY,
     refreshedAt: Number.NEGATIVE_INFINITY,
     paying: false,
+    takesNoCheques: false,
     paymentFailedAt: Number.NEGATIVE_INFINITY,
     repaid: 0n,
     growAt: firstGrowth(terms.refreshRate, terms),
@@ -93,6 +96,7 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.shadowReserved = 0n;
   account.refreshReserved = 0n;
   account.ghost = 0n;
+  account.takesNoCheques = false;
   account.rate = forClass(terms.refreshRate, peer.fullNode, terms.lightFactor);
   account.thresholdGiven = forClass(terms.paymentThreshold, peer.fullNode, terms.lightFactor);
   account.disconnectLimit = disconnectLimit(account.thresholdGiven, terms.tolerancePercent);

@@ -7,7 +7,7 @@
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
-import type { Peer } from '../p2p/host.ts';
+import { type Peer, StreamError } from '../p2p/host.ts';
 import type { Account } from './account.ts';
 import type { ACCOUNTING_METRICS } from './metrics.ts';
 import type { Refreshment } from './ports.ts';
@@ -55,7 +55,7 @@ export class Settling {
   /** Settles if the debt is worth it. */
   settle(account: Account, peer: Peer): void {
     const { clock, pay } = this.#deps;
-    const mayPay = pay !== undefined && !account.paying;
+    const mayPay = pay !== undefined && !account.paying && !account.takesNoCheques;
     if (account.refreshing && !mayPay) return;
     const debt = debtToSettle(account);
     if (debt < this.#terms.refreshRate) return;
@@ -147,7 +147,11 @@ export class Settling {
       paid = false;
       account.paymentFailedAt = clock.monotonic();
       metrics.paymentErrors.inc();
-      log.warn({ err, peer: peer.id }, 'payment failed');
+      // It will not learn that before its next session: until then what it is owed is paid by time alone.
+      if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
+        if (account.peer === peer) account.takesNoCheques = true;
+        log.info({ peer: peer.id }, 'peer takes no cheques');
+      } else log.warn({ err, peer: peer.id }, 'payment failed');
     }
     account.paying = false;
     // The debt of an ended session is forgotten on both sides, whatever was paid of it.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { StreamError } from '../../../node/p2p/host.ts';
 import { bookkeeper, fakePeer } from './fake-peers.ts';
 
 const PRICE = 320_000n;
@@ -94,6 +95,23 @@ describe('paying by cheque', () => {
     expect(row()).toMatchObject({ consumedBalance: -SETTLED, shadowReservedBalance: 0n });
     use(1);
     expect(payments).toHaveLength(1);
+  });
+
+  test('to a peer that takes no cheques is tried once in its session', async () => {
+    const { use, payments, keeper, clock, accounting, peer } = await debtor({
+      terms: { paymentRetryMs: 500 },
+    });
+    keeper.pay = () => Promise.reject(new StreamError('PROTOCOL_UNSUPPORTED', 'no cheques'));
+    use(21);
+    for (let n = 0; n < 5; n++) {
+      await clock.advance(500);
+      use(1);
+    }
+    expect(payments).toEqual([SETTLED]);
+    accounting.disconnected(peer);
+    accounting.connected(peer);
+    use(30);
+    expect(payments).toHaveLength(2);
   });
 
   test('is tried again after the pause', async () => {

@@ -6,6 +6,7 @@ export type IncentivesErrorCode =
   | 'INSUFFICIENT_TOKENS'
   | 'NOTHING_TO_WITHDRAW'
   | 'NOT_PAUSED'
+  | 'STAKE_FROZEN'
   | 'SAMPLE_TOO_SMALL';
 
 export class IncentivesError extends Error {
@@ -31,7 +32,7 @@ export interface Staking {
   withdrawable(signal: AbortSignal): Promise<bigint>;
   /**
    * Adds to the stake, or begins one. @returns hash of the transaction that did, once it is mined
-   * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS
+   * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS, STAKE_FROZEN
    */
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Takes out the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */

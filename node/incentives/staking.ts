@@ -11,6 +11,7 @@ import { encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts'
 import {
   encodeManageStake,
   MIGRATE_STAKE,
+  type Stake,
   stakeOf,
   stakingPaused,
   WITHDRAW_STAKE,
@@ -36,7 +37,7 @@ export interface StakingOptions {
 }
 
 export interface StakingDeps {
-  readonly chain: Pick<Chain, 'call'>;
+  readonly chain: Pick<Chain, 'call' | 'blockNumber'>;
   readonly transactions: Pick<Transactions, 'execute'>;
   readonly signer: Pick<Signer, 'address'>;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -70,8 +71,9 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     staked: async (signal) => (await read(signal)).amount,
     withdrawable: (signal) => withdrawableStake(chain, registry, signer.address, signal),
     async deposit(amount, gas, signal) {
-      const { amount: before } = await read(signal);
-      checkAmount(amount, { before, minimum });
+      const stake = await read(signal);
+      checkAmount(amount, { before: stake.amount, minimum });
+      if (stake.amount > 0n) await checkChangeable(stake, options, deps, signal);
       if ((await tokenBalance(chain, token, signer.address, signal)) < amount) {
         throw new IncentivesError('INSUFFICIENT_TOKENS', 'insufficient token balance');
       }
@@ -133,6 +135,26 @@ function checkAmount(amount: bigint, { before, minimum }: { before: bigint; mini
       'stake amount does not sufficiently cover the additional reserve capacity: insufficient stake amount',
     );
   }
+}
+
+/**
+ * Asked before, a refusal costs nothing. A change of nothing meets the freeze and the pause alone (`contracts.md` 6).
+ * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED when the contract refuses for another reason
+ */
+async function checkChangeable(
+  { lastUpdatedBlock }: Stake,
+  { registry, nonce, height }: StakingOptions,
+  { chain, signer }: StakingDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const head = BigInt(await chain.blockNumber(signal));
+  if (lastUpdatedBlock > head) {
+    throw new IncentivesError('STAKE_FROZEN', `stake is frozen until block ${lastUpdatedBlock}`);
+  }
+  // In the block of its last change it would be refused, in every later one not: the deposit is mined later.
+  if (lastUpdatedBlock === head) return;
+  const data = encodeManageStake(nonce, 0n, height);
+  await chain.call({ to: registry, data, from: toAddress(signer.address) }, signal);
 }
 
 /**

@@ -44,6 +44,7 @@ describe('the stake', () => {
   test.each([
     ['POST', '/stake/1', 'INSUFFICIENT_STAKE_AMOUNT', 400, 'insufficient stake amount'],
     ['POST', '/stake/1', 'INSUFFICIENT_TOKENS', 400, 'out of funds'],
+    ['POST', '/stake/1', 'STAKE_FROZEN', 400, 'stake is frozen'],
     ['DELETE', '/stake/withdrawable', 'NOTHING_TO_WITHDRAW', 400, 'insufficient stake to withdraw'],
     ['DELETE', '/stake', 'NOT_PAUSED', 400, 'contract is not paused'],
     ['DELETE', '/stake', 'NOTHING_TO_WITHDRAW', 400, 'insufficient stake to migrate'],

@@ -32,6 +32,8 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
+  blockNumber = () => Promise.resolve(Number(this.head));
+
   call({ to, data, from }: { to: string; data: string; from?: string }): Promise<string> {
     if (this.failure !== undefined) return Promise.reject(this.failure);
     const selector = data.slice(0, 10);
@@ -47,6 +49,7 @@ class FakeRegistry {
       case selectorOf('paused()'):
         return words(this.paused);
       case selectorOf('manageStake(bytes32,uint256,uint8)'):
+        if (this.paused) return Promise.reject(refusal('Pausable: paused'));
         return lastUpdated < this.head ? Promise.resolve('0x') : Promise.reject(refusal('Frozen()'));
       default:
         throw new Error(`no function ${selector}`);
@@ -139,6 +142,27 @@ describe('a deposit', () => {
     registry.stake = { overlay: OVERLAY, amount: TEN_TOKENS, lastUpdated: 1n, height: 0 };
     await staking.deposit(TEN_TOKENS, {}, signal);
     expect(registry.stake).toMatchObject({ amount: 2n * TEN_TOKENS, height: 1 });
+  });
+
+  test('into a frozen stake is refused, and costs nothing', async () => {
+    const { registry, staking } = bench();
+    registry.stake = { overlay: OVERLAY, amount: TEN_TOKENS, lastUpdated: 500n, height: 0 };
+    await expect(staking.deposit(1n, {}, signal)).rejects.toMatchObject({
+      code: 'STAKE_FROZEN',
+      message: 'stake is frozen until block 500',
+    });
+    expect(registry.sent).toEqual([]);
+    registry.head = 501n;
+    await staking.deposit(1n, {}, signal);
+    expect(await staking.staked(signal)).toBe(TEN_TOKENS + 1n);
+  });
+
+  test('into a paused contract is refused, and costs nothing', async () => {
+    const { registry, staking } = bench();
+    registry.stake = { overlay: OVERLAY, amount: TEN_TOKENS, lastUpdated: 1n, height: 0 };
+    registry.paused = true;
+    await expect(staking.deposit(1n, {}, signal)).rejects.toMatchObject({ code: 'REVERTED' });
+    expect(registry.sent).toEqual([]);
   });
 
   test('without the tokens is refused', async () => {

@@ -5,6 +5,8 @@ import { decodeRevert } from './revert.ts';
 
 /** Error code that Anvil and Geth give a reverted call. */
 const REVERT_CODE = 3;
+/** Of endpoints that limit the rate of calls: -32005 (EIP-1474), -32016 (clients of the Parity family), the HTTP status. */
+const BUSY_CODES: readonly unknown[] = [-32_005, -32_016, 429];
 const HEX_DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
 /** An endpoint's own words are cut to this many characters in our errors. */
 const MESSAGE_LIMIT = 300;
@@ -49,7 +51,8 @@ function errorOf(error: unknown, method: string): ChainError {
     const revert = decodeRevert(data ?? '0x', text);
     return new ChainError('REVERTED', `execution reverted: ${revert.reason}`, { revert });
   }
-  return new ChainError('RPC_ERROR', `${method}: ${text}`);
+  const busy = BUSY_CODES.includes(error['code']) || /too many requests|rate limit/i.test(text);
+  return new ChainError('RPC_ERROR', `${method}: ${text}`, { busy });
 }
 
 /** Some endpoints wrap the bytes once more: `{ data: { data: '0x…' } }`. */

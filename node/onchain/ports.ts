@@ -22,12 +22,19 @@ export class ChainError extends Error {
   readonly code: ChainErrorCode;
   /** With code `REVERTED` alone. */
   readonly revert: Revert | undefined;
+  /** The endpoint has had enough for the moment; it may answer the same a little later. */
+  readonly busy: boolean;
 
-  constructor(code: ChainErrorCode, message: string, options?: ErrorOptions & { revert?: Revert }) {
+  constructor(
+    code: ChainErrorCode,
+    message: string,
+    options?: ErrorOptions & { revert?: Revert; busy?: boolean },
+  ) {
     super(message, options);
     this.name = 'ChainError';
     this.code = code;
     this.revert = options?.revert;
+    this.busy = options?.busy ?? false;
   }
 }
 

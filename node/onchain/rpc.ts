@@ -15,6 +15,15 @@ import { ChainError } from './ports.ts';
 
 /** A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes longest. */
 const CALL_TIMEOUT_MS = 15_000;
+/**
+ * A call that an endpoint has no time for is made again, so that an operation of many calls does not end at the first
+ * one refused. Three pauses of 0.7 s together: longer than a burst, shorter than whoever waits for the operation.
+ */
+const BUSY_RETRIES = 3;
+const BUSY_PAUSE_MS = 100;
+/** Refused with the same code when a page has too many events, which no pause makes fewer. */
+const NEVER_REPEATED = 'eth_getLogs';
+const TOO_MANY_REQUESTS = 429;
 /** Enough for the node's few concurrent readers; the rest wait in the agent's queue. */
 const CONNECTIONS_MAX = 8;
 /** Longest answer read. A page of logs with 10,000 events has about 8 MB. */
@@ -49,7 +58,7 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
   const target = { url, agent, request: library.request, shown: shownUrl(url) };
   let lastId = 0;
 
-  const send: Send = async (method, params, signal) => {
+  const ask: Send = async (method, params, signal) => {
     signal?.throwIfAborted();
     using deadline = clock.deadline(CALL_TIMEOUT_MS, signal);
     counters?.calls.inc();
@@ -63,6 +72,17 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
       log.debug({ method, err: error }, 'chain call failed');
       if (error instanceof ChainError) throw error;
       throw unreachable(target, deadline.signal.aborted ? deadline.signal.reason : error);
+    }
+  };
+  const send: Send = async (method, params, signal) => {
+    for (let repeated = 0; ; repeated++) {
+      try {
+        return await ask(method, params, signal);
+      } catch (error) {
+        const repeats = error instanceof ChainError && error.busy && method !== NEVER_REPEATED;
+        if (!repeats || repeated === BUSY_RETRIES) throw error;
+      }
+      await clock.sleep(BUSY_PAUSE_MS * 2 ** repeated, signal);
     }
   };
   return { ...createChain(send), send, close: () => agent.destroy() };
@@ -153,7 +173,10 @@ async function readBody(answer: IncomingMessage, shown: string): Promise<string>
   const text = Buffer.concat(parts).toString('utf8');
   const failed = (answer.statusCode ?? 0) >= 400;
   if (failed && !text.trimStart().startsWith('{')) {
-    throw new ChainError('RPC_UNREACHABLE', `chain endpoint ${shown} answered HTTP ${answer.statusCode}`);
+    const busy = answer.statusCode === TOO_MANY_REQUESTS;
+    throw new ChainError('RPC_UNREACHABLE', `chain endpoint ${shown} answered HTTP ${answer.statusCode}`, {
+      busy,
+    });
   }
   return text;
 }

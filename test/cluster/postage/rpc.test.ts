@@ -96,6 +96,36 @@ describe('an endpoint', () => {
     });
   });
 
+  test.each([
+    ['a code', json({ error: { code: -32_005, message: 'refused on purpose' } })],
+    ['a text', json({ error: { code: -32_000, message: 'Too Many Requests' } })],
+    ['a status', ((answer) => answer.writeHead(429).end('slow down')) satisfies Answer],
+  ])('that has no time for a call, and says so by %s, is asked again', async (_, busy) => {
+    const { rpc, bodies } = await endpoint(busy, busy, block);
+    expect(await rpc.blockNumber()).toBe(16);
+    expect(bodies.length).toBe(3);
+  });
+
+  test('that never has time is given up, and so is one that has too many events', async () => {
+    const busy = json({ error: { code: -32_005, message: 'limit exceeded' } });
+    const { rpc, bodies } = await endpoint(busy);
+    await expect(rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_ERROR' });
+    expect(bodies.length).toBe(4);
+    const filter = { address: '0x00', topics: [], fromBlock: 0, toBlock: 1 };
+    await expect(rpc.logs(filter)).rejects.toMatchObject({ code: 'RPC_ERROR' });
+    expect(bodies.length).toBe(5);
+    const leaving = new AbortController();
+    const asking = rpc.blockNumber(leaving.signal);
+    leaving.abort(new Error('client left'));
+    await expect(asking).rejects.toThrow('client left');
+  });
+
+  test('that refuses for another reason is not asked again', async () => {
+    const { rpc, bodies } = await endpoint(json({ error: { code: -32_000, message: 'unknown block' } }));
+    await expect(rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_ERROR' });
+    expect(bodies.length).toBe(1);
+  });
+
   test('that is a broken proxy is unreachable', async () => {
     const { rpc, url } = await endpoint((answer) => answer.writeHead(502).end('<html>bad gateway</html>'));
     await expect(rpc.blockNumber()).rejects.toMatchObject({

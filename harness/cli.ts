@@ -9,7 +9,7 @@ import type { FlavourCount } from './commands/nodes-flags.ts';
 import { DRIVER_NAMES } from './drivers/driver.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
 import { FLAVOUR_NAMES } from './flavours/flavour.ts';
-import { PROFILES } from './profiles.ts';
+import { CREDITS, PROFILES } from './profiles.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state.ts';
 import { parseDurationMs, suggestion } from './words.ts';
@@ -83,6 +83,11 @@ function commandLine(): Command {
       word(DRIVER_NAMES),
     )
     .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
+    .option(
+      '--credit <credit>',
+      `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: high)`,
+      word(CREDITS),
+    )
     .option(
       '--port <port>',
       'first of a fixed range of ports, ten per node (default: free ports)',

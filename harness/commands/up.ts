@@ -16,6 +16,7 @@ export interface UpFlags extends NodesFlags {
   readonly file?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
+  readonly credit?: DefinitionInput['credit'];
   readonly name?: string;
   readonly seed?: bigint;
   readonly port?: number;
@@ -31,6 +32,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     nodes: nodesWith(flags, file['nodes'], DEFAULT_NODES),
     driver: flags.driver,
     profile: flags.profile,
+    credit: flags.credit,
     seed: flags.seed,
     ports: flags.port,
     batches: flags.batches ? undefined : false,

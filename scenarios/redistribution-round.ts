@@ -1,0 +1,297 @@
+import type { RedistributionState } from '../harness/client/money-types.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { until } from '../harness/wait.ts';
+import { checkBooks, minedOf } from './money.ts';
+import { batchOf, chosenNode } from './steps.ts';
+
+const parameters = {
+  rounds: parameter('integer', 10, 'rounds that are played', { min: 1 }),
+  size: parameter('size', 2 ** 20, 'content of the reserves; at least half of what they are made for', {
+    min: 1,
+  }),
+  stake: parameter('text', '100000000000000000', 'token units that each player stakes'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Blocks, as in the contract. */
+const ROUND = 152;
+const REVEAL = 38;
+const CLAIM = 76;
+/** A stake has to be two rounds old, and so has what was uploaded. */
+const ROUNDS_AHEAD = 4;
+/** Players look at the head several times a second; a sample of a small reserve takes as long. */
+const STEP_WITHIN_MS = 60_000;
+/** Words of a reveal. */
+const OWNER = 1;
+const HASH = 5;
+const ANCHOR = '5a'.repeat(32);
+
+export default defineScenario({
+  name: 'redistribution-round',
+  group: 'economics',
+  about:
+    'Stakes, fills the reserves and plays rounds of the storage game: all agree, one wins, and is paid the whole pot.',
+  parameters,
+  needs: { nodes: 3 },
+  cluster: {
+    nodes: 3,
+    // Every node keeps every chunk, and its reserve is more than half full of them.
+    options: { 'reserve-capacity': 400, 'cache-capacity': 0, 'pull-rate-window': '500ms' },
+  },
+  timeoutMs: 600_000,
+  async run(context) {
+    const { cluster } = context;
+    if (cluster.chain.steady)
+      context.skip('rounds are played on blocks on demand, which a node of the cluster forbids');
+    const players = cluster.nodes.filter((node) => node.running && node.mode === 'full');
+    await stakeAll(context, players);
+    await fill(context, players);
+    const before = await checkBooks(context);
+    // From here on no block comes by itself: who has not acted in a phase has not been given the time.
+    await cluster.chain.pause();
+    try {
+      const height = await cluster.chain.height();
+      let round = Math.floor(height / ROUND) + ROUNDS_AHEAD;
+      await mineTo(context, (round - 1) * ROUND + CLAIM);
+      await sameSample(context, players);
+      for (let played = 0; played < context.parameters.rounds; played++)
+        await play(context, players, round++);
+    } finally {
+      await cluster.chain.resume();
+    }
+    await checkBooks(context, { before });
+  },
+});
+
+function stakeAll(context: Context, players: readonly ClusterNode[]): Promise<void> {
+  return context.step('stake', async (progress) => {
+    const amount = BigInt(context.parameters.stake);
+    const stake = async (node: ClusterNode) => {
+      if ((await node.stake.staked(context.signal)) > 0n) return;
+      const work = async () => minedOf(context, await node.stake.deposit(amount, context.signal));
+      await context.measure({ operation: 'stake', node: node.name }, work, () => 0);
+    };
+    await Promise.all(players.map(stake));
+    progress.detail(`${players.length} players, ${amount} token units each`);
+  });
+}
+
+function fill(context: Context, players: readonly ClusterNode[]): Promise<void> {
+  return context.step('reserves', async (progress) => {
+    const { cluster, signal } = context;
+    const node = chosenNode(context, '');
+    const data = context.random('content').bytes(context.parameters.size);
+    const { reference } = await node.bytes.upload(data, { batch: batchOf(node), signal });
+    await cluster.synced(reference, { signal });
+    const states = await allStates(context, players, 'is not synced', ({ isFullySynced }) => isFullySynced);
+    const unwell = states.filter(
+      ({ isHealthy, isFrozen, hasSufficientFunds }) => !isHealthy || isFrozen || !hasSufficientFunds,
+    );
+    context.expect('every player is healthy, not frozen, and can pay for the game', unwell.length === 0, {
+      observed: `${unwell.length} are not`,
+      expected: 0,
+    });
+    progress.detail('full enough, and the same everywhere');
+  });
+}
+
+/** Whoever has the same chunks has the same sample. */
+function sameSample(context: Context, players: readonly ClusterNode[]): Promise<void> {
+  return context.step('sample', async (progress) => {
+    const hashes = await samples(context, players);
+    context.expect('the same anchors give everybody the same sample', new Set(hashes).size === 1, {
+      observed: hashes.join(', '),
+      expected: 'one hash',
+    });
+    progress.detail(`${hashes[0]?.slice(0, 8)} on ${hashes.length} nodes`);
+  });
+}
+
+function samples(context: Context, players: readonly ClusterNode[]): Promise<string[]> {
+  const { signal } = context;
+  const take = (node: ClusterNode) =>
+    context.measure(
+      { operation: 'sample', node: node.name },
+      () => node.redistribution.sample({ depth: 0, anchors: [ANCHOR, ANCHOR] }, signal),
+      () => 0,
+    );
+  return Promise.all(players.map(async (node) => (await take(node)).hash));
+}
+
+/** Waits until a condition holds for every player. */
+async function allStates(
+  context: Context,
+  players: readonly ClusterNode[],
+  what: string,
+  is: (state: RedistributionState) => boolean,
+): Promise<readonly RedistributionState[]> {
+  return until<readonly RedistributionState[]>(
+    `a player ${what}`,
+    async (signal) => {
+      const states: RedistributionState[] = [];
+      for (const node of players) {
+        const state = await node.redistribution.state(signal);
+        if (!is(state)) return { missing: `${node.name} in ${state.phase} of round ${state.round}` };
+        states.push(state);
+      }
+      return { done: states };
+    },
+    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+  );
+}
+
+async function mineTo({ cluster }: Context, block: number): Promise<void> {
+  const missing = block - (await cluster.chain.height());
+  if (missing <= 0) throw new HarnessError('CHAIN_FAILED', `block ${block} has passed`);
+  await cluster.chain.mine(missing);
+}
+
+/** Waits until so many transactions wait for a block, and gives them one. */
+async function mineTogether(context: Context, count: number, what: string): Promise<void> {
+  const { chain } = context.cluster;
+  await until<true>(
+    `not everybody has sent its ${what}`,
+    async (signal) => {
+      const { pending } = await chain.call<{ pending: string }>('txpool_status', [], signal);
+      return Number(pending) >= count ? { done: true } : { missing: `${Number(pending)} of ${count} wait` };
+    },
+    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+  );
+  await chain.mine();
+}
+
+/** Commit, reveal, claim. */
+function play(context: Context, players: readonly ClusterNode[], round: number): Promise<void> {
+  return context.step(`round ${round}`, async (progress) => {
+    const { chain } = context.cluster;
+    const startedAt = performance.now();
+    const start = round * ROUND;
+    await allStates(context, players, 'is not selected', (state) => state.lastSelectedRound === round);
+    // What a player was asked for last is done last: its sample of the round is taken by then.
+    await samples(context, players);
+    await mineTo(context, start);
+    await mineTogether(context, players.length, 'commit');
+    await allStates(context, players, 'has not played', (state) => state.lastPlayedRound === round);
+    await mineTo(context, start + REVEAL);
+    await mineTogether(context, players.length, 'reveal');
+    await expectAgreement(context, players, round);
+    const rewards = await rewardsOf(context, players);
+    const before = await holdings(context, players);
+    await mineTo(context, start + CLAIM);
+    const winners = await winnersOf(context, players, round);
+    context.expect(`round ${round} has one winner`, winners.length === 1, {
+      observed: winners.map(({ name }) => name).join(', '),
+      expected: 'one name',
+    });
+    await mineTogether(context, 1, 'claim');
+    await expectPaid(context, players, { round, winners, rewards, before });
+    context.figure({
+      name: 'duration',
+      of: `round ${round}`,
+      value: ((performance.now() - startedAt) / 1000).toFixed(1),
+      unit: 's',
+    });
+    progress.detail(`${winners.map(({ name }) => name).join(', ')} wins at block ${await chain.height()}`);
+  });
+}
+
+/** What the players have revealed: everybody, and the same. */
+async function expectAgreement(
+  context: Context,
+  players: readonly ClusterNode[],
+  round: number,
+): Promise<void> {
+  const { chain } = context.cluster;
+  const { redistribution } = chain.contracts;
+  const reveals = await Promise.all(
+    players.map((_, n) => chain.words(redistribution, 'currentReveals(uint256)', [n])),
+  );
+  const owners = new Set(reveals.map((words) => words[OWNER]));
+  const known = players.filter(({ ethereum }) => owners.has(BigInt(`0x${ethereum}`)));
+  context.expect(`round ${round}: everybody reveals`, known.length === players.length, {
+    observed: known.length,
+    expected: players.length,
+  });
+  const hashes = new Set(reveals.map((words) => words[HASH]));
+  context.expect(`round ${round}: all reveal the same hash`, hashes.size === 1, {
+    observed: hashes.size,
+    expected: 1,
+  });
+}
+
+function rewardsOf({ signal }: Context, players: readonly ClusterNode[]): Promise<bigint[]> {
+  return Promise.all(players.map(async (node) => (await node.redistribution.state(signal)).reward));
+}
+
+function holdings({ cluster }: Context, players: readonly ClusterNode[]): Promise<bigint[]> {
+  const { chain } = cluster;
+  const accounts = [chain.contracts.postageStamp, ...players.map(({ ethereum }) => ethereum)];
+  return Promise.all(accounts.map((account) => chain.tokenBalance(account)));
+}
+
+function winnersOf(context: Context, players: readonly ClusterNode[], round: number): Promise<ClusterNode[]> {
+  return until<ClusterNode[]>(
+    `nobody wins round ${round}`,
+    async (signal) => {
+      const states = await Promise.all(players.map((node) => node.redistribution.state(signal)));
+      const winners = players.filter((_, n) => states[n]?.lastWonRound === round);
+      return winners.length > 0 ? { done: winners } : { missing: 'nobody says so' };
+    },
+    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+  );
+}
+
+interface Claimed {
+  readonly round: number;
+  readonly winners: readonly ClusterNode[];
+  readonly rewards: readonly bigint[];
+  /** Tokens of the postage contract, then of each player. */
+  readonly before: readonly bigint[];
+}
+
+/** The whole pot, to the last unit, to the winner alone; and the nodes know it. */
+async function expectPaid(
+  context: Context,
+  players: readonly ClusterNode[],
+  { round, winners, rewards, before }: Claimed,
+): Promise<void> {
+  const after = await holdings(context, players);
+  const changes = after.map((tokens, i) => tokens - (before[i] ?? 0n));
+  const pot = -(changes[0] ?? 0n);
+  context.expect(`round ${round} pays something`, pot > 0n, { observed: pot, expected: 'more than 0' });
+  const expected = players.map((node) => (winners.includes(node) ? pot : 0n));
+  context.expect(
+    `round ${round}: the winner gets the whole pot, the others nothing`,
+    changes.slice(1).join() === expected.join(),
+    { observed: changes.slice(1).join(', '), expected: expected.join(', ') },
+  );
+  const told = await until<readonly bigint[]>(
+    'no player counts the reward',
+    async () => {
+      const now = await rewardsOf(context, players);
+      const gained = now.map((reward, n) => reward - (rewards[n] ?? 0n));
+      return gained.some((gain) => gain > 0n) ? { done: gained } : { missing: 'all are as before' };
+    },
+    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+  );
+  context.expect(
+    `round ${round}: the nodes count the reward as it was paid`,
+    told.join() === expected.join(),
+    {
+      observed: told.join(', '),
+      expected: expected.join(', '),
+    },
+  );
+  const frozen = (await Promise.all(players.map((node) => node.redistribution.state(context.signal)))).filter(
+    ({ isFrozen }) => isFrozen,
+  );
+  context.expect(`round ${round}: nobody is frozen`, frozen.length === 0, {
+    observed: frozen.length,
+    expected: 0,
+  });
+  const of = `round ${round}`;
+  context.figure({ name: 'pot', of, value: pot.toString(), unit: 'token units' });
+  context.figure({ name: 'winner', of, value: winners.map(({ name }) => name).join(', '), unit: 'node' });
+}

@@ -178,14 +178,33 @@ describe.each(BEES)('a light $name', ({ binary }) => {
   });
 });
 
-describe.each(BEES)('the scenario mixed with $name', ({ binary }) => {
+/** Two of each program, and all programs together, with light nodes of either kind. */
+const CLUSTERS = [
+  ...BEES.map(({ name, binary }) => ({
+    name,
+    nodes: [{ count: 4 }, { flavour: 'bee' as const, count: 2, binary }],
+  })),
+  {
+    name: `${BEES.map(({ name }) => name).join(', ')} and light nodes`,
+    nodes: [
+      { count: 3 },
+      { mode: 'light' as const },
+      ...BEES.flatMap(({ binary }) => [
+        { flavour: 'bee' as const, binary },
+        { flavour: 'bee' as const, mode: 'light' as const, binary },
+      ]),
+    ],
+  },
+];
+
+describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes }) => {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-interop-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test('passes', async () => {
     const result = await runScenarios({
       planned: planScenarios([mixed], new Map([['sizes', '1,4096,4097,1MiB']])),
-      nodes: [{ count: 4 }, { flavour: 'bee', count: 2, binary }],
+      nodes,
       seed: 23n,
       stateDir: join(folder, 'state'),
       report: join(folder, 'report'),
@@ -198,5 +217,5 @@ describe.each(BEES)('the scenario mixed with $name', ({ binary }) => {
     expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
     expect(result.passed).toBe(true);
     expect(scenario?.ledger.missing).toBe(0);
-  }, 300_000);
+  }, 600_000);
 });

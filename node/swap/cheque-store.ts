@@ -23,7 +23,7 @@ export interface Party {
 
 export interface IssuedCheque {
   readonly cheque: SignedCheque;
-  /** Part of its payout that the peer may or may not hold: written to it without a sign that it was taken. Base units. */
+  /** What it pays that the peer may or may not hold: written to it without a sign that it was taken. Base units, without a deduction. */
   readonly unconfirmed: bigint;
 }
 
@@ -32,13 +32,21 @@ interface PeerRecord {
   readonly ethereum: string;
   /** That it pays us with. */
   readonly chequebook: string;
+  /** A cheque of ours was made larger by the deduction, whether the peer took that cheque or not. */
+  readonly deductionIssued: boolean;
   /** It kept the deduction from a cheque of ours. */
   readonly deductedBy: boolean;
   /** We kept the deduction from a cheque of its. */
   readonly deductedFor: boolean;
 }
 
-const STRANGER: PeerRecord = { ethereum: '', chequebook: '', deductedBy: false, deductedFor: false };
+const STRANGER: PeerRecord = {
+  ethereum: '',
+  chequebook: '',
+  deductionIssued: false,
+  deductedBy: false,
+  deductedFor: false,
+};
 
 export class ChequeStore {
   readonly #state: KeyValueStore;
@@ -111,6 +119,10 @@ export class ChequeStore {
     return (this.#peerOfChequebook.get(hex) ?? peer) === peer;
   }
 
+  hasDeductionIssued(peer: string): boolean {
+    return this.#peer(peer).deductionIssued;
+  }
+
   hasDeductedBy(peer: string): boolean {
     return this.#peer(peer).deductedBy;
   }
@@ -119,9 +131,15 @@ export class ChequeStore {
     return this.#peer(peer).deductedFor;
   }
 
-  recordIssued({ id, ethereum }: Party, issued: IssuedCheque): Promise<void> {
+  recordIssued(
+    { id, ethereum }: Party,
+    issued: IssuedCheque,
+    { deduction }: { deduction: boolean },
+  ): Promise<void> {
     return this.#changes.run(async () => {
-      const peer = { ...this.#peer(id), ethereum: toHex(ethereum) };
+      const known = this.#peer(id);
+      const deductionIssued = known.deductionIssued || deduction;
+      const peer = { ...known, ethereum: toHex(ethereum), deductionIssued };
       await this.#state.batch([putIssued(issued), putPeer(id, peer)]);
       this.#keepIssued(issued);
       this.#keepPeer(id, peer);
@@ -154,9 +172,9 @@ export class ChequeStore {
     return this.#changes.run(async () => {
       const known = this.#peer(id);
       const peer: PeerRecord = {
+        ...known,
         ethereum: toHex(ethereum),
         chequebook: toHex(cheque.chequebook),
-        deductedBy: known.deductedBy,
         deductedFor: known.deductedFor || deducted,
       };
       const key = RECEIVED + toHex(cheque.chequebook);

@@ -33,6 +33,14 @@ export interface ChequebookOptions {
   readonly chainId: bigint;
 }
 
+/** By how much a cheque is larger than the one before, base units. */
+interface Increase {
+  /** Of what it pays. */
+  readonly price: bigint;
+  /** What the peer keeps for cashing. */
+  readonly deduction: bigint;
+}
+
 /** What a transaction may cost; absent: from the suggestions of the endpoint. */
 interface Gas {
   /** Base units per gas. */
@@ -72,16 +80,17 @@ export class Chequebook {
   }
 
   /**
-   * Promises `amount` more to a peer. On disk, and so part of what is issued, when it resolves.
+   * Promises more to a peer. On disk, and so part of what is issued, when it resolves.
    * @returns the cheque and what is available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
    */
   issue(
     peer: Party,
-    amount: bigint,
+    { price, deduction }: Increase,
     signal: AbortSignal,
   ): Promise<{ issued: IssuedCheque; available: bigint }> {
     return this.#promises.run(async () => {
       const { cheques, signer } = this.#deps;
+      const amount = price + deduction;
       const available = await this.#unspent(signal);
       if (amount > available)
         throw new SwapError('CHEQUEBOOK_OUT_OF_FUNDS', `${available} available, ${amount} needed`);
@@ -93,9 +102,9 @@ export class Chequebook {
       };
       const issued = {
         cheque: signCheque(cheque, signer, this.#options.chainId),
-        unconfirmed: (last?.unconfirmed ?? 0n) + amount,
+        unconfirmed: (last?.unconfirmed ?? 0n) + price,
       };
-      await cheques.recordIssued(peer, issued);
+      await cheques.recordIssued(peer, issued, { deduction: deduction > 0n });
       return { issued, available: available - amount };
     });
   }

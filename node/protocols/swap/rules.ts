@@ -55,16 +55,26 @@ export interface Doubt {
 }
 
 /**
- * What has to be promised to pay a debt, 0 when the last cheque is shown again instead. A cheque in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or not.
- * When it alone is worth more than the debt it is shown again. The receiver accepts no increase below the price of
- * one accounting unit after its deduction.
- * @param amount accounting units
+ * What has to be promised to pay a debt, before any deduction; 0 when the last cheque is shown again instead. A cheque
+ * in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or not. When it alone
+ * is worth more than the debt it is shown again. The receiver accepts no increase below the price of one accounting unit.
+ * So all cheques in doubt of a session are together worth no more than the largest debt that a payment was tried for:
+ * a creditor that takes cheques and denies it is paid at most once for what it has served.
+ * @param amount accounting units @param doubt without deductions
  */
-export function increaseFor(amount: bigint, { exchangeRate, deduction }: Rates, doubt: Doubt): bigint {
-  const needed = amount * exchangeRate + deduction - doubt.unconfirmed - doubt.prepaid;
-  const least = exchangeRate + deduction;
-  if (needed >= least) return needed;
-  return doubt.unconfirmed > 0n ? 0n : least;
+export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt): bigint {
+  const needed = amount * exchangeRate - doubt.unconfirmed - doubt.prepaid;
+  if (needed >= exchangeRate) return needed;
+  return doubt.unconfirmed > 0n ? 0n : exchangeRate;
+}
+
+/**
+ * What the first cheque is made larger by, so that the debt is paid after the creditor's deduction. Once is enough for
+ * ever: a creditor that holds the cheque with it had it, and to one that does not the next cheque brings it as well,
+ * because it replaces that one. Asked for in every session by a creditor that denies its cheques, it would be a gift.
+ */
+export function deductionFor({ deduction }: Rates, { issuedBefore }: { issuedBefore: boolean }): bigint {
+  return issuedBefore ? 0n : deduction;
 }
 
 /** What is on record when a cheque arrives. */

@@ -36,6 +36,7 @@ import {
   checkParties,
   checkRates,
   creditOf,
+  deductionFor,
   increaseFor,
   ratesHeaders,
   ratesOf,
@@ -82,7 +83,7 @@ export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps)
   return protocol;
 }
 
-/** Payments to a peer since it connected, base units. */
+/** Payments to a peer since it connected, base units without a deduction. */
 interface Session {
   /** One payment at a time. */
   readonly lock: Lock;
@@ -208,18 +209,19 @@ class Cheques implements SwapProtocol {
       return;
     }
     const { rates, issued } = await this.#present(peer, signal, async (asked) => {
-      const increase = increaseFor(amount, asked, session);
+      const increase = increaseFor(amount, asked.exchangeRate, session);
       const again = chequebook.lastIssued(peer.ethereum);
       if (increase === 0n && again !== undefined) return again;
       // It may have to wait behind a withdrawal. A cheque that is stored after this has given up is in doubt like any
       // other, and shown to the peer before the next one.
-      const issuing = chequebook.issue(peer, increase, signal);
+      const deduction = this.#deductionFor(peer, asked);
+      const issuing = chequebook.issue(peer, { price: increase, deduction }, signal);
       const { issued: next, available } = await abortable(issuing, signal);
       session.unconfirmed += increase;
       this.#metrics.availableBalance.set(Number(available));
       return next;
     });
-    session.prepaid += session.unconfirmed - amount * rates.exchangeRate - rates.deduction;
+    session.prepaid += session.unconfirmed - amount * rates.exchangeRate;
     session.unconfirmed = 0n;
     await this.#deps.swap.cheques.recordConfirmed(peer, issued, { deducted: rates.deduction > 0n });
   }
@@ -232,7 +234,7 @@ class Cheques implements SwapProtocol {
     const { cheques } = this.#deps.swap;
     try {
       const { rates } = await this.#present(peer, deadline.signal, async () => last);
-      session.prepaid += last.unconfirmed - rates.deduction;
+      session.prepaid += last.unconfirmed - this.#deductionFor(peer, rates);
       session.unconfirmed = 0n;
       await cheques.recordConfirmed(peer, last, { deducted: rates.deduction > 0n });
     } catch (error) {
@@ -263,6 +265,11 @@ class Cheques implements SwapProtocol {
       stream.reset(error instanceof Error ? error : new Error('payment failed', { cause: error }));
       throw error;
     }
+  }
+
+  #deductionFor(peer: Peer, asked: Rates): bigint {
+    const issuedBefore = this.#deps.swap.cheques.hasDeductionIssued(peer.id);
+    return deductionFor(asked, { issuedBefore });
   }
 
   #chequebook(): Chequebook {

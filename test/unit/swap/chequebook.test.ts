@@ -29,24 +29,26 @@ function world(state = memoryRecords()) {
 
 test('every cheque promises more than the one before, and is on disk when it is there', async () => {
   const { book, open } = world();
-  const first = await book.issue(peer(1), 100n, never);
+  const first = await book.issue(peer(1), { price: 100n, deduction: 0n }, never);
   expect(first.available).toBe(900n);
   expect(first.issued.cheque.cumulativePayout).toBe(100n);
   expect(recoverIssuer(first.issued.cheque, CHAIN_ID)).toEqual(signer.address);
   const again = open();
   expect(again.lastIssued(peer(1).ethereum)).toEqual(first.issued);
-  const second = await again.issue(peer(1), 50n, never);
+  const second = await again.issue(peer(1), { price: 50n, deduction: 0n }, never);
   expect(second.issued).toMatchObject({ unconfirmed: 150n, cheque: { cumulativePayout: 150n } });
-  expect((await again.issue(peer(2), 1n, never)).issued.cheque.cumulativePayout).toBe(1n);
+  expect(
+    (await again.issue(peer(2), { price: 1n, deduction: 0n }, never)).issued.cheque.cumulativePayout,
+  ).toBe(1n);
   expect(await open().availableBalance(never)).toBe(849n);
 });
 
 test('what is available falls below zero when tokens have gone that were promised', async () => {
   const { book, chain, address } = world();
-  await book.issue(peer(1), 600n, never);
+  await book.issue(peer(1), { price: 600n, deduction: 0n }, never);
   chain.book(address).balance = 200n;
   expect(await book.availableBalance(never)).toBe(-400n);
-  await expect(book.issue(peer(1), 1n, never)).rejects.toThrow(
+  await expect(book.issue(peer(1), { price: 1n, deduction: 0n }, never)).rejects.toThrow(
     'chequebook out of funds: -400 available, 1 needed',
   );
 });
@@ -64,7 +66,7 @@ test('a deposit is a transfer of tokens, of no more than there are', async () =>
 
 test('a withdrawal takes no more than what is available', async () => {
   const { book, transactions, address } = world();
-  await book.issue(peer(1), 600n, never);
+  await book.issue(peer(1), { price: 600n, deduction: 0n }, never);
   await expect(book.withdraw(401n, {}, never)).rejects.toThrow(
     'insufficient token balance: 400 available, 401 needed',
   );
@@ -79,10 +81,12 @@ test('tokens of a withdrawal under way are not promised, nor withdrawn again, al
   transactions.fate = 'pending';
   await book.withdraw(700n, {}, never);
   for (const opened of [book, open()]) {
-    await expect(opened.issue(peer(1), 301n, never)).rejects.toThrow('chequebook out of funds');
+    await expect(opened.issue(peer(1), { price: 301n, deduction: 0n }, never)).rejects.toThrow(
+      'chequebook out of funds',
+    );
     await expect(opened.withdraw(301n, {}, never)).rejects.toThrow('insufficient token balance');
   }
-  expect((await book.issue(peer(1), 300n, never)).available).toBe(0n);
+  expect((await book.issue(peer(1), { price: 300n, deduction: 0n }, never)).available).toBe(0n);
 });
 
 test('two withdrawals at once do not take the same tokens', async () => {
@@ -95,7 +99,7 @@ test('two withdrawals at once do not take the same tokens', async () => {
 test('a chequebook that was exchanged starts anew: promises belong to their contract', async () => {
   const state = memoryRecords();
   const old = world(state);
-  await old.book.issue(peer(1), 100n, never);
+  await old.book.issue(peer(1), { price: 100n, deduction: 0n }, never);
   const cheques = new ChequeStore(state);
   const other = old.chain.deploy(testKey(1), 50n);
   const book = new Chequebook(
@@ -103,7 +107,9 @@ test('a chequebook that was exchanged starts anew: promises belong to their cont
     { chain: old.chain, transactions: old.transactions, cheques, signer },
   );
   expect(await book.availableBalance(never)).toBe(50n);
-  expect((await book.issue(peer(1), 5n, never)).issued.cheque.cumulativePayout).toBe(5n);
+  expect(
+    (await book.issue(peer(1), { price: 5n, deduction: 0n }, never)).issued.cheque.cumulativePayout,
+  ).toBe(5n);
   expect([...cheques.allIssued(other)]).toHaveLength(1);
   expect(cheques.totalIssued(old.address)).toBe(100n);
 });

@@ -251,6 +251,49 @@ describe('the debtor', () => {
     );
   });
 
+  test('gives a creditor that denies its cheques the price of what it serves and one deduction, however often it comes back', async () => {
+    const {
+      a,
+      peer: first,
+      got,
+      clock,
+    } = await creditor(honest, async () => {
+      throw new Error('never seen');
+    });
+    let peer = first;
+    for (let sessions = 1n; sessions <= 5n; sessions++) {
+      for (const amount of [50n, 70n, 70n, 60n, 1n])
+        expect(await outcome(a.protocol.pay(peer, amount), clock)).toBe('cheque not taken');
+      // As much as the largest debt of each session; what time forgives meanwhile is not added to.
+      expect(got.at(-1)?.cumulativePayout).toBe(sessions * 70n * RATE + DEDUCTION);
+      expect(a.services.cheques.totalIssued(bookOf(a))).toBe(got.at(-1)?.cumulativePayout);
+      const { underlays } = peer;
+      await a.host.disconnect(peer.id, 'enough');
+      await clock.settle();
+      peer = await a.host.connect(underlays, never);
+      await clock.settle();
+    }
+  });
+
+  test('pays a creditor that lost its first cheque in full, deduction and all, after a reconnect', async () => {
+    const parts = world();
+    const a = await swapNode(1, parts);
+    const b = await swapNode(2, parts);
+    let peer = await meet(a, b, parts.clock);
+    b.chain.isDown = true;
+    expect(await outcome(a.protocol.pay(peer, 50n), parts.clock)).toBe('cheque not taken');
+    for (let n = 0; n < 2; n++) {
+      await a.host.disconnect(b.id, 'again');
+      await parts.clock.settle();
+      peer = await meet(a, b, parts.clock);
+    }
+    b.chain.isDown = false;
+    expect(await outcome(a.protocol.pay(peer, 20n), parts.clock)).toBe('done');
+    // The one that was denied comes with the next.
+    expect(sums(b)).toEqual([70n]);
+    expect(b.services.settlement(a.id)?.received).toBe(70n * RATE + DEDUCTION);
+  });
+
   test.each([
     [
       'takes the cheque and says nothing',
@@ -316,11 +359,7 @@ test('a cheque in doubt and the next one are worth the debt, whether the first o
   const amounts = fc.bigInt({ min: 1n, max: 10n ** 9n });
   fc.assert(
     fc.property(amounts, fc.bigInt({ min: 0n, max: 10n ** 14n }), (amount, unconfirmed) => {
-      const increase = increaseFor(
-        amount,
-        { exchangeRate: RATE, deduction: 0n },
-        { unconfirmed, prepaid: 0n },
-      );
+      const increase = increaseFor(amount, RATE, { unconfirmed, prepaid: 0n });
       const total = unconfirmed + increase;
       expect(total >= amount * RATE - RATE).toBe(true);
       if (increase > 0n)

@@ -33,7 +33,7 @@ export interface CallRequest {
 
 export function createChain(send: Send): SendingChain {
   return {
-    chainId: async () => quantity(await send('eth_chainId', []), 'eth_chainId'),
+    chainId: async (signal) => quantity(await send('eth_chainId', [], signal), 'eth_chainId'),
     blockNumber: async (signal) => count(await send('eth_blockNumber', [], signal), 'eth_blockNumber'),
     async header(block, signal) {
       const at = block === 'latest' ? block : toQuantity(block);

@@ -62,7 +62,7 @@ export interface BlockHeader {
 }
 
 export interface Chain {
-  chainId(): Promise<bigint>;
+  chainId(signal?: AbortSignal): Promise<bigint>;
   blockNumber(signal?: AbortSignal): Promise<number>;
   /** Undefined for a block that the endpoint does not have. */
   header(block: number | 'latest', signal?: AbortSignal): Promise<BlockHeader | undefined>;

@@ -80,7 +80,7 @@ export function createTransactions(options: TransactionsOptions, deps: Transacti
     stop: () => monitor.stop(),
     send: (request, signal) =>
       lock.run(async () => {
-        chainId ??= await deps.rpc.chainId();
+        chainId ??= await deps.rpc.chainId(signal);
         return send(request, { ...context, chainId, signal });
       }, signal),
     wait: (hash, signal) => monitor.wait(hash.toLowerCase(), signal),
@@ -94,7 +94,7 @@ export function createTransactions(options: TransactionsOptions, deps: Transacti
     resend: (hash, signal) => resend(hash, { ...context, signal }),
     cancel: (hash, { gasPrice }, signal) =>
       lock.run(async () => {
-        chainId ??= await deps.rpc.chainId();
+        chainId ??= await deps.rpc.chainId(signal);
         return cancel(hash, gasPrice, { ...context, chainId, signal });
       }, signal),
   };

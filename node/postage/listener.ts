@@ -11,6 +11,7 @@ import {
   postagePaused,
   postageToken,
 } from '../onchain/contracts.ts';
+import { FIRST_CONTACT_MS } from '../onchain/first-contact.ts';
 import { type BlockHeader, type Chain, ChainError } from '../onchain/ports.ts';
 import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
@@ -19,8 +20,6 @@ import { PostageSyncError } from './errors.ts';
 export const PAGE_BLOCKS = 5000;
 /** Without a new block for this long the node must not go on: it would accept stamps of batches that have expired. */
 const STALL_MS = 10 * 60_000;
-/** An endpoint that starts together with the node gets this long; later outages are waited out. */
-const FIRST_CONTACT_MS = 10_000;
 /** A head below what was read before may be a lagging endpoint: it is asked this often before the start is refused. */
 const RESET_PROBES = 3;
 

@@ -6,6 +6,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
+import { firstContact } from '../onchain/first-contact.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Cashout } from './cashout.ts';
@@ -80,9 +81,8 @@ export class SwapServices {
 
   /** @throws SwapError, ChainError when there is no chequebook to be had */
   async start(signal: AbortSignal): Promise<void> {
-    const { chain } = this.#deps;
     const { factory, token, chequebook } = this.#options;
-    const chainId = await chain.chainId();
+    const chainId = await firstContact(this.#deps, signal);
     this.#chainId = chainId;
     await this.oracle.start();
     if (chequebook === undefined) return;

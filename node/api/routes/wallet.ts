@@ -53,7 +53,7 @@ export const WALLET_ROUTES = [
         json: {
           ...emit(dialect.fields.walletBalance, String(token)),
           nativeTokenBalance: String(native),
-          chainID: await orElse('WALLET_NATIVE_FAILED', () => chain.chainId()),
+          chainID: await orElse('WALLET_NATIVE_FAILED', () => chain.chainId(signal)),
           chequebookContractAddress: dialect.chainAddress(wallet.chequebook()),
           walletAddress: dialect.chainAddress(node.ethereum),
         },

@@ -61,6 +61,7 @@ export class SwapChain {
   }
 
   async chainId(): Promise<bigint> {
+    if (this.isDown) throw new ChainError('RPC_UNREACHABLE', 'connection refused');
     return CHAIN_ID;
   }
 

@@ -92,6 +92,9 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
       if (!(await stakingPaused(chain, registry, signal))) {
         throw new IncentivesError('NOT_PAUSED', 'contract is not paused');
       }
+      if ((await read(signal)).amount === 0n) {
+        throw new IncentivesError('NOTHING_TO_WITHDRAW', 'insufficient stake');
+      }
       return send({ to: registry, data: MIGRATE_STAKE, description: 'Migrate stake' }, gas, signal);
     },
     isFrozen: async (block, signal) => (await read(signal)).lastUpdatedBlock >= BigInt(block),

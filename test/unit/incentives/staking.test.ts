@@ -195,6 +195,8 @@ describe('a stake', () => {
     expect(await staking.migrate({}, signal)).toBe(hashOf(3));
     expect(await staking.staked(signal)).toBe(0n);
     expect(registry.sent.at(-1)?.description).toBe('Migrate stake');
+    await expect(staking.migrate({}, signal)).rejects.toMatchObject({ code: 'NOTHING_TO_WITHDRAW' });
+    expect(registry.sent).toHaveLength(3);
   });
 
   test('is frozen up to and including the block that the contract names', async () => {

@@ -2,8 +2,9 @@
  * Bindings of the contracts behind cheques: the chequebook, the factory that deploys it and the oracle of its rates:
  * exactly the functions and events that a node needs. `contracts.md` 8 to 10. Vectors: test/vectors/abi-signatures.json.
  */
-import { equalBytes, fromHex } from '../crypto/hex.ts';
-import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../onchain/abi.ts';
+import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
+import { encodeCall, readWords, selectorOf, topicOf } from '../onchain/abi.ts';
+import { bytes, tuple, word } from '../onchain/abi-dynamic.ts';
 import { toAddress } from '../onchain/contracts.ts';
 import type { Chain, LogEntry, Receipt } from '../onchain/ports.ts';
 import type { SignedCheque } from './cheque.ts';
@@ -39,10 +40,6 @@ const topic = {
   cashed: topicOf(SWAP_EVENTS.ChequeCashed),
   bounced: topicOf(SWAP_EVENTS.ChequeBounced),
 };
-
-/** Where the one dynamic argument of a call begins: behind three words. */
-const THIRD_ARGUMENT_OFFSET = 96;
-const WORD_SIZE = 32;
 
 // ── oracle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,10 +126,8 @@ export async function totalPaidOut(
 
 /** Cashes by the beneficiary itself. @param recipient 20 bytes */
 export function encodeCash(recipient: Uint8Array, { cumulativePayout, signature }: SignedCheque): string {
-  const head = encodeCall(selector.cashChequeBeneficiary, recipient, cumulativePayout, THIRD_ARGUMENT_OFFSET);
-  const padded = new Uint8Array(Math.ceil(signature.length / WORD_SIZE) * WORD_SIZE);
-  padded.set(signature);
-  return head + Buffer.concat([encodeWord(signature.length), padded]).toString('hex');
+  const { data } = tuple(word(recipient), word(cumulativePayout), bytes(signature));
+  return selector.cashChequeBeneficiary + toHex(data);
 }
 
 export function encodeWithdraw(amount: bigint): string {

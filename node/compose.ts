@@ -249,7 +249,9 @@ async function build(
     log: module('accounting'),
     metrics,
     refresh: (peer, amount) => pseudosettle.settle(peer, amount),
-    ...(cheques === undefined || !sendsCheques ? {} : { pay: (peer, amount) => cheques.pay(peer, amount) }),
+    ...(cheques === undefined || !sendsCheques
+      ? {}
+      : { pay: (peer, amount) => cheques.pay(peer, amount), inDoubt: (peer) => cheques.inDoubt(peer) }),
     announce: (peer) => {
       pricing
         .announce(peer, peer.closed)

@@ -37,6 +37,10 @@ export interface Account extends Amounts, StoredBalance {
   paying: boolean;
   /** The peer of this session takes no cheques. */
   takesNoCheques: boolean;
+  /** Payments of this session that the peer may not have counted yet: it may have missed that we took its cheque. */
+  receivedInDoubt: bigint;
+  /** Part of the balance that the peer has not asked for: our payment came when we owed less than it paid. */
+  overpaid: bigint;
   /** Monotonic milliseconds at the end of the last payment that failed. */
   paymentFailedAt: number;
   /** Debt the peer has repaid since this process started. */
@@ -73,6 +77,8 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
     refreshedAt: Number.NEGATIVE_INFINITY,
     paying: false,
     takesNoCheques: false,
+    receivedInDoubt: 0n,
+    overpaid: 0n,
     paymentFailedAt: Number.NEGATIVE_INFINITY,
     repaid: 0n,
     growAt: firstGrowth(terms.refreshRate, terms),
@@ -95,6 +101,8 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.reserved = 0n;
   account.shadowReserved = 0n;
   account.refreshReserved = 0n;
+  account.receivedInDoubt = 0n;
+  account.overpaid = 0n;
   account.ghost = 0n;
   account.takesNoCheques = false;
   account.rate = forClass(terms.refreshRate, peer.fullNode, terms.lightFactor);

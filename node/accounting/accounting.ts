@@ -26,6 +26,7 @@ import {
 import {
   blocklistMs,
   boundedOriginated,
+  boundedOverpaid,
   disconnectLimit,
   earlyPayment,
   expectedDebt,
@@ -34,6 +35,7 @@ import {
   latentDebt,
   nextGrowth,
   payableDebt,
+  paymentsInDoubt,
   priceOf,
   priceTable,
   refreshDue,
@@ -129,6 +131,7 @@ class Ledger implements AccountingService {
     // Read before the changes: the price counts twice here, once in the reservation. Nodes of the network settle so.
     const expected = expectedDebt(account, price);
     account.balance -= price;
+    account.overpaid = boundedOverpaid(account.overpaid, account.balance);
     account.reserved -= price;
     if (originated) {
       account.originated = boundedOriginated(account.originated - price, account.balance);
@@ -212,6 +215,7 @@ class Ledger implements AccountingService {
   paymentReceived(peer: Peer, amount: bigint): void {
     const account = this.#accounts.of(peer.id);
     this.#repaid(account, peer, amount, () => {
+      account.receivedInDoubt = paymentsInDoubt(account, amount);
       const owed = account.balance > 0n ? account.balance : 0n;
       const paid = amount < owed ? amount : owed;
       account.balance -= paid;

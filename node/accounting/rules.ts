@@ -66,16 +66,18 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 /**
  * Whether the peer owes what an honest one can not. It asks for as much as the threshold and one second of refresh
  * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
- * paid. And it may have counted as paid what we asked of it and have not received yet.
+ * paid. And it may have counted as paid what we asked of it and have not received yet. What we have paid too much is
+ * no debt of its making.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
   readonly reserved: bigint;
+  readonly overpaid: bigint;
   readonly disconnectLimit: bigint;
   readonly rate: bigint;
 }): boolean {
-  const { balance, reserved, rate } = account;
-  return balance - reserved >= account.disconnectLimit + rate;
+  const { balance, reserved, overpaid, rate } = account;
+  return balance - reserved - overpaid >= account.disconnectLimit + rate;
 }
 
 /** What a settlement would pay now: debt less what the peer will owe us for debits in progress. */
@@ -111,17 +113,42 @@ export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   return originated < lowest ? lowest : originated;
 }
 
+/**
+ * What the peer may have paid by cheque and not counted: those whose acceptance it did not hear of. Its next payment is
+ * reduced by them, so all of them together are worth no more than the debt that it may reach.
+ */
+export function paymentsInDoubt(
+  {
+    receivedInDoubt,
+    thresholdGiven,
+    rate,
+  }: { receivedInDoubt: bigint; thresholdGiven: bigint; rate: bigint },
+  amount: bigint,
+): bigint {
+  const sum = receivedInDoubt + amount;
+  const most = thresholdGiven + rate;
+  return sum < most ? sum : most;
+}
+
+/** What we have paid too much can not be more than the peer owes. */
+export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
+  const most = balance > 0n ? balance : 0n;
+  return overpaid < most ? overpaid : most;
+}
+
 /** Least amount that an honest creditor accepts of a refresh. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
   /** Debits prepared while the refresh ran: they shrink the debt that the creditor sees. */
   reservedMeanwhile: bigint;
+  /** Cheques in both directions that only one side may have counted: the creditor may see so much less. */
+  inDoubt: bigint;
   /** Between the creditor's stamps of this and the previous refresh. */
   allegedSeconds: bigint;
   rate: bigint;
 }): bigint {
   const byTime = refresh.allegedSeconds * refresh.rate;
-  const byDebt = refresh.attempted - refresh.reservedMeanwhile;
+  const byDebt = refresh.attempted - refresh.reservedMeanwhile - refresh.inDoubt;
   return byTime < byDebt ? byTime : byDebt;
 }
 

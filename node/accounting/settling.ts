@@ -11,7 +11,13 @@ import { type Peer, StreamError } from '../p2p/host.ts';
 import type { Account } from './account.ts';
 import type { ACCOUNTING_METRICS } from './metrics.ts';
 import type { Refreshment } from './ports.ts';
-import { boundedOriginated, chequeAmount, debtToSettle, expectedAcceptance } from './rules.ts';
+import {
+  boundedOriginated,
+  boundedOverpaid,
+  chequeAmount,
+  debtToSettle,
+  expectedAcceptance,
+} from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /** From the first broken stream to the end of the connection, milliseconds. */
@@ -26,6 +32,8 @@ export interface Payments {
    * sees a debt above the limit. Rejects when nothing was paid, within a time of its own.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
+  /** What the peer may have counted as paid by cheque while we have not, accounting units. */
+  readonly inDoubt?: (peer: Peer) => bigint;
 }
 
 interface SettlingDeps extends Payments {
@@ -69,8 +77,9 @@ export class Settling {
   }
 
   async #refresh(account: Account, peer: Peer, attempted: bigint): Promise<void> {
-    const { clock, log, metrics, refresh } = this.#deps;
+    const { clock, log, metrics, refresh, inDoubt } = this.#deps;
     metrics.refreshAttempts.inc();
+    const doubt = (inDoubt?.(peer) ?? 0n) + account.receivedInDoubt;
     const answer = await refresh(peer, attempted).catch(async (err: unknown) => {
       log.debug({ err, peer: peer.id }, 'refresh failed');
       await this.#mayLeave(peer);
@@ -93,6 +102,7 @@ export class Settling {
     const expected = expectedAcceptance({
       attempted,
       reservedMeanwhile: account.refreshReserved,
+      inDoubt: doubt,
       allegedSeconds: answer.allegedSeconds,
       rate: this.#terms.refreshRate,
     });
@@ -102,6 +112,9 @@ export class Settling {
       return;
     }
     account.offences = 0;
+    // It sees the whole debt, and nothing was added meanwhile: it has counted what it had paid.
+    const isWhole = answer.accepted === attempted && debtToSettle(account) === attempted;
+    if (isWhole && account.reserved === 0n) account.receivedInDoubt = 0n;
     account.balance += answer.accepted;
     account.originated = boundedOriginated(account.originated, account.balance);
     this.#deps.changed(account);
@@ -159,6 +172,7 @@ export class Settling {
     account.shadowReserved -= amount;
     if (!paid) return;
     account.balance += amount;
+    account.overpaid = boundedOverpaid(account.overpaid + amount, account.balance);
     account.originated += amount;
     this.#deps.changed(account);
   }

@@ -1,14 +1,25 @@
-/** What accounting adds to every chunk: prepare and apply of the asking and of the serving side. */
+/**
+ * What accounting adds to every chunk: prepare and apply of the asking and of the serving side. And what a cheque costs
+ * on either side: its signature, its look at a chain in memory, its record.
+ */
 import { type AccountingService, createAccounting } from '../../node/accounting/accounting.ts';
+import { createSigner } from '../../node/crypto/signer.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';
-import type { Peer } from '../../node/p2p/host.ts';
+import type { Headers, MessageStream, Peer, ProtocolHandler } from '../../node/p2p/host.ts';
+import { createSwap } from '../../node/protocols/swap/swap.ts';
+import { encodeCheque, type SignedCheque } from '../../node/swap/cheque.ts';
+import { ChequeStore } from '../../node/swap/cheque-store.ts';
+import { Chequebook } from '../../node/swap/chequebook.ts';
+import { memoryRecords, testKey } from '../unit/p2p/memory-nodes.ts';
+import { CHAIN_ID, FACTORY, SwapChain, TOKEN } from '../unit/swap/swap-chain.ts';
 import type { BenchResult } from './result.ts';
 
 export const name = 'accounting';
 
 const ROUNDS = 200_000;
+const CHEQUES = 2_000;
 const ADDRESS = new Uint8Array(32).fill(0x55);
 
 export async function run(): Promise<BenchResult[]> {
@@ -59,7 +70,76 @@ export async function run(): Promise<BenchResult[]> {
     }),
   ];
   await accounting.stop();
-  return results;
+  return [...results, ...(await cheques())];
+}
+
+async function cheques(): Promise<BenchResult[]> {
+  const chain = new SwapChain();
+  chain.rates = { exchangeRate: 100_000n, deduction: 0n };
+  const [payer, payee] = [createSigner(testKey(1)), createSigner(testKey(2))];
+  const never = new AbortController().signal;
+  const address = chain.deploy(testKey(1), 10n ** 30n);
+  const issuing = new ChequeStore(memoryRecords());
+  const transactions = { send: () => Promise.reject(new Error('nothing is sent')), pending: () => [] };
+  const book = new Chequebook(
+    { address, token: TOKEN, chainId: CHAIN_ID },
+    { chain, transactions, cheques: issuing, signer: payer },
+  );
+  let serve: ProtocolHandler | undefined;
+  let answer: ((peer: Peer, received: Headers) => Headers) | undefined;
+  createSwap(
+    { factory: FACTORY, beneficiary: payee.address },
+    {
+      host: {
+        handle(_spec, handler, headers) {
+          serve = handler;
+          answer = headers;
+        },
+        open: () => Promise.reject(new Error('nothing is paid back')),
+        onConnect: () => undefined,
+        onConnected: () => undefined,
+      },
+      accounting: { paymentReceived: () => undefined },
+      swap: {
+        cheques: new ChequeStore(memoryRecords()),
+        oracle: { rates: () => chain.rates, start: async () => undefined, stop: async () => undefined },
+        chequebook: undefined,
+        chainId: CHAIN_ID,
+      },
+      chain,
+      clock: systemClock(),
+      log: silentLogger(),
+      metrics: createMetrics({ prefix: 'bench' }),
+    },
+  );
+  const to = { ...peer(2), ethereum: payee.address };
+  const from = { ...peer(1), ethereum: payer.address };
+  const issued: SignedCheque[] = [];
+  const issueUs = await eachUs(CHEQUES, async () => {
+    const { issued: next } = await book.issue(to, { price: 1_000_000n, deduction: 0n }, never);
+    issued.push(next.cheque);
+  });
+  answer?.(from, new Map());
+  const acceptUs = await eachUs(CHEQUES, async (n) => {
+    const cheque = encodeCheque(issued[n]!);
+    const stream = { peer: from, read: async () => ({ cheque }) } as unknown as MessageStream;
+    await serve?.(stream, never);
+  });
+  return [
+    { name: 'cheque issued: funds, signature, record', value: issueUs, unit: 'µs' },
+    { name: 'cheque accepted: signer, chain, record', value: acceptUs, unit: 'µs' },
+  ];
+}
+
+/** Time of one step, the first fifth being for warming up. */
+async function eachUs(times: number, step: (n: number) => Promise<void>): Promise<number> {
+  const warm = Math.floor(times / 5);
+  let startedAt = 0;
+  for (let n = 0; n < times; n++) {
+    if (n === warm) startedAt = performance.now();
+    await step(n);
+  }
+  return ((performance.now() - startedAt) / (times - warm)) * 1000;
 }
 
 function measured(

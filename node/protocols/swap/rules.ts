@@ -125,3 +125,8 @@ export function checkBacking(cheque: SignedCheque, signer: Uint8Array, chain: Ch
 export function creditOf(increase: bigint, { exchangeRate, deduction }: Rates): bigint {
   return (increase - deduction) / exchangeRate;
 }
+
+/** @returns accounting units that an amount of tokens pays at most, never below zero */
+export function unitsOf(amount: bigint, { exchangeRate }: Rates): bigint {
+  return amount > 0n ? (amount + exchangeRate - 1n) / exchangeRate : 0n;
+}

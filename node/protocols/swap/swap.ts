@@ -40,6 +40,7 @@ import {
   increaseFor,
   ratesHeaders,
   ratesOf,
+  unitsOf,
 } from './rules.ts';
 import { EmitCheque, SWAP } from './wire.ts';
 
@@ -68,6 +69,8 @@ export interface SwapProtocol {
    * @throws SwapError, StreamError, ChainError, TimeoutError: the debt stays
    */
   pay(peer: Peer, amount: bigint): Promise<void>;
+  /** Accounting units that the peer may have credited and `pay` has not answered for: what is in doubt or prepaid. */
+  inDoubt(peer: Peer): bigint;
 }
 
 export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps): SwapProtocol {
@@ -132,6 +135,9 @@ class Cheques implements SwapProtocol {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
       this.#deps.log.info({ peer: stream.peer.id, code }, 'cheque refused');
+      // A reset says that we will not have the cheque, or have it already: the payer may write it off. While we can not
+      // tell it hears nothing, and keeps it in doubt.
+      if (!(error instanceof SwapError)) await aborted(deadline.signal);
       throw error;
     }
   }
@@ -195,6 +201,14 @@ class Cheques implements SwapProtocol {
       this.#metrics.sent.inc();
       this.#metrics.sentAmount.inc(Number(amount));
     });
+  }
+
+  inDoubt(peer: Peer): bigint {
+    const { oracle, chequebook } = this.#deps.swap;
+    const rates = oracle.rates();
+    if (rates === undefined) return 0n;
+    const unconfirmed = chequebook?.lastIssued(peer.ethereum)?.unconfirmed ?? 0n;
+    return unitsOf(unconfirmed + this.#session(peer).prepaid, rates);
   }
 
   async #pay(
@@ -285,6 +299,14 @@ class Cheques implements SwapProtocol {
     this.#sessions.set(peer, session);
     return session;
   }
+}
+
+/** Resolves when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener('abort', () => resolve(), { once: true });
+  return promise;
 }
 
 /** The creditor's end of the stream says that it has kept the cheque, its reset that it has not. */

@@ -1,7 +1,7 @@
 /**
- * Nodes that trade, over memory hosts and one virtual clock: real accounting, time settlement and pricing, an honest
- * cheque link, and services whose price and fate the test chooses. Beside the books of every node stands what was
- * really exchanged in each session, so that a test can compare the two at any moment.
+ * Nodes that trade, over memory hosts, one virtual clock and a simulated chain: real accounting, time settlement,
+ * pricing and cheques, and services whose price and fate the test chooses. Beside the books of every node stands what
+ * was really exchanged in each session, so that a test can compare the two at any moment.
  */
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { PeerAccount } from '../../../node/accounting/ports.ts';
@@ -14,20 +14,21 @@ import type { MessageTable } from '../../../node/p2p/message.ts';
 import { decodeAmount, encodeAmount } from '../../../node/protocols/amounts.ts';
 import { createPricing } from '../../../node/protocols/pricing/pricing.ts';
 import { createPseudosettle, type Pseudosettle } from '../../../node/protocols/pseudosettle/pseudosettle.ts';
+import type { SwapProtocol } from '../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { memoryNode, memoryRecords } from '../p2p/memory-nodes.ts';
 import { delayed, never } from '../protocols/exchange-nodes.ts';
 import type { ManualClock } from '../protocols/manual-clock.ts';
+import type { SwapChain } from '../swap/swap-chain.ts';
+import { type Endpoint, Life, Money, type MoneyAction } from './trader-money.ts';
 
 const TRADE: ProtocolSpec = { id: '/swarm/trade/1.0.0/trade', inboundStreamsMax: 10_000 };
-const CHEQUE: ProtocolSpec = { id: '/swarm/cheque/1.0.0/cheque', inboundStreamsMax: 4 };
 const Order = {
   price: [1, 'bytes'],
   fate: [2, 'uint32'],
   delayMs: [3, 'uint32'],
 } as const satisfies MessageTable;
 const Goods = { price: [1, 'bytes'] } as const satisfies MessageTable;
-const Cheque = { amount: [1, 'bytes'] } as const satisfies MessageTable;
 
 /** What becomes of an order: delivered, not found, or broken off by the server after it had reserved the price. */
 export const FATES = ['delivered', 'not found', 'broken off'] as const;
@@ -41,6 +42,8 @@ class Session {
   refreshReceived = 0n;
   paid = 0n;
   received = 0n;
+  /** Worth of the cheque that may have been received without a sign of it. */
+  doubt = 0n;
   /** Reservations that are open. */
   credits = 0n;
   debits = 0n;
@@ -69,53 +72,53 @@ export interface Events {
   refreshed: number;
   paid: number;
   paymentsFailed: number;
+  cashed: number;
+  deposited: number;
+  withdrawn: number;
   grown: number;
   brokenOff: number;
 }
 
-/** How a node pays until it is told otherwise. */
-export interface PaymentHabits {
-  readonly fail: boolean;
-  /** A receiver's look at the chain. */
-  readonly cashMs: number;
-  /** From the receiver's word to the payer's book. */
-  readonly bookMs: number;
+/** How a node's surroundings are until they change. */
+export interface Habits {
+  readonly endpoint: Endpoint;
   /** What a refresh is slower than other messages. */
   readonly refreshMs: number;
 }
 
+interface World {
+  readonly terms: PaymentTerms;
+  readonly clock: ManualClock;
+  readonly network: MemoryNetwork;
+  readonly chain: SwapChain;
+  readonly latencyMs: number;
+  readonly events: Events;
+}
+
 export class Trader {
   readonly #n: number;
-  readonly #terms: PaymentTerms;
-  readonly #clock: ManualClock;
-  readonly #network: MemoryNetwork;
-  readonly #latencyMs: number;
-  readonly #events: Events;
+  readonly #world: World;
   readonly #disk = new Map<string, KeyValueStore>();
   readonly #sessions = new Map<Peer, Session>();
+  #life = new Life();
+  #refreshMs = 0;
   /** Why peers were lost. */
   readonly losses: string[] = [];
-  habits: PaymentHabits = { fail: false, cashMs: 50, bookMs: 0, refreshMs: 0 };
+  readonly money: Money;
   host!: Host;
   accounting!: AccountingService;
   pseudosettle!: Pseudosettle;
+  #swap!: SwapProtocol;
 
-  constructor(
-    n: number,
-    given: {
-      terms: PaymentTerms;
-      clock: ManualClock;
-      network: MemoryNetwork;
-      latencyMs: number;
-      events: Events;
-    },
-  ) {
+  constructor(n: number, world: World) {
     this.#n = n;
-    this.#terms = given.terms;
-    this.#clock = given.clock;
-    this.#network = given.network;
-    this.#latencyMs = given.latencyMs;
-    this.#events = given.events;
+    this.#world = world;
+    this.money = new Money(n, world);
+  }
+
+  set habits({ endpoint, refreshMs }: Habits) {
+    this.money.endpoint = endpoint;
+    this.#refreshMs = refreshMs;
   }
 
   get id(): string {
@@ -124,30 +127,27 @@ export class Trader {
 
   /** A process of this node: what is in memory is new, what is on disk is not. */
   async start(): Promise<void> {
-    const clock = this.#clock;
-    const { host: wire } = memoryNode({
-      network: this.#network,
-      n: this.#n,
-      clock,
-      state: this.#state('p2p'),
-    });
-    const host = delayed(wire, this.#latencyMs, clock);
+    const { terms, clock, network, latencyMs, events } = this.#world;
+    const life = new Life();
+    const { host: wire } = memoryNode({ network, n: this.#n, clock, state: this.#state('p2p') });
+    const host = delayed(wire, latencyMs, clock);
     const env = { host, clock, log: silentLogger(), metrics: createMetrics({ prefix: 'svc' }) };
-    const accounting = createAccounting(this.#terms, {
+    const accounting = createAccounting(terms, {
       ...env,
-      state: this.#state('accounting'),
+      state: life.records(this.#state('accounting')),
       refresh: (peer, amount) => this.#refresh(peer, amount),
       pay: (peer, amount) => this.#pay(peer, amount),
+      inDoubt: (peer) => this.#swap.inDoubt(peer),
       announce: (peer) => {
-        this.#events.grown++;
+        events.grown++;
         pricing.announce(peer, peer.closed).catch((error: unknown) => {
           if (!peer.closed.aborted) throw error;
         });
       },
     });
-    const pseudosettle = createPseudosettle(this.#terms, {
+    const pseudosettle = createPseudosettle(terms, {
       ...env,
-      state: this.#state('pseudosettle'),
+      state: life.records(this.#state('pseudosettle')),
       accounting: {
         connected: (peer) => accounting.connected(peer),
         disconnected: (peer) => accounting.disconnected(peer),
@@ -158,19 +158,41 @@ export class Trader {
         },
       },
     });
-    const pricing = createPricing(this.#terms, { ...env, accounting });
+    const pricing = createPricing(terms, { ...env, accounting });
+    // Before the protocol shows the peer what an earlier session has left in doubt.
+    wire.onConnected((peer) => void this.session(peer));
+    const { services, protocol } = this.money.process(life, {
+      ...env,
+      state: life.records(this.#state('swap')),
+      accounting: {
+        paymentReceived: (peer, amount) => {
+          this.session(peer).received += amount;
+          accounting.paymentReceived(peer, amount);
+        },
+      },
+    });
     wire.onDisconnected((_peer, reason) => void this.losses.push(reason));
     wire.handle(TRADE, (stream) => this.#serve(stream));
-    wire.handle(CHEQUE, (stream) => this.#cash(stream));
+    this.#life = life;
+    this.#swap = protocol;
     this.host = host;
     this.accounting = accounting;
     this.pseudosettle = pseudosettle;
+    await services.start(never);
     await wire.start();
   }
 
   async stop(): Promise<void> {
     await this.host.stop();
     await this.accounting.stop();
+    await this.money.services.stop();
+  }
+
+  /** The process ends here, whatever it is doing. */
+  async kill(): Promise<void> {
+    this.#life.end();
+    await this.host.stop();
+    await this.money.services.stop();
   }
 
   async connect(other: Trader): Promise<void> {
@@ -187,6 +209,7 @@ export class Trader {
     let session = this.#sessions.get(peer);
     if (session === undefined) {
       session = new Session();
+      session.doubt = this.#inDoubt(peer);
       this.#sessions.set(peer, session);
     }
     return session;
@@ -204,7 +227,7 @@ export class Trader {
     try {
       credit = this.accounting.prepareCredit(peer, order.price, true);
     } catch {
-      this.#events.refused++;
+      this.#world.events.refused++;
       return;
     }
     const session = this.session(peer);
@@ -217,7 +240,7 @@ export class Trader {
         fate: FATES.indexOf(order.fate),
       });
       const goods = await stream.read(Goods);
-      await this.#clock.sleep(order.delayMs);
+      await this.#world.clock.sleep(order.delayMs);
       if (decodeAmount(goods.price) === order.price) {
         credit.apply();
         session.used += order.price;
@@ -242,9 +265,9 @@ export class Trader {
     const debit = this.accounting.prepareDebit(peer, price);
     session.debits += price;
     try {
-      await this.#clock.sleep(order.delayMs);
+      await this.#world.clock.sleep(order.delayMs);
       if (FATES[order.fate] === 'broken off') {
-        this.#events.brokenOff++;
+        this.#world.events.brokenOff++;
         throw new Error('broken off');
       }
       await stream.write(Goods, { price: order.price });
@@ -263,10 +286,10 @@ export class Trader {
     const session = this.session(peer);
     session.refreshes++;
     try {
-      await this.#clock.sleep(this.habits.refreshMs);
+      await this.#world.clock.sleep(this.#refreshMs);
       const refreshment = await this.pseudosettle.settle(peer, amount);
       session.refreshSent += refreshment.accepted;
-      this.#events.refreshed++;
+      this.#world.events.refreshed++;
       return refreshment;
     } finally {
       session.refreshes--;
@@ -274,35 +297,36 @@ export class Trader {
   }
 
   async #pay(peer: Peer, amount: bigint): Promise<void> {
+    const { events } = this.#world;
     const session = this.session(peer);
-    const { fail, bookMs } = this.habits;
     session.paying += amount;
+    session.doubt = larger(session.doubt, this.#inDoubt(peer));
     try {
-      if (fail) {
-        await this.#clock.sleep(bookMs);
-        this.#events.paymentsFailed++;
-        throw new Error('chequebook out of funds');
-      }
-      const stream = await this.host.open(peer, CHEQUE.id, {});
-      await stream.write(Cheque, { amount: encodeAmount(amount) });
-      // Whatever becomes of the connection now, the cheque is out.
-      await stream.close().catch((error: unknown) => {
-        if (!peer.closed.aborted) throw error;
-      });
-      await this.#clock.sleep(bookMs);
+      await this.#swap.pay(peer, amount);
       session.paid += amount;
-      this.#events.paid++;
+      session.doubt = larger(0n, session.doubt - amount);
+      events.paid++;
+    } catch (error) {
+      // A cheque in doubt counts towards the next one: of both together no more than the larger is in doubt.
+      session.doubt = larger(session.doubt, amount);
+      events.paymentsFailed++;
+      throw error;
     } finally {
       session.paying -= amount;
     }
   }
 
-  async #cash(stream: MessageStream): Promise<void> {
-    const amount = decodeAmount((await stream.read(Cheque)).amount) ?? 0n;
-    // The chain is asked.
-    await this.#clock.sleep(this.habits.cashMs);
-    this.session(stream.peer).received += amount;
-    this.accounting.paymentReceived(stream.peer, amount);
+  /** Accounting units. */
+  #inDoubt(peer: Peer): bigint {
+    return (this.money.issuedTo(peer)?.unconfirmed ?? 0n) / this.#world.chain.rates.exchangeRate;
+  }
+
+  async act(action: MoneyAction, other: Trader, share: number): Promise<void> {
+    const { events } = this.#world;
+    const done = await this.money.act(action, { peer: other.id, share });
+    if (done === 'cash') events.cashed++;
+    else if (done === 'deposit') events.deposited++;
+    else if (done === 'withdraw') events.withdrawn++;
   }
 
   #state(subsystem: string): KeyValueStore {
@@ -313,4 +337,8 @@ export class Trader {
     }
     return records;
   }
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }

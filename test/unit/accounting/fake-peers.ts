@@ -44,6 +44,8 @@ export interface Bookkeeper {
   readonly payments: bigint[];
   /** How a payment ends from now on; of no effect without chequebook. */
   pay: (peer: Peer, amount: bigint) => Promise<void>;
+  /** Cheques that the peer may have and we believe lost; of no effect without chequebook. */
+  inDoubt: bigint;
   /** What the creditor answers from now on. */
   answer: Refresh;
 }
@@ -77,6 +79,7 @@ export function bookkeeper(
     announced,
     payments,
     pay: async () => undefined,
+    inDoubt: 0n,
     answer: generous,
     accounting: createAccounting(
       { ...PRODUCTION, ...given.terms },
@@ -102,6 +105,7 @@ export function bookkeeper(
             payments.push(amount);
             return keeper.pay(peer, amount);
           },
+          inDoubt: () => keeper.inDoubt,
         }),
       },
     ),

@@ -143,6 +143,42 @@ describe('paying by cheque', () => {
     expect(row()?.consumedBalance).toBe(0n);
   });
 
+  test('that may have arrived unheard is allowed for in the refresh', async () => {
+    const { use, keeper, clock, blocklisted, row } = await debtor({ terms: { minimumPayment: SETTLED } });
+    keeper.answer = async (_peer, amount) => ({ accepted: amount - 1_000_000n, allegedSeconds: 100n });
+    keeper.inDoubt = 1_000_000n;
+    await clock.advance(1_020);
+    use(21);
+    await clock.settle();
+    expect(row()?.consumedBalance).toBe(-1_000_000n);
+    expect(blocklisted).toEqual([]);
+    keeper.inDoubt = 999_999n;
+    await clock.advance(1_020);
+    use(21);
+    await clock.settle();
+    expect(blocklisted).toMatchObject([{ reason: 'failed to meet expectation for allowance' }]);
+  });
+
+  test('that came late is no debt of a peer which asked for services meanwhile', async () => {
+    const { use, keeper, clock, accounting, peer, blocklisted, row } = await debtor();
+    const sent = Promise.withResolvers<void>();
+    keeper.pay = () => sent.promise;
+    use(21);
+    const serve = (price: bigint) => accounting.prepareDebit(peer, price).apply();
+    serve(20_000_000n);
+    sent.resolve();
+    await clock.settle();
+    expect(row()?.consumedBalance).toBe(20_000_000n);
+    // Disconnected at 13,500,000 with a tolerance of 25 % and a second's refresh, were it all asked for.
+    serve(2_000_000n);
+    expect(blocklisted).toEqual([]);
+    // What is used up is not allowed for again.
+    accounting.refreshmentReceived(peer, 22_000_000n);
+    use(1);
+    serve(22_000_000n);
+    expect(blocklisted).toMatchObject([{ reason: 'disconnect threshold exceeded' }]);
+  });
+
   test('counts in its own session alone', async () => {
     const { use, keeper, clock, accounting, peer, row } = await debtor();
     const sent = Promise.withResolvers<void>();
@@ -176,7 +212,7 @@ describe('a payment received', () => {
     const keeper = bookkeeper();
     const peer = fakePeer(7, given);
     keeper.accounting.connected(peer);
-    return { ...keeper, peer, row: () => keeper.accounting.balance(peer.id) };
+    return { ...keeper, keeper, peer, row: () => keeper.accounting.balance(peer.id) };
   }
 
   test('pays the debt, and is surplus beyond it, which the next services use up', () => {
@@ -199,6 +235,32 @@ describe('a payment received', () => {
     expect(row()).toMatchObject({ consumedBalance: -1_000n, surplusBalance: 20_000_000n });
     expect(() => accounting.prepareCredit(peer, 1n, true)).toThrow('overdraft');
     expect(refreshes).toEqual([]);
+  });
+
+  test('may not be known to have arrived by who paid it: a refresh that pays so much less is no offence', async () => {
+    const { keeper, accounting, clock, peer, row, blocklisted, refreshes } = creditor();
+    const paysLess = async (_peer: unknown, amount: bigint) => ({
+      accepted: amount - 1_000_000n,
+      allegedSeconds: 100n,
+    });
+    const settle = async () => {
+      const before = refreshes.length;
+      while (refreshes.length === before) accounting.prepareCredit(peer, PRICE, true).apply();
+      await clock.advance(1_020);
+    };
+    accounting.prepareDebit(peer, 1_000_000n).apply();
+    accounting.paymentReceived(peer, 1_000_000n);
+    keeper.answer = paysLess;
+    await settle();
+    expect(row()?.consumedBalance).toBe(-1_000_000n);
+    expect(blocklisted).toEqual([]);
+    // Who accepts all that is owed knows of everything.
+    keeper.answer = async (_peer, accepted) => ({ accepted, allegedSeconds: 100n });
+    await settle();
+    expect(row()?.consumedBalance).toBe(0n);
+    keeper.answer = paysLess;
+    await settle();
+    expect(blocklisted).toMatchObject([{ reason: 'failed to meet expectation for allowance' }]);
   });
 
   test('lets the granted threshold grow like a refresh, and only in its session', () => {

@@ -71,11 +71,12 @@ test('originated debt is never more than the debt', () => {
   expect(boundedOriginated(-20n, 10n)).toBe(0n);
 });
 
-test('a creditor has to accept what time allows, less the debits prepared meanwhile', () => {
-  const refresh = { attempted: 9_000_000n, reservedMeanwhile: 0n, rate: RATE };
+test('a creditor has to accept what time allows, less the debits prepared meanwhile and cheques in doubt', () => {
+  const refresh = { attempted: 9_000_000n, reservedMeanwhile: 0n, inDoubt: 0n, rate: RATE };
   expect(expectedAcceptance({ ...refresh, allegedSeconds: 1n })).toBe(RATE);
   expect(expectedAcceptance({ ...refresh, allegedSeconds: 1_700_000_000n })).toBe(9_000_000n);
   expect(expectedAcceptance({ ...refresh, allegedSeconds: 5n, reservedMeanwhile: 10n })).toBe(8_999_990n);
+  expect(expectedAcceptance({ ...refresh, allegedSeconds: 5n, inDoubt: 30n })).toBe(8_999_970n);
 });
 
 test('latent debt is what the peer owes, is about to owe and was offered in vain', () => {

@@ -1,0 +1,169 @@
+/** Transactions of one account on the simulated chain: mined after a block's time, with the effects of the contracts. */
+import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import type { Signer } from '../../../node/crypto/signer.ts';
+import type { Clock } from '../../../node/env/clock.ts';
+import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
+import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
+import { Lock } from '../../../node/onchain/lock.ts';
+import type { LogEntry, Receipt, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
+import { recoverIssuer } from '../../../node/swap/cheque.ts';
+import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
+import { type BookOnChain, CHAIN_ID, type SwapChain, TOKEN } from './swap-chain.ts';
+
+const TRANSFER = selectorOf(FUNCTIONS.transfer);
+const WITHDRAW = selectorOf(SWAP_FUNCTIONS.withdraw);
+const CASH = selectorOf(SWAP_FUNCTIONS.cashChequeBeneficiary);
+const SIGNATURE_START = 4 * 32;
+const SIGNATURE_SIZE = 65;
+
+interface ChainAccountOptions {
+  readonly chain: SwapChain;
+  readonly signer: Signer;
+  readonly clock: Clock;
+  readonly blockMs: number;
+}
+
+/** Outlives the processes of a node, as its stored transactions and the chain do. */
+export class ChainAccount {
+  readonly #options: ChainAccountOptions;
+  readonly #sent: SentTransaction[] = [];
+  readonly #sending = new Lock();
+
+  constructor(options: ChainAccountOptions) {
+    this.#options = options;
+  }
+
+  /** One at a time: each has a nonce of its own. */
+  send(request: TransactionRequest): Promise<string> {
+    return this.#sending.run(() => this.#send(request));
+  }
+
+  async #send(request: TransactionRequest): Promise<string> {
+    const { clock, signer, blockMs } = this.#options;
+    const nonce = this.#sent.length;
+    const hash = `0x${toHex(keccak256(signer.address, Buffer.from(`${nonce}`)))}`;
+    await request.beforeSend?.(hash);
+    const { to, data, description } = request;
+    const fees = { gasLimit: 0n, gasTipCap: 1n, gasFeeCap: 1n, tipBoostPercent: 25, created: 0 };
+    this.#sent[nonce] = { hash, to, data, description, value: 0n, nonce, ...fees, outcome: undefined };
+    clock.timer(blockMs, () => this.#mine(nonce));
+    return hash;
+  }
+
+  find(hash: string): SentTransaction | undefined {
+    return this.#sent.find((sent) => sent.hash === hash);
+  }
+
+  pending(): SentTransaction[] {
+    return this.#sent.filter(({ outcome }) => outcome === undefined);
+  }
+
+  /** Descriptions of what the contracts refused. */
+  refused(): string[] {
+    return this.#sent
+      .filter(({ outcome }) => outcome?.kind === 'mined' && outcome.receipt.status === 'reverted')
+      .map(({ description }) => description);
+  }
+
+  wait(): Promise<never> {
+    return Promise.reject(new Error('nobody waits here'));
+  }
+
+  execute(): Promise<never> {
+    return this.wait();
+  }
+
+  resend(): Promise<never> {
+    return this.wait();
+  }
+
+  cancel(): Promise<never> {
+    return this.wait();
+  }
+
+  #mine(nonce: number): void {
+    const sent = this.#sent[nonce]!;
+    const logs = this.#effects(sent);
+    const receipt: Receipt = {
+      transactionHash: sent.hash,
+      status: logs === undefined ? 'reverted' : 'success',
+      blockNumber: 1,
+      gasUsed: 1n,
+      logs: logs ?? [],
+    };
+    this.#sent[nonce] = { ...sent, outcome: { kind: 'mined', receipt } };
+  }
+
+  /** @returns undefined when the contract refuses */
+  #effects({ to, data, hash }: SentTransaction): LogEntry[] | undefined {
+    const { chain, signer } = this.#options;
+    const words = readWords(`0x${data.slice(TRANSFER.length)}`, 'arguments');
+    if (to === TOKEN && data.startsWith(TRANSFER))
+      return this.#move(signer.address, words.address(0), words.uint(1)) ? [] : undefined;
+    const address = fromHex(to);
+    const book = chain.book(address);
+    if (data.startsWith(WITHDRAW)) {
+      const isIssuer = equalBytes(book.issuer, signer.address);
+      return isIssuer && this.#move(address, signer.address, words.uint(0)) ? [] : undefined;
+    }
+    if (!data.startsWith(CASH)) throw new Error(`no such function: ${data}`);
+    const signature = Buffer.from(data.slice(TRANSFER.length), 'hex').subarray(SIGNATURE_START);
+    const cheque = {
+      chequebook: address,
+      beneficiary: signer.address,
+      cumulativePayout: words.uint(1),
+      signature: new Uint8Array(signature.subarray(0, SIGNATURE_SIZE)),
+    };
+    if (!equalBytes(recoverIssuer(cheque, CHAIN_ID), book.issuer)) return undefined;
+    return this.#cash(book, { ...cheque, recipient: words.address(0), hash });
+  }
+
+  #cash(
+    book: BookOnChain,
+    cheque: { chequebook: Uint8Array; recipient: Uint8Array; cumulativePayout: bigint; hash: string },
+  ): LogEntry[] | undefined {
+    const beneficiary = this.#options.signer.address;
+    const before = book.paidOut.get(toHex(beneficiary)) ?? 0n;
+    const claim = cheque.cumulativePayout - before;
+    if (claim < 0n) return undefined;
+    const paid = claim < book.balance ? claim : book.balance;
+    book.paidOut.set(toHex(beneficiary), before + paid);
+    this.#move(cheque.chequebook, cheque.recipient, paid);
+    const entry = { address: toAddress(cheque.chequebook), blockNumber: 1, transactionHash: cheque.hash };
+    const parties = [beneficiary, cheque.recipient, beneficiary].map(word);
+    const amounts = [paid, cheque.cumulativePayout, 0n].map((amount) => word(amount).slice(2));
+    const cashed = {
+      ...entry,
+      topics: [topicOf(SWAP_EVENTS.ChequeCashed), ...parties],
+      data: `0x${amounts.join('')}`,
+      logIndex: 0,
+    };
+    if (paid === claim) return [cashed];
+    return [cashed, { ...entry, topics: [topicOf(SWAP_EVENTS.ChequeBounced)], data: '0x', logIndex: 1 }];
+  }
+
+  /** @returns false when the sender has less */
+  #move(from: Uint8Array, to: Uint8Array, amount: bigint): boolean {
+    if (this.#holdings(from) < amount) return false;
+    this.#change(from, -amount);
+    this.#change(to, amount);
+    return true;
+  }
+
+  #holdings(owner: Uint8Array): bigint {
+    const { books, tokens } = this.#options.chain;
+    return books.get(toHex(owner))?.balance ?? tokens.get(toHex(owner)) ?? 0n;
+  }
+
+  #change(owner: Uint8Array, amount: bigint): void {
+    const { books, tokens } = this.#options.chain;
+    const book = books.get(toHex(owner));
+    if (book === undefined) tokens.set(toHex(owner), this.#holdings(owner) + amount);
+    else book.balance += amount;
+  }
+}
+
+function word(value: bigint | Uint8Array): string {
+  return `0x${toHex(encodeWord(value))}`;
+}

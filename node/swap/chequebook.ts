@@ -68,11 +68,9 @@ export class Chequebook {
   /** What is not promised to anybody; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
-    const [balance, paid] = await Promise.all([
-      this.balance(signal),
-      totalPaidOut(chain, this.address, signal),
-    ]);
-    return balance + paid - cheques.totalIssued(this.address);
+    // In this order: a cheque that is cashed in between counts twice for a moment as spent, never twice as there.
+    const paid = await totalPaidOut(chain, this.address, signal);
+    return (await this.balance(signal)) + paid - cheques.totalIssued(this.address);
   }
 
   lastIssued(beneficiary: Uint8Array): IssuedCheque | undefined {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { encodeTransfer } from '../../../node/onchain/contracts.ts';
+import { Lock } from '../../../node/onchain/lock.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { Chequebook } from '../../../node/swap/chequebook.ts';
@@ -51,6 +52,23 @@ test('what is available falls below zero when tokens have gone that were promise
   await expect(book.issue(peer(1), { price: 1n, deduction: 0n }, never)).rejects.toThrow(
     'chequebook out of funds: -400 available, 1 needed',
   );
+});
+
+test('a cheque that is cashed while the chain is asked never makes more available than there is', async () => {
+  const { book, chain, address } = world();
+  await book.issue(peer(1), { price: 100n, deduction: 0n }, never);
+  const answer = chain.call.bind(chain);
+  const turns = new Lock();
+  // One after the other; the block with the cashing comes between the first answer and the second.
+  chain.call = (request, signal) =>
+    turns.run(async () => {
+      const answered = await answer(request, signal);
+      chain.book(address).balance = 900n;
+      chain.book(address).paidOut.set(toHex(peer(1).ethereum), 100n);
+      return answered;
+    });
+  expect(await book.availableBalance(never)).toBeLessThanOrEqual(900n);
+  expect(await book.availableBalance(never)).toBe(900n);
 });
 
 test('a deposit is a transfer of tokens, of no more than there are', async () => {

@@ -13,6 +13,7 @@ import type { Chunk } from './chunk/chunk.ts';
 import { toHex } from './crypto/hex.ts';
 import { overlayAddress } from './crypto/overlay.ts';
 import { createSigner } from './crypto/signer.ts';
+import { abortable } from './env/abortable.ts';
 import { systemClock } from './env/clock.ts';
 import { createLogger, type Logger } from './env/logger.ts';
 import { createMetrics } from './env/metrics.ts';
@@ -494,17 +495,18 @@ async function build(
   );
 
   // The API answers first, with little at the beginning, and stops first, so that nothing new arrives at the end.
+  // A start that is given up leaves its work behind: whoever disposes of the part ends that.
   const stopApi = once(() => api.stop());
   parts.defer(stopApi);
   await api.start();
   if (swap !== undefined) {
     parts.defer(() => swap.stop());
-    await raceAbort(swap.start(signal), signal);
+    await abortable(swap.start(signal), signal);
   }
   parts.defer(() => host.stop());
   await host.start();
   parts.defer(() => postage.stop());
-  await raceAbort(postage.start(), signal);
+  await abortable(postage.start(), signal);
   parts.defer(() => topology.stop());
   await topology.start();
   parts.defer(() => puller.stop());
@@ -548,19 +550,6 @@ async function loadKeys(options: NodeOptions, random: Random): Promise<Keys> {
 function once(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => (running ??= work());
-}
-
-/** Rejects with the signal's reason; the work itself is ended by whoever disposes of its part. */
-async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const ended = Promise.withResolvers<never>();
-  const onAbort = () => ended.reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, ended.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 function aborted(signal: AbortSignal): Promise<undefined> {

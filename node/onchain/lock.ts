@@ -1,3 +1,5 @@
+import { abortable } from '../env/abortable.ts';
+
 /** One at a time, in the order of asking. */
 export class Lock {
   #last: Promise<unknown> = Promise.resolve();
@@ -8,23 +10,10 @@ export class Lock {
     const mine = Promise.withResolvers<void>();
     this.#last = before.then(() => mine.promise);
     try {
-      await (signal === undefined ? before : until(before, signal));
+      await abortable(before, signal);
       return await work();
     } finally {
       mine.resolve();
     }
-  }
-}
-
-/** @throws the signal's reason when it aborts first */
-export async function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const left = Promise.withResolvers<never>();
-  const leave = () => left.reject(signal.reason);
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    return await Promise.race([promise, left.promise]);
-  } finally {
-    signal.removeEventListener('abort', leave);
   }
 }

@@ -5,11 +5,11 @@
  * an endpoint that is away, slow or behind merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { abortable } from '../env/abortable.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from './chain.ts';
-import { until } from './lock.ts';
 import type { TRANSACTION_METRICS } from './metrics.ts';
 import { ChainError, type Receipt } from './ports.ts';
 import { refusalOf } from './refusal.ts';
@@ -83,7 +83,7 @@ export class Monitor {
       this.#waiters.set(hash, waiter);
     }
     this.watch();
-    return until(waiter.promise, signal);
+    return abortable(waiter.promise, signal);
   }
 
   /** Ends the round that runs; whoever waits is told. */

@@ -1,5 +1,5 @@
+import { abortable } from '../env/abortable.ts';
 import { type Clock, TimeoutError } from '../env/clock.ts';
-import { abortable } from './abortable.ts';
 import { decodeMessage, decodeOwned, encodeFrame } from './codec.ts';
 import { FrameReader } from './framing.ts';
 import { type Headers, type MessageStream, type Peer, StreamError } from './host.ts';

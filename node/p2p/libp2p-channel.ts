@@ -1,7 +1,7 @@
 /**
  * A secured channel between two nodes: noise over a TCP connection, ready to carry yamux.
  */
-import { abortable } from './abortable.ts';
+import { abortable } from '../env/abortable.ts';
 import type { OwnIdentity } from './identity-key.ts';
 import { acceptProtocol, ProposedStream } from './multistream.ts';
 import { generateDhKey } from './noise.ts';

@@ -1,6 +1,6 @@
+import { abortable, lazyDeadline } from '../env/abortable.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { abortable, lazyDeadline } from './abortable.ts';
 import { FramedStream } from './framed-stream.ts';
 import { StreamError } from './host.ts';
 import {

@@ -2,7 +2,7 @@
  * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline.
  * The opener proposes one id and goes on at once (lazy negotiation), which saves a round trip per stream.
  */
-import { abortable } from './abortable.ts';
+import { abortable } from '../env/abortable.ts';
 import { FrameReader } from './framing.ts';
 import { StreamError } from './host.ts';
 import type { AcceptedStream, RawStream } from './transport.ts';

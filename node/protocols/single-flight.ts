@@ -1,5 +1,5 @@
 /** Several callers that want the same thing at the same time share one piece of work. */
-import { abortable } from '../p2p/abortable.ts';
+import { abortable } from '../env/abortable.ts';
 
 /** Reason of work that was given up. */
 const ABANDONED = new DOMException('nobody waits for it any more', 'AbortError');

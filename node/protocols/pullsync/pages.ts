@@ -3,8 +3,9 @@
  * been quiet for a moment. A bin without such entries is waited for as long as somebody asks, and everybody who asks
  * for the same shares one collection.
  */
+
+import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
-import { abortable } from '../../p2p/abortable.ts';
 import type { Reserve, ReserveItem } from '../../store/ports.ts';
 import { SingleFlight } from '../single-flight.ts';
 import { PAGE_IDLE_MS, PAGE_SIZE } from './rules.ts';

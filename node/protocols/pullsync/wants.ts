@@ -3,8 +3,9 @@
  * them, and the others' pages wait for how that ends. Who waits for nothing takes the chunk over: a peer that is slow
  * or fails keeps nobody else from it.
  */
+
+import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
-import { abortable } from '../../p2p/abortable.ts';
 import { SHARED_WANT_MS } from './rules.ts';
 
 interface Asked {

@@ -10,10 +10,10 @@
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
-import { abortable } from '../../p2p/abortable.ts';
 import { type BatchStore, PostageError } from '../../postage/ports.ts';
 import type { PendingPush, Reserve, UploadStore } from '../../store/ports.ts';
 import { PUSHER_METRICS } from './metrics.ts';

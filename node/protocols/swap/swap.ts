@@ -15,12 +15,12 @@
  * has it refuses the repetition, one that has not gets what we promised.
  */
 import type { PaymentLedger } from '../../accounting/ports.ts';
+import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../onchain/lock.ts';
 import type { Chain } from '../../onchain/ports.ts';
-import { abortable } from '../../p2p/abortable.ts';
 import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';
 import type { IssuedCheque } from '../../swap/cheque-store.ts';

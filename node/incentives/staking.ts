@@ -109,6 +109,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
 
   /** Goes on until it is done or not needed: the chain may be away, or the stake frozen. */
   async function bringUpToDate(signal: AbortSignal): Promise<void> {
+    let told = '';
     while (!signal.aborted) {
       try {
         const change = await neededChange(options, { ...deps, minimum }, signal);
@@ -118,7 +119,10 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
         return;
       } catch (err) {
         if (signal.aborted) return;
-        log.warn({ err }, 'stake could not be brought up to date');
+        // Once per reason: a stake may be frozen for many thousand blocks.
+        const reason = err instanceof Error ? err.message : String(err);
+        log[reason === told ? 'debug' : 'warn']({ err }, 'stake could not be brought up to date');
+        told = reason;
       }
       await clock.sleep(options.retryMs, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;

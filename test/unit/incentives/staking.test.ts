@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
+import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createStaking } from '../../../node/incentives/staking.ts';
 import { encodeWord, readWords, selectorOf } from '../../../node/onchain/abi.ts';
 import { ChainError, type Receipt } from '../../../node/onchain/ports.ts';
@@ -89,12 +89,12 @@ function refusal(reason: string): ChainError {
   return new ChainError('REVERTED', reason, { revert: { reason, data: '0x' } });
 }
 
-function bench({ height = 0 } = {}) {
+function bench({ height = 0, log = silentLogger() } = {}) {
   const registry = new FakeRegistry();
   const clock = new ManualClock();
   const staking = createStaking(
     { registry: REGISTRY, token: TOKEN, overlay: OVERLAY, nonce: NONCE, height, retryMs: RETRY_MS },
-    { chain: registry, transactions: registry, signer: { address: ACCOUNT }, clock, log: silentLogger() },
+    { chain: registry, transactions: registry, signer: { address: ACCOUNT }, clock, log },
   );
   return { registry, staking, clock };
 }
@@ -245,6 +245,20 @@ describe('at the start', () => {
     expect(registry.stake.overlay).toEqual(OVERLAY);
     await clock.advance(10 * RETRY_MS);
     expect(registry.sent).toHaveLength(1);
+  });
+
+  test('what keeps it from that is said once, and again when it is something else', async () => {
+    const lines: string[] = [];
+    const log = createLogger({ verbosity: 'warn' }, { write: (line) => void lines.push(line) });
+    const { registry, staking, clock } = bench({ log });
+    registry.stake = { ...staked, overlay: OTHER_OVERLAY, lastUpdated: 200n };
+    staking.start();
+    await clock.advance(20 * RETRY_MS);
+    expect(lines).toHaveLength(1);
+    registry.failure = new ChainError('RPC_UNREACHABLE', 'no answer');
+    await clock.advance(20 * RETRY_MS);
+    expect(lines).toHaveLength(2);
+    await staking.stop();
   });
 
   test('a chain that is away is waited for, until the node stops', async () => {

@@ -233,7 +233,10 @@ async function build(
           { factory: options['swap-factory-address'], beneficiary: signer.address },
           {
             host,
-            accounting: { paymentReceived: (peer, amount) => accounting.paymentReceived(peer, amount) },
+            accounting: {
+              paymentReceived: (peer, amount) => accounting.paymentReceived(peer, amount),
+              paidAhead: (peer, amount) => accounting.paidAhead(peer, amount),
+            },
             swap,
             chain: rpc,
             clock,

@@ -35,6 +35,8 @@ export interface Account extends Amounts, StoredBalance {
   refreshedAt: number;
   /** A payment of ours is running. */
   paying: boolean;
+  /** Paid to the peer before it was owed: in its books a surplus. Only shown; who pays counts it when it is owed. */
+  paidAhead: bigint;
   /** The peer of this session takes no cheques. */
   takesNoCheques: boolean;
   /** Payments of this session that the peer may not have counted yet: it may have missed that we took its cheque. */
@@ -76,6 +78,7 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
     refreshReceivedAt: Number.NEGATIVE_INFINITY,
     refreshedAt: Number.NEGATIVE_INFINITY,
     paying: false,
+    paidAhead: 0n,
     takesNoCheques: false,
     receivedInDoubt: 0n,
     overpaid: 0n,
@@ -104,6 +107,7 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.receivedInDoubt = 0n;
   account.overpaid = 0n;
   account.ghost = 0n;
+  account.paidAhead = 0n;
   account.takesNoCheques = false;
   account.rate = forClass(terms.refreshRate, peer.fullNode, terms.lightFactor);
   account.thresholdGiven = forClass(terms.paymentThreshold, peer.fullNode, terms.lightFactor);
@@ -127,7 +131,7 @@ export function leftBehind(account: Account, now: number): bigint {
 export function row(account: Account, limits: { creditLimit: bigint; debitLimit: bigint }): PeerAccount {
   return {
     peer: account.id,
-    balance: account.balance - account.surplus,
+    balance: account.balance - account.surplus + account.paidAhead,
     consumedBalance: account.balance,
     thresholdReceived: account.thresholdReceived,
     thresholdGiven: account.thresholdGiven,

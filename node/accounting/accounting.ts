@@ -223,6 +223,11 @@ class Ledger implements AccountingService {
     });
   }
 
+  paidAhead(peer: Peer, amount: bigint): void {
+    const account = this.#accounts.of(peer.id);
+    if (account.peer === peer) account.paidAhead = amount;
+  }
+
   /** A peer that has repaid much may owe more. What is paid after the end of a session changes no balance. */
   #repaid(account: Account, peer: Peer, amount: bigint, book: () => void): void {
     account.repaid += amount;

@@ -49,7 +49,7 @@ export interface Accounting {
 /** One row of `/accounting`. */
 export interface PeerAccount {
   readonly peer: string;
-  /** Ledger balance less surplus. */
+  /** Ledger balance less surplus, with what was paid ahead. */
   readonly balance: bigint;
   readonly consumedBalance: bigint;
   readonly thresholdReceived: bigint;
@@ -84,6 +84,8 @@ export interface PaymentLedger {
    * services use up. A payment never makes this node owe: it would have to pay for a cheque that may bounce.
    */
   paymentReceived(peer: Peer, amount: bigint): void;
+  /** What the peer has taken of us in this session before it was owed, in all. It pays for later debts. */
+  paidAhead(peer: Peer, amount: bigint): void;
 }
 
 /** Accounting as the time settlement protocol sees it. */

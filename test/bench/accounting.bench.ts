@@ -99,7 +99,7 @@ async function cheques(): Promise<BenchResult[]> {
         onConnect: () => undefined,
         onConnected: () => undefined,
       },
-      accounting: { paymentReceived: () => undefined },
+      accounting: { paymentReceived: () => undefined, paidAhead: () => undefined },
       swap: {
         cheques: new ChequeStore(memoryRecords()),
         oracle: { rates: () => chain.rates, start: async () => undefined, stop: async () => undefined },

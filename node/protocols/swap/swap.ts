@@ -217,9 +217,10 @@ class Cheques implements SwapProtocol {
     { amount, signal }: { amount: bigint; signal: AbortSignal },
   ): Promise<void> {
     const chequebook = this.#chequebook();
-    const price = amount * (this.#deps.swap.oracle.rates()?.exchangeRate ?? 0n);
+    const rate = this.#deps.swap.oracle.rates()?.exchangeRate ?? 0n;
+    const price = amount * rate;
     if (price > 0n && session.prepaid >= price) {
-      session.prepaid -= price;
+      this.#prepaid(peer, session, { amount: session.prepaid - price, rate });
       return;
     }
     const { rates, issued } = await this.#present(peer, signal, async (asked) => {
@@ -235,7 +236,8 @@ class Cheques implements SwapProtocol {
       this.#metrics.availableBalance.set(Number(available));
       return next;
     });
-    session.prepaid += session.unconfirmed - amount * rates.exchangeRate;
+    const ahead = session.prepaid + session.unconfirmed - amount * rates.exchangeRate;
+    this.#prepaid(peer, session, { amount: ahead, rate: rates.exchangeRate });
     session.unconfirmed = 0n;
     await this.#deps.swap.cheques.recordConfirmed(peer, issued, { deducted: rates.deduction > 0n });
   }
@@ -248,7 +250,8 @@ class Cheques implements SwapProtocol {
     const { cheques } = this.#deps.swap;
     try {
       const { rates } = await this.#present(peer, deadline.signal, async () => last);
-      session.prepaid += last.unconfirmed - this.#deductionFor(peer, rates);
+      const ahead = session.prepaid + last.unconfirmed - this.#deductionFor(peer, rates);
+      this.#prepaid(peer, session, { amount: ahead, rate: rates.exchangeRate });
       session.unconfirmed = 0n;
       await cheques.recordConfirmed(peer, last, { deducted: rates.deduction > 0n });
     } catch (error) {
@@ -279,6 +282,11 @@ class Cheques implements SwapProtocol {
       stream.reset(error instanceof Error ? error : new Error('payment failed', { cause: error }));
       throw error;
     }
+  }
+
+  #prepaid(peer: Peer, session: Session, { amount, rate }: { amount: bigint; rate: bigint }): void {
+    session.prepaid = amount;
+    this.#deps.accounting.paidAhead(peer, amount / rate);
   }
 
   #deductionFor(peer: Peer, asked: Rates): bigint {

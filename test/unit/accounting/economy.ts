@@ -169,6 +169,7 @@ export class Trader {
           this.session(peer).received += amount;
           accounting.paymentReceived(peer, amount);
         },
+        paidAhead: (peer, amount) => accounting.paidAhead(peer, amount),
       },
     });
     wire.onDisconnected((_peer, reason) => void this.losses.push(reason));

@@ -228,6 +228,18 @@ describe('a payment received', () => {
     expect(row()).toMatchObject({ consumedBalance: 200n, surplusBalance: 0n });
   });
 
+  test('before it is owed is shown by both sides alike, and ends with the session', () => {
+    const { accounting, peer, row } = creditor();
+    accounting.paidAhead(peer, 500n);
+    expect(row()).toMatchObject({ consumedBalance: 0n, balance: 500n, surplusBalance: 0n });
+    accounting.prepareCredit(peer, 200n, true).apply();
+    expect(row()).toMatchObject({ consumedBalance: -200n, balance: 300n });
+    accounting.disconnected(peer);
+    accounting.paidAhead(peer, 900n);
+    accounting.connected(fakePeer(7));
+    expect(row()).toMatchObject({ balance: 0n });
+  });
+
   test('does not make us settle: it may bounce', () => {
     const { accounting, peer, row, refreshes } = creditor();
     accounting.prepareCredit(peer, 1_000n, true).apply();

@@ -59,9 +59,12 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     const peer = await meet(payer, payee, clock);
     await clock.settle();
     expect(received()).toBe(sent());
+    // Of what was handed over once more both say that it is paid ahead.
+    expect(payer.ahead.get(payee.id) ?? 0n).toBe(total(payee) - before);
     await payer.protocol.pay(peer, 2_000n);
     await clock.settle();
     expect(received()).toBe(sent());
     expect(total(payee) - before).toBe(2_000n);
+    expect(payer.ahead.get(payee.id)).toBe(0n);
   });
 });

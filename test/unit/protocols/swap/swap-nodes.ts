@@ -29,6 +29,8 @@ export interface SwapNode {
   readonly protocol: SwapProtocol;
   /** Accounting units of accepted cheques, by peer. */
   readonly credited: { readonly peer: string; readonly amount: bigint }[];
+  /** Accounting units that a peer was paid before they were owed. */
+  readonly ahead: ReadonlyMap<string, bigint>;
   readonly metrics: Metrics;
   /** Its endpoint of the chain. */
   readonly chain: SwapChain;
@@ -84,6 +86,7 @@ export async function swapNode(
       log,
     },
   );
+  const ahead = new Map<string, bigint>();
   const credited: { peer: string; amount: bigint }[] = [];
   const ledger = options.accounting?.(host);
   const protocol = createSwap(
@@ -95,6 +98,10 @@ export async function swapNode(
           credited.push({ peer: peer.id, amount });
           ledger?.paymentReceived(peer, amount);
         },
+        paidAhead(peer, amount) {
+          ahead.set(peer.id, amount);
+          ledger?.paidAhead(peer, amount);
+        },
       },
       swap: services,
       chain,
@@ -105,7 +112,18 @@ export async function swapNode(
   );
   await services.start(never);
   await host.start();
-  return { host, signer, id: toHex(host.overlay), underlay, services, protocol, credited, metrics, chain };
+  return {
+    host,
+    signer,
+    id: toHex(host.overlay),
+    underlay,
+    services,
+    protocol,
+    credited,
+    ahead,
+    metrics,
+    chain,
+  };
 }
 
 const NO_TRANSACTIONS = {

@@ -102,35 +102,44 @@ const chain = z.strictObject(
   { error: 'a map with blockTime, chainId, networkId, port and gate' },
 );
 
-const batches = z.union([
-  z.literal(false),
-  z.strictObject(
-    {
-      depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
-      ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
-      immutable: z.boolean({ error: 'true or false' }).default(true),
-    },
-    { error: 'false, or a map with depth, ttl and immutable' },
-  ),
-]);
+const BATCHES_EXPECTED = 'false, or a map with depth, ttl and immutable';
+const batches = z.union(
+  [
+    z.literal(false),
+    z.strictObject(
+      {
+        depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
+        ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
+        immutable: z.boolean({ error: 'true or false' }).default(true),
+      },
+      { error: BATCHES_EXPECTED },
+    ),
+  ],
+  { error: BATCHES_EXPECTED },
+);
 
 const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';
 const amount = z
-  .union([z.bigint(), z.int(), z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED })], {
-    error: AMOUNT_EXPECTED,
-  })
+  .union(
+    [
+      z.bigint(),
+      z.int({ error: AMOUNT_EXPECTED }),
+      z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED }),
+    ],
+    {
+      error: AMOUNT_EXPECTED,
+    },
+  )
   .transform(BigInt)
   .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
 
+const SWAP_EXPECTED = 'true, false, or a map with deposit';
 /** Debts are paid by cheques, each node from a chequebook of its own. */
 const swap = z
-  .union([
-    z.boolean(),
-    z.strictObject(
-      { deposit: amount.default(DEFAULT_DEPOSIT) },
-      { error: 'true, false, or a map with deposit' },
-    ),
-  ])
+  .union(
+    [z.boolean(), z.strictObject({ deposit: amount.default(DEFAULT_DEPOSIT) }, { error: SWAP_EXPECTED })],
+    { error: SWAP_EXPECTED },
+  )
   .transform((value) => (value === true ? { deposit: DEFAULT_DEPOSIT } : value));
 
 const PORTS_EXPECTED = "'free' or the first port of a fixed range, from 1024 to 65000";
@@ -238,6 +247,9 @@ export async function readDefinitionFile(path: string): Promise<Record<string, u
   try {
     document = parse(readFileSync(path, 'utf8'));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new HarnessError('DEFINITION_INVALID', `--file: no file '${path}'`, { cause: error });
+    }
     throw new HarnessError('DEFINITION_INVALID', `${path}: ${messageOf(error).trim()}`, { cause: error });
   }
   if (document === null || document === undefined) return {};

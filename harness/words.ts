@@ -20,6 +20,33 @@ export function formatMs(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
+/** Groups of three digits, also of amounts that no number holds. */
+export function grouped(value: number | bigint | string): string {
+  const [whole = '', fraction] = String(value).split('.');
+  const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? text : `${text}.${fraction}`;
+}
+
+/** Base units of one coin and of one token, as powers of ten. */
+export const NATIVE_DECIMALS = 18;
+export const TOKEN_DECIMALS = 16;
+
+/** Base units as whole ones with all their decimals and no zeros behind: 15 with one decimal is `1.5`. */
+export function inUnits(amount: bigint, decimals: number): string {
+  const digits = amount.toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Token amounts to stand below each other: each with as many decimals as the finest of them needs. */
+export function tokenColumn(amounts: readonly bigint[]): string[] {
+  const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
+  const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
+  return texts.map(([whole = '', fraction = '']) =>
+    decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`,
+  );
+}
+
 const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** `500ms`, `15s`, `1m30s`, `24h`, `2d` → milliseconds; undefined when the text is none of these. */

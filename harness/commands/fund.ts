@@ -1,11 +1,8 @@
 /** `svcnet fund WHO`: add native coin and tokens to an account of the local chain. */
 import { Cluster } from '../cluster.ts';
 import { HarnessError } from '../errors.ts';
+import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../words.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
-
-/** Base units of one coin and one token. */
-const NATIVE_DECIMALS = 18;
-const TOKEN_DECIMALS = 16;
 
 export interface FundFlags extends ClusterFlags {
   readonly native: string;
@@ -16,18 +13,27 @@ export interface FundFlags extends ClusterFlags {
 export async function fund(who: string, flags: FundFlags, context: CommandContext): Promise<void> {
   const native = baseUnits('--native', flags.native, NATIVE_DECIMALS);
   const tokens = baseUnits('--tokens', flags.tokens, TOKEN_DECIMALS);
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
   const isAddress = /^(0x)?[0-9a-fA-F]{40}$/.test(who);
+  if (!isAddress && /^0x/i.test(who)) {
+    throw new HarnessError('USAGE', `account: got '${who}', expected a node or an address of 40 hex digits`);
+  }
+  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
   const account = `0x${(isAddress ? who : cluster.node(who).ethereum).replace(/^0x/, '')}`;
   await cluster.chain.fund(account, { native, tokens });
-  const balances = {
-    native: (await cluster.chain.nativeBalance(account)).toString(),
-    tokens: (await cluster.chain.tokenBalance(account)).toString(),
+  const now = {
+    native: await cluster.chain.nativeBalance(account),
+    tokens: await cluster.chain.tokenBalance(account),
   };
-  answer(context, { name: cluster.name, account, ...balances }, [
+  const document = {
+    name: cluster.name,
+    account,
+    native: now.native.toString(),
+    tokens: now.tokens.toString(),
+  };
+  answer(context, document, [
     `  account  ${account}`,
-    `  native   ${inUnits(balances.native, NATIVE_DECIMALS)} coins`,
-    `  tokens   ${inUnits(balances.tokens, TOKEN_DECIMALS)} tokens`,
+    `  native   ${inUnits(now.native, NATIVE_DECIMALS)} coins`,
+    `  tokens   ${inUnits(now.tokens, TOKEN_DECIMALS)} tokens`,
   ]);
   await cluster.detach();
 }
@@ -39,14 +45,8 @@ function baseUnits(flag: string, text: string, decimals: number): bigint {
   if (match === null || fraction.length > decimals) {
     throw new HarnessError(
       'USAGE',
-      `${flag}: got '${text}', expected a number with at most ${decimals} decimals`,
+      `${flag}: got '${text}', expected a number from 0 with at most ${decimals} decimals, such as 1.5`,
     );
   }
   return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`);
-}
-
-function inUnits(amount: string, decimals: number): string {
-  const digits = amount.padStart(decimals + 1, '0');
-  const fraction = digits.slice(-decimals).replace(/0+$/, '');
-  return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }

@@ -1,6 +1,7 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { renderTable } from '../terminal/table.ts';
+import { grouped } from '../words.ts';
 import type { Figure, RunResult, ScenarioResult } from './result.ts';
 
 export interface ConsoleStyle {
@@ -165,13 +166,6 @@ const FIGURE_COLUMNS = [
 function figureTable(figures: readonly Figure[], style: ConsoleStyle): readonly string[] {
   const rows = figures.map(({ name, of = '', value, unit }) => [name, of, grouped(value), unit]);
   return renderTable(FIGURE_COLUMNS, rows, style.width).lines;
-}
-
-/** Groups of three digits, also of amounts that no number holds. */
-function grouped(value: number | string): string {
-  const [whole = '', fraction] = String(value).split('.');
-  const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
 function indent(text: string, by: string): string[] {

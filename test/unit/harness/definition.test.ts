@@ -45,6 +45,13 @@ test('credit is high for tests, the network’s in production and beside a Bee, 
   );
 });
 
+test.each(['-5', 'abc', 1.5, 5e29])('%s is no deposit', (deposit) => {
+  const given = typeof deposit === 'string' ? `'${deposit}'` : String(deposit);
+  expect(mistake({ swap: { deposit } })).toBe(
+    `cluster.yaml: swap.deposit: got ${given}, expected a whole number of token units, as text when above 2^53`,
+  );
+});
+
 test('a number of nodes and a list of groups describe the same cluster', () => {
   const short = parseDefinition({ nodes: 3 }, 'options');
   const long = parseDefinition({ nodes: [{ flavour: 'svc', count: 3 }] }, 'options');
@@ -109,6 +116,8 @@ test.each([
     { chain: { chainId: 100 } },
     'chain.chainId: got 100, expected an id that no public chain has',
   ],
+  ['a word for cheques', { swap: 'maybe' }, "swap: got 'maybe', expected true, false, or a map with deposit"],
+  ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
   [
     'a port of the system',
     { ports: 80 },

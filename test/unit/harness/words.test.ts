@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatMs, parseDurationMs, plural, suggestion } from '../../../harness/words.ts';
+import {
+  formatMs,
+  grouped,
+  inUnits,
+  parseDurationMs,
+  plural,
+  suggestion,
+  tokenColumn,
+} from '../../../harness/words.ts';
 import { nearest } from '../../../node/nearest.ts';
 
 const COMMANDS = ['up', 'ps', 'status', 'stamp', 'start', 'stop'];
@@ -55,4 +63,31 @@ test.each([
   [2, 'node', '2 nodes'],
 ])('%i %s is written %s', (count, noun, text) => {
   expect(plural(count, noun)).toBe(text);
+});
+
+test('digits are grouped by three, also beyond what a number holds', () => {
+  expect([grouped(999), grouped(1234.5678), grouped(10n ** 21n)]).toEqual([
+    '999',
+    '1,234.5678',
+    '1,000,000,000,000,000,000,000',
+  ]);
+});
+
+test('base units become whole ones without losing a digit', () => {
+  expect([inUnits(0n, 16), inUnits(1n, 16), inUnits(15n, 1), inUnits(500n * 10n ** 18n, 18)]).toEqual([
+    '0',
+    '0.0000000000000001',
+    '1.5',
+    '500',
+  ]);
+});
+
+test('token amounts in a column have the same decimals', () => {
+  expect(tokenColumn([0n, 13_595_500_000_000n, 50n * 10n ** 16n])).toEqual([
+    '0.00000000',
+    '0.00135955',
+    '50.00000000',
+  ]);
+  expect(tokenColumn([0n, 10n ** 16n])).toEqual(['0', '1']);
+  expect(tokenColumn([])).toEqual([]);
 });

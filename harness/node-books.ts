@@ -62,7 +62,7 @@ export async function readNodeBooks(node: ClusterNode, signal?: AbortSignal): Pr
 }
 
 /** What a node with cheques off refuses to tell is nothing. */
-async function unlessOff<T>(answer: Promise<T>): Promise<T | undefined> {
+export async function unlessOff<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {

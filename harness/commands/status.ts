@@ -1,10 +1,12 @@
-/** `svcnet status`: a cluster at a glance, and what is not well with it. */
+/** `svcnet status`: a cluster at a glance, who owes whom, and what is not well with it. */
 import { Cluster } from '../cluster.ts';
 import type { ClusterNode } from '../cluster-node.ts';
+import { type Debt, debtsOf } from '../debts.ts';
 import { messageOf } from '../errors.ts';
+import { unlessOff } from '../node-books.ts';
 import { paint } from '../report/console.ts';
 import { renderTable } from '../terminal/table.ts';
-import { plural } from '../words.ts';
+import { grouped, plural, tokenColumn } from '../words.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /** Peers of a node that are pinged: the bound of what a look costs in a large cluster. */
@@ -13,16 +15,23 @@ const PINGED_MAX = 8;
 const LOOK_TIMEOUT_MS = 5000;
 /** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
 const BLOCKS_BEHIND_MAX = 10;
+/** Debts shown, the largest; a cluster has as many as it has links. The JSON document has all. */
+const DEBTS_SHOWN = 10;
 
 interface NodeStatus {
   readonly name: string;
   readonly flavour: string;
+  readonly mode: string;
   readonly state: string;
   readonly peers: number;
   readonly depth: number;
   readonly reserve: number;
   readonly block: number;
   readonly balances: readonly { readonly peer: string; readonly balance: string }[];
+  /** Token units as text; absent when cheques are off. */
+  readonly cheques?: { readonly sent: string; readonly received: string };
+  /** Token units as text; absent without one. */
+  readonly chequebook?: { readonly total: string; readonly available: string };
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
   readonly problem?: string;
 }
@@ -37,12 +46,40 @@ export async function status(flags: ClusterFlags, context: CommandContext): Prom
   ]);
   await cluster.detach();
   const problems = problemsOf(height, nodes);
+  const debts = debtsOf(saidBy(nodes));
   const chain = { rpc: cluster.chain.rpc, height: typeof height === 'number' ? height : null };
   answer(
     context,
-    { name: cluster.name, seed: cluster.toJSON().seed, chain, nodes, problems },
-    page(cluster, height, nodes, problems, context),
+    {
+      name: cluster.name,
+      seed: cluster.toJSON().seed,
+      chain,
+      nodes,
+      debts: debts.map(debtDocument),
+      problems,
+    },
+    page(cluster, height, { nodes, debts, problems }, context),
   );
+}
+
+function saidBy(nodes: readonly NodeStatus[]): Map<string, { peer: string; balance: bigint }[]> {
+  return new Map(
+    nodes
+      .filter(({ problem }) => problem === undefined)
+      .map(({ name, balances }) => [
+        name,
+        balances.map(({ peer, balance }) => ({ peer, balance: BigInt(balance) })),
+      ]),
+  );
+}
+
+function debtDocument({ debtor, creditor, units, creditorCounts }: Debt): object {
+  return {
+    debtor,
+    creditor,
+    units: units.toString(),
+    ...(creditorCounts === undefined ? {} : { creditorCounts: creditorCounts.toString() }),
+  };
 }
 
 async function heightOf(cluster: Cluster, signal: AbortSignal): Promise<number | string> {
@@ -61,6 +98,7 @@ async function look(
   const nothing = {
     name: node.name,
     flavour: node.flavour,
+    mode: node.mode,
     state: node.state,
     peers: 0,
     depth: 0,
@@ -74,11 +112,13 @@ async function look(
     // Latencies are measured by pings, and nobody else may have sent any.
     const peers = (await client.peers(signal)).slice(0, PINGED_MAX);
     await Promise.all(peers.map(({ address }) => client.pingpong(address, signal)));
-    const [own, topology, chainState, balances] = await Promise.all([
+    const [own, topology, chainState, balances, cheques, chequebook] = await Promise.all([
       client.status(signal),
       client.topology(signal),
       client.chainState(signal),
       client.balances(signal),
+      unlessOff(client.settlements(signal)),
+      unlessOff(client.chequebook.balance(signal)),
     ]);
     const connected = Object.values(topology.bins).flatMap((bin) => bin.connectedPeers ?? []);
     const slow = connected
@@ -99,6 +139,17 @@ async function look(
           peer: names.get(peer) ?? peer.slice(0, 8),
           balance: balance.toString(),
         })),
+      ...(cheques === undefined
+        ? {}
+        : { cheques: { sent: String(cheques.totalSent), received: String(cheques.totalReceived) } }),
+      ...(chequebook === undefined
+        ? {}
+        : {
+            chequebook: {
+              total: String(chequebook.totalBalance),
+              available: String(chequebook.availableBalance),
+            },
+          }),
       ...(slow === undefined ? {} : { slowest: slow }),
     };
   } catch (error) {
@@ -129,16 +180,36 @@ const COLUMNS = [
   { title: 'slowest link', rank: 4 },
 ] as const;
 
+/** Amounts of these columns are tokens. */
+const MONEY_COLUMNS = [
+  { title: 'tokens', rank: 0 },
+  { title: 'cheques sent', rank: 0, align: 'right' },
+  { title: 'received', rank: 0, align: 'right' },
+  { title: 'in chequebook', rank: 1, align: 'right' },
+  { title: 'promised', rank: 2, align: 'right' },
+] as const;
+
+const DEBT_COLUMNS = [
+  { title: 'debts', rank: 0 },
+  { title: 'accounting units', rank: 0, align: 'right' },
+  { title: '', rank: 0 },
+] as const;
+
+interface Look {
+  readonly nodes: readonly NodeStatus[];
+  readonly debts: readonly Debt[];
+  readonly problems: readonly string[];
+}
+
 function page(
   cluster: Cluster,
   height: number | string,
-  nodes: readonly NodeStatus[],
-  problems: readonly string[],
+  { nodes, debts, problems }: Look,
   { style, width }: CommandContext,
 ): string[] {
   const rows = nodes.map((node) => [
     node.name,
-    node.flavour,
+    node.mode === 'full' ? node.flavour : `${node.flavour} ${node.mode}`,
     node.state,
     String(node.peers),
     String(node.depth),
@@ -146,9 +217,6 @@ function page(
     String(node.block),
     node.slowest === undefined ? '-' : `${node.slowest.peer} ${node.slowest.latencyMs.toFixed(1)} ms`,
   ]);
-  const balances = nodes.flatMap(({ name, balances }) =>
-    balances.map(({ peer, balance }) => `    ${name} with ${peer}  ${balance} units`),
-  );
   const verdict =
     problems.length === 0
       ? [paint(style, 'green', '  all is well')]
@@ -156,7 +224,43 @@ function page(
   return [
     `  ${paint(style, 'bold', cluster.name)}   chain at block ${typeof height === 'number' ? height : '?'}`,
     ...renderTable(COLUMNS, rows, width).lines,
-    ...(balances.length === 0 ? [] : ['  balances that are not zero', ...balances]),
+    ...moneyLines(nodes, width),
+    ...debtLines(debts, width),
     ...verdict,
+  ];
+}
+
+/** Who has paid by cheque and been paid, once there was a cheque. */
+function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
+  const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
+    cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],
+  );
+  if (paid.every(({ sent, received }) => sent === '0' && received === '0')) return [];
+  const column = (of: (row: (typeof paid)[number]) => bigint) => tokenColumn(paid.map(of));
+  const columns = [
+    column(({ sent }) => BigInt(sent)),
+    column(({ received }) => BigInt(received)),
+    column(({ total = '0' }) => BigInt(total)),
+    column(({ total = '0', available = '0' }) => BigInt(total) - BigInt(available)),
+  ];
+  const rows = paid.map(({ name }, i) => [name, ...columns.map((texts) => texts[i] ?? '')]);
+  return ['', ...renderTable(MONEY_COLUMNS, rows, width).lines];
+}
+
+function debtLines(debts: readonly Debt[], width: number): string[] {
+  if (debts.length === 0) return [];
+  const rows = debts
+    .slice(0, DEBTS_SHOWN)
+    .map(({ debtor, creditor, units, creditorCounts }) => [
+      `${debtor} owes ${creditor}`,
+      grouped(units),
+      creditorCounts === undefined ? '' : `${creditor} counts ${grouped(creditorCounts)}`,
+    ]);
+  const more = debts.length - rows.length;
+  return [
+    '',
+    ...renderTable(DEBT_COLUMNS, rows, width).lines,
+    ...(more === 0 ? [] : [`  and ${plural(more, 'smaller debt')} (--json has them all)`]),
+    '',
   ];
 }

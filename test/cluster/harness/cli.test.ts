@@ -84,12 +84,23 @@ test.each([
     ['up', '--bee-binary', './bee'],
     '--bee-binary: no node of the cluster is a bee; add some with --with bee=2',
   ],
+  ['a word for credit', ['up', '--credit', 'lo'], "Expected one of high, network, low, did you mean 'low'?"],
+  [
+    'an account that is none',
+    ['fund', '0x12'],
+    "account: got '0x12', expected a node or an address of 40 hex digits",
+  ],
+  [
+    'an amount that is none',
+    ['fund', 'node-0', '--tokens', '-4'],
+    "--tokens: got '-4', expected a number from 0 with at most 16 decimals, such as 1.5",
+  ],
   [
     'a name that cannot be one',
     ['up', '--name', 'A b'],
     "name: got 'A b', expected at most 40 lower-case letters",
   ],
-  ['a missing file', ['up', '-f', 'nowhere.yaml'], 'nowhere.yaml'],
+  ['a missing file', ['up', '-f', 'nowhere.yaml'], "--file: no file 'nowhere.yaml'"],
   ['a cluster that is not there', ['ps', '--name', 'none', '--json'], 'no cluster in'],
 ])('%s ends with code 2 and says what is wrong', async (_what, args, words) => {
   const { code, stdout, stderr } = await svcnet(...args);
@@ -180,9 +191,13 @@ describe('a cluster that is up', () => {
   test('is well', async () => {
     const { code, stdout } = await svcnet('status', '--json');
     expect(code).toBe(0);
-    const { problems, nodes } = JSON.parse(stdout) as { problems: string[]; nodes: { peers: number }[] };
-    expect(problems).toEqual([]);
-    expect(nodes.map(({ peers }) => peers)).toEqual([1, 1]);
+    const deposit = '500000000000000000';
+    const node = {
+      peers: 1,
+      cheques: { sent: '0', received: '0' },
+      chequebook: { total: deposit, available: deposit },
+    };
+    expect(JSON.parse(stdout)).toMatchObject({ problems: [], debts: [], nodes: [node, node] });
   });
 
   test('gives a shell its names', async () => {

@@ -1,0 +1,48 @@
+/** Who owes whom, from what the nodes say about each other. */
+
+/** What a node says about one link. */
+export interface Said {
+  readonly peer: string;
+  /** Accounting units, positive when the peer owes. */
+  readonly balance: bigint;
+}
+
+export interface Debt {
+  readonly debtor: string;
+  readonly creditor: string;
+  /** Accounting units, as its debtor counts; as the creditor does when nothing is known of the debtor. */
+  readonly units: bigint;
+  /** What the creditor counts, where that is something else: a payment or a chunk is under way, or the books differ. */
+  readonly creditorCounts?: bigint;
+}
+
+/**
+ * One row for each debt, the largest first.
+ * @param books by name what each node that answered says; who is not in it was not asked
+ */
+export function debtsOf(books: ReadonlyMap<string, readonly Said[]>): Debt[] {
+  const claimed = (creditor: string, debtor: string) => debtBetween(books.get(creditor), debtor, 1n);
+  const admitted = (debtor: string, creditor: string) => debtBetween(books.get(debtor), creditor, -1n);
+  const debts = new Map<string, Debt>();
+  for (const [name, rows] of books) {
+    for (const { peer, balance } of rows) {
+      if (balance === 0n) continue;
+      const [debtor, creditor] = balance > 0n ? [peer, name] : [name, peer];
+      const [own, other] = [admitted(debtor, creditor), claimed(creditor, debtor)];
+      debts.set(`${debtor} ${creditor}`, {
+        debtor,
+        creditor,
+        units: own ?? other ?? 0n,
+        ...(own === undefined || other === undefined || own === other ? {} : { creditorCounts: other }),
+      });
+    }
+  }
+  return [...debts.values()].sort((a, b) => Number(b.units - a.units));
+}
+
+/** @returns undefined when the node was not asked */
+function debtBetween(rows: readonly Said[] | undefined, peer: string, sign: bigint): bigint | undefined {
+  if (rows === undefined) return undefined;
+  const units = sign * (rows.find((row) => row.peer === peer)?.balance ?? 0n);
+  return units > 0n ? units : 0n;
+}

@@ -57,12 +57,22 @@ const step = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       kind: fc.constant('wait' as const),
-      ms: fc.oneof(fc.nat(50), fc.nat(1_000), fc.integer({ min: 1_000, max: 2_000 })),
+      // The longest outlasts a payment that fails and the pause after it.
+      ms: fc.oneof(
+        fc.nat(50),
+        fc.nat(1_000),
+        fc.integer({ min: 1_000, max: 2_000 }),
+        fc.constant(PAYMENT_MS),
+      ),
     }),
   },
   {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('habits' as const), of: node, habits }),
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('habits' as const),
+      of: fc.oneof(fc.constantFrom(0, 1), node),
+      habits,
+    }),
   },
   {
     weight: 2,
@@ -92,6 +102,29 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 /** Nothing fails. */
 const SOUND: Habits = { endpoint: { state: 'up', latencyMs: 10 }, refreshMs: 0 };
 const MUCH: Order = { price: 300_000n, fate: 'delivered', delayMs: 0 };
+
+/** Debts that grow while their creditor can not take cheques, and afterwards; then the other way round. */
+const outage: fc.Arbitrary<Step[]> = fc
+  .record({
+    from: node,
+    to: node,
+    state: fc.constantFrom('down' as const, 'silent' as const),
+    isCut: fc.boolean(),
+  })
+  .map(({ from, to, state, isCut }) => {
+    const trade = { kind: 'trade' as const, from, to, orders: Array.from({ length: 30 }, () => MUCH) };
+    const wait = (ms: number) => ({ kind: 'wait' as const, ms });
+    const habits = (endpoint: Habits['endpoint']) => {
+      return { kind: 'habits' as const, of: to, habits: { ...SOUND, endpoint } };
+    };
+    const traded = [trade, wait(500), trade, wait(600), trade];
+    const before = [habits({ state, latencyMs: 0 }), ...traded, wait(PAYMENT_MS)];
+    const cut: Step[] = isCut ? [{ kind: 'disconnect', from, to }] : [];
+    const after = [habits(SOUND.endpoint), ...traded, wait(PAYMENT_MS)];
+    const back = { ...trade, from: to, to: from };
+    return [...before, ...cut, ...after, back, wait(1_000)];
+  });
+const steps = fc.oneof({ weight: 20, arbitrary: step.map((one) => [one]) }, { weight: 1, arbitrary: outage });
 
 /** A cluster in which everybody is honest; after every step its books are compared with what really happened. */
 class Economy {
@@ -340,11 +373,11 @@ test('in an honest cluster the books of both ends of every link agree after ever
     fc.asyncProperty(
       fc.constantFrom(0, 1, 40, 250),
       fc.array(habits, { minLength: NODES, maxLength: NODES }),
-      fc.array(step, { minLength: 30, maxLength: 60 }),
-      async (latencyMs, habitsAtFirst, steps) => {
+      fc.array(steps, { minLength: 25, maxLength: 50 }).map((all) => all.flat()),
+      async (latencyMs, habitsAtFirst, program) => {
         const economy = new Economy(latencyMs, events);
         await economy.start(habitsAtFirst);
-        for (const one of steps) {
+        for (const one of program) {
           await economy.run(one);
           economy.check(false);
         }

@@ -56,8 +56,10 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await uploader.chunks.stream(dataOf(direct))).toBe(STREAMED);
       expect(await uploader.chunks.stream(dataOf(tagged), { tag: uid })).toBe(STREAMED);
       await net.synced({ node: uploader.name, tag: uid });
+      // A Bee drops what it has acknowledged and not pushed yet when the connection ends, unless there is a tag.
+      const kept = uploader.flavour === 'svc' ? [...direct, ...tagged] : tagged;
       for (const reader of readers())
-        for (const { address, data } of [...direct, ...tagged]) {
+        for (const { address, data } of kept) {
           const seen = await eventually(
             `${reader.name} does not read ${toHex(address)}`,
             () => reader.chunks.download(toHex(address), { cache: false }).catch(() => undefined),

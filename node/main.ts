@@ -1,6 +1,7 @@
 /** Command line → options → start. Exit codes: 0 stopped, 1 could not start or broke down, 2 bad usage. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { systemClock } from './env/clock.ts';
 import { describeOptions, type NodeOptions, OptionError, resolveOptions } from './options.ts';
 import { VERSION } from './version.ts';
 
@@ -67,7 +68,7 @@ async function run(resolved: NodeOptions): Promise<void> {
   const stop = (why: string) => {
     if (stopping.signal.aborted) process.exit(1);
     stopping.abort(new Error(why));
-    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
+    systemClock().timer(STOP_LIMIT_MS, () => process.exit(1));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(`stopped by ${signal}`));
   if (process.env['SVC_STOP_WITH_PARENT'] === '1') {

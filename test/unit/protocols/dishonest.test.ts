@@ -1,7 +1,7 @@
 /** What peers gain that do not pay: nothing beyond what time forgives everybody. */
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
-import type { Peer } from '../../../node/p2p/host.ts';
+import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import { PINGPONG } from '../../../node/protocols/pingpong/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
@@ -43,13 +43,19 @@ async function freeloading() {
     /** Takes the chunk up to so many times, while it is let. */
     take: async (peer: Peer, times: number): Promise<void> => {
       for (let n = 0; n < times && !peer.closed.aborted; n++) {
-        const delivered = await ask(freeloader, peer, chunk).catch(() => undefined);
+        const delivered = await ask(freeloader, peer, chunk).catch(thrownOut);
         if (delivered?.data.length !== undefined && delivered.data.length > 0) taken += MOST;
       }
     },
     /** Undefined while it is refused. */
-    join: (): Promise<Peer | undefined> => connect(freeloader, node, clock).catch(() => undefined),
+    join: (): Promise<Peer | undefined> => connect(freeloader, node, clock).catch(thrownOut),
   };
+}
+
+/** What is told to somebody who is refused, or whose connection has ended; anything else is a fault. */
+function thrownOut(error: unknown): undefined {
+  if (error instanceof HostError || error instanceof StreamError) return undefined;
+  throw error;
 }
 
 async function ask(from: Stranger, peer: Peer, { address }: Chunk) {
@@ -85,7 +91,7 @@ describe('a peer that asks and never pays', () => {
         const peer = await join();
         if (peer === undefined) break;
         await take(peer, times);
-        await freeloader.host.disconnect(node.id, 'leaving').catch(() => undefined);
+        await freeloader.host.disconnect(node.id, 'leaving').catch(thrownOut);
         await clock.settle();
       }
       await clock.advance(1_000);

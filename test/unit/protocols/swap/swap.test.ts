@@ -281,7 +281,7 @@ describe('the debtor', () => {
     const b = await swapNode(2, parts);
     let peer = await meet(a, b, parts.clock);
     b.chain.isDown = true;
-    const lost = a.protocol.pay(peer, 50n).catch(() => undefined);
+    const lost = expect(a.protocol.pay(peer, 50n)).rejects.toMatchObject({ code: 'TIMEOUT' });
     await parts.clock.advance(5_000);
     await lost;
     for (let n = 0; n < 2; n++) {
@@ -363,7 +363,7 @@ describe('the debtor', () => {
 test('a cheque in doubt is not written off while the creditor can not look at the chain', async () => {
   const { a, b, peer, clock } = await pair();
   b.chain.isDown = true;
-  const first = a.protocol.pay(peer, 500n).catch(() => undefined);
+  const first = expect(a.protocol.pay(peer, 500n)).rejects.toMatchObject({ code: 'TIMEOUT' });
   await clock.advance(5_000);
   await first;
   expect(a.protocol.inDoubt(peer)).toBe(500n);

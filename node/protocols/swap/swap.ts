@@ -31,8 +31,8 @@ import type { Rates } from '../../swap/price-oracle.ts';
 import type { SwapServices } from '../../swap/services.ts';
 import { SWAP_METRICS } from './metrics.ts';
 import {
-  checkBacking,
   checkIncrease,
+  checkIssuer,
   checkParties,
   checkRates,
   creditOf,
@@ -173,14 +173,31 @@ class Cheques implements SwapProtocol {
 
   async #checkChain(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
     const { chain, swap } = this.#deps;
-    const { chequebook, beneficiary } = cheque;
     const signer = recoverIssuer(cheque, swap.chainId);
-    const [issuer, liquid, paid] = await Promise.all([
-      issuerOf(chain, chequebook, signal),
-      liquidBalanceFor(chain, { chequebook, beneficiary }, signal),
-      paidOut(chain, { chequebook, beneficiary }, signal),
+    const [issuer] = await Promise.all([
+      issuerOf(chain, cheque.chequebook, signal),
+      this.#checkBacking(cheque, signal),
     ]);
-    checkBacking(cheque, signer, { issuer, liquid, paidOut: paid });
+    checkIssuer(signer, issuer);
+  }
+
+  /**
+   * What was paid out is read before what is there: a cashing of ours that is mined in between is missing in both and
+   * never counted in both. A cheque that is short for that reason alone is looked at again; each look more needs another
+   * cashing in that very moment.
+   */
+  async #checkBacking({ chequebook, beneficiary, cumulativePayout }: SignedCheque, signal: AbortSignal) {
+    const { chain } = this.#deps;
+    const account = { chequebook, beneficiary };
+    let paid = await paidOut(chain, account, signal);
+    for (;;) {
+      const liquid = await liquidBalanceFor(chain, account, signal);
+      const claim = cumulativePayout - paid;
+      if (liquid >= claim) return;
+      const paidMeanwhile = await paidOut(chain, account, signal);
+      if (paidMeanwhile === paid) throw new SwapError('BOUNCING_CHEQUE', `${liquid} left for ${claim}`);
+      paid = paidMeanwhile;
+    }
   }
 
   // ── debtor ────────────────────────────────────────────────────────────────────────────────────────────────────────

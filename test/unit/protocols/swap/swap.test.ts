@@ -5,6 +5,8 @@ import { toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
+import { selectorOf } from '../../../../node/onchain/abi.ts';
+import { Lock } from '../../../../node/onchain/lock.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { increaseFor } from '../../../../node/protocols/swap/rules.ts';
@@ -16,6 +18,7 @@ import {
   type SignedCheque,
   signCheque,
 } from '../../../../node/swap/cheque.ts';
+import { SWAP_FUNCTIONS } from '../../../../node/swap/contracts.ts';
 import { memoryNode, memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
 import { CHAIN_ID } from '../../swap/swap-chain.ts';
 import { never, PRODUCTION, stranger } from '../exchange-nodes.ts';
@@ -517,6 +520,38 @@ describe('the creditor', () => {
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE + 1n }))).toBe('refused');
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
   });
+
+  /** One look after the other; the block with a cashing comes after the `nth` at what is there or paid. */
+  function cashAfterLook(nth: number, { b, chain, book }: Debtor, cashed: bigint): void {
+    const answer = b.chain.call.bind(b.chain);
+    const looks = [SWAP_FUNCTIONS.paidOut, SWAP_FUNCTIONS.liquidBalanceFor].map((name) => selectorOf(name));
+    let seen = 0;
+    const turns = new Lock();
+    b.chain.call = (request, signal) =>
+      turns.run(async () => {
+        const answered = await answer(request, signal);
+        if (looks.includes(request.data.slice(0, 10)) && ++seen === nth) {
+          chain.book(book).balance -= cashed;
+          chain.book(book).paidOut.set(toHex(b.signer.address), cashed);
+        }
+        return answered;
+      });
+  }
+
+  test.each([1, 2, 3])(
+    'refuses a cheque above the balance and takes one that is covered, cashed while the chain is asked: after look %i',
+    async (nth) => {
+      for (const [above, expected] of [
+        [1n, 'refused'],
+        [0n, 'taken'],
+      ] as const) {
+        const d = await debtor();
+        expect(await d.send(d.signed())).toBe('taken');
+        cashAfterLook(nth, d, d.good.cumulativePayout);
+        expect(await d.send(d.signed({ cumulativePayout: FUNDS + above }))).toBe(expected);
+      }
+    },
+  );
 
   test.each(['isDown', 'isSilent'] as const)(
     'says nothing while the chain %s, so that the cheque stays in doubt, and takes it later',

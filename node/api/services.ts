@@ -1,5 +1,5 @@
 /**
- * What the API needs of a node: the ports of the layers below, and a few small readers that `compose.ts` fills in.
+ * What the API needs of a node: the ports of the layers below, and a few small readers that `compose/services.ts` fills in.
  * A route takes what it needs from here and nothing from anywhere else.
  */
 

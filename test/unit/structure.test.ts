@@ -33,6 +33,7 @@ const NODE_LAYERS = [
   'incentives',
   'act',
   'api',
+  'compose',
   'compose.ts',
   'main.ts',
 ] as const;

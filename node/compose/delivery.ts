@@ -1,0 +1,61 @@
+/** How chunks travel between this node and the others, and the messages that travel in chunks. */
+import type { Chunk } from '../chunk/chunk.ts';
+import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';
+import type { NodeOptions } from '../options.ts';
+import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';
+import { createPusher, type Pusher } from '../protocols/pushsync/pusher.ts';
+import { createPushsync } from '../protocols/pushsync/pushsync.ts';
+import { refusingHost } from '../protocols/refusal.ts';
+import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieval.ts';
+import { createPss, type Pss } from '../pss/pss.ts';
+import type { Ground } from './ground.ts';
+import type { Money } from './money.ts';
+import type { Network } from './network.ts';
+
+export interface Delivery {
+  readonly retrieval: Retrieval;
+  readonly pusher: Pusher;
+  readonly pullsync: Pullsync;
+  readonly pss: Pss;
+  readonly gsoc: Gsoc;
+}
+
+export interface DeliveryDeps extends Ground {
+  readonly money: Money;
+  readonly network: Network;
+}
+
+export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery {
+  const { clock, random, metrics, module, store, signer, serving, networkId, nonce } = deps;
+  const { postage } = deps.money;
+  const { host, topology, accounting } = deps.network;
+  const { reserve } = store;
+  // Streams of these three protocols are opened to full peers alone, and a node that serves none refuses them.
+  const serverHost = serving ? host : refusingHost(host);
+  const shared = { host: serverHost, topology, accounting, store, clock, metrics };
+  const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  // Messages come in chunks, and messaging sends chunks in turn.
+  const onDelivered = (chunk: Chunk) => {
+    pss.offer(chunk);
+    gsoc.offer(chunk);
+  };
+  const pushsync = createPushsync(
+    {
+      networkId,
+      nonce,
+      fullNode: serving,
+      reachable: options.reachable,
+      capacityDoubling: options['reserve-capacity-doubling'],
+    },
+    { ...shared, postage, signer, onDelivered, log: module('pushsync') },
+  );
+  const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
+  const pullsync = createPullsync({ ...shared, reserve, postage, onDelivered, log: module('pullsync') });
+  const pss = createPss(
+    { privateKey: deps.keys.pss },
+    { pushsync, reserve, postage, clock, random, log: module('pss'), metrics },
+  );
+  deps.parts.defer(() => pss.stop());
+  const gsoc = createGsoc({ clock });
+  return { retrieval, pusher, pullsync, pss, gsoc };
+}

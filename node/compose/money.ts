@@ -1,0 +1,90 @@
+/** The chain and what lives there: transactions, postage, and what cheques are drawn on. */
+import { withDebugGas } from '../onchain/debug-mode.ts';
+import type { Transactions } from '../onchain/ports.ts';
+import { createRpc, type Rpc } from '../onchain/rpc.ts';
+import { createTransactions, type TransactionService } from '../onchain/transactions.ts';
+import type { NodeOptions } from '../options.ts';
+import { createPostage, type PostageService } from '../postage/postage.ts';
+import { SwapServices } from '../swap/services.ts';
+import type { Ground } from './ground.ts';
+
+const MS_PER_SECOND = 1000;
+
+export interface Money {
+  readonly chain: Rpc;
+  /** How often the head is looked at. */
+  readonly pollMs: number;
+  readonly blockTimeMs: number;
+  readonly transactions: TransactionService;
+  /** Those of batches, stakes and the game. */
+  readonly contractTransactions: Transactions;
+  readonly postage: PostageService;
+  /** Undefined on a node that takes no cheques. */
+  readonly swap: SwapServices | undefined;
+  readonly sendsCheques: boolean;
+}
+
+export function openMoney(options: NodeOptions, ground: Ground): Money {
+  const { clock, signer, store, metrics, module, parts } = ground;
+  const chain = createRpc({ endpoint: options['swap-endpoint'] }, { clock, log: module('onchain'), metrics });
+  parts.defer(() => chain.close());
+  const blockTimeMs = options['block-time'] * MS_PER_SECOND;
+  const pollMs = Math.min(options['chain-poll-interval'], blockTimeMs);
+  const transactions = createTransactions(
+    {
+      pollIntervalMs: pollMs,
+      minimumTip: BigInt(options['minimum-gas-tip-cap']),
+      gasLimitFallback: BigInt(options['gas-limit-fallback']),
+    },
+    { rpc: chain, signer, clock, state: store.state('transactions'), log: module('onchain'), metrics },
+  );
+  parts.defer(() => transactions.stop());
+  transactions.start();
+  const contractTransactions = options['transaction-debug-mode'] ? withDebugGas(transactions) : transactions;
+  const postage = createPostage(
+    {
+      contract: options['postage-stamp-address'],
+      token: options['token-address'],
+      startBlock: options['postage-stamp-start-block'],
+      usableBlocks: options['usable-blocks'],
+      tailBlocks: options['chain-tail-blocks'],
+      batchFactor: options['chain-batch-factor'],
+      pollIntervalMs: options['chain-poll-interval'],
+      blockTimeMs,
+      reserveCapacity: ground.reserveCapacity,
+    },
+    {
+      chain,
+      transactions: contractTransactions,
+      state: (subsystem) => store.state(subsystem),
+      signer,
+      clock,
+      log: module('postage'),
+      metrics,
+      onFatal: ground.onFatal,
+    },
+  );
+  const swap = swapServices(options, { ground, chain, transactions });
+  const sendsCheques = swap !== undefined && options['chequebook-enable'];
+  return { chain, pollMs, blockTimeMs, transactions, contractTransactions, postage, swap, sendsCheques };
+}
+
+function swapServices(
+  options: NodeOptions,
+  { ground, chain, transactions }: { ground: Ground; chain: Rpc; transactions: TransactionService },
+): SwapServices | undefined {
+  if (!options['swap-enable']) return undefined;
+  const { clock, random, signer, store, module } = ground;
+  return new SwapServices(
+    {
+      factory: options['swap-factory-address'],
+      oracle: options['price-oracle-address'],
+      oracleIntervalMs: options['price-oracle-interval'],
+      token: options['token-address'],
+      chequebook: options['chequebook-enable']
+        ? { address: options['chequebook-address'], initialDeposit: options['swap-initial-deposit'] }
+        : undefined,
+    },
+    { chain, transactions, state: store.state('swap'), signer, clock, random, log: module('swap') },
+  );
+}

@@ -1,0 +1,156 @@
+/** What a node does with its neighbours over time, and the storage game it plays by that. */
+import { createPlayer, type Player } from '../incentives/game.ts';
+import { isFullySynced } from '../incentives/rules.ts';
+import { createSampler } from '../incentives/sampler.ts';
+import { createStaking, type OwnStake } from '../incentives/staking.ts';
+import { ownStatus } from '../neighbourhood/own-status.ts';
+import { createPuller, type Puller } from '../neighbourhood/puller.ts';
+import { createReserveWorker, type ReserveWorker } from '../neighbourhood/reserve-worker.ts';
+import { createSalud, type Salud } from '../neighbourhood/salud.ts';
+import type { NodeOptions } from '../options.ts';
+import { createStatus, type Status, type StatusSnapshot } from '../protocols/status/status.ts';
+import type { Delivery, DeliveryDeps } from './delivery.ts';
+
+/** Where there is no contract: whoever asks there gets nothing for an answer. */
+const NO_CONTRACT = `0x${'00'.repeat(20)}`;
+
+export interface Neighbourhood {
+  readonly puller: Puller;
+  readonly reserveWorker: ReserveWorker;
+  /** What this node says about itself. */
+  readonly snapshot: () => StatusSnapshot;
+  readonly status: Status;
+  readonly salud: Salud;
+}
+
+export interface Incentives {
+  readonly staking: OwnStake;
+  readonly player: Player;
+  /** It plays the storage game. */
+  readonly enabled: boolean;
+}
+
+interface NeighbourhoodDeps extends DeliveryDeps {
+  readonly delivery: Delivery;
+}
+
+export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps): Neighbourhood {
+  const { clock, metrics, module, store, serving } = deps;
+  const { postage } = deps.money;
+  const { host, topology } = deps.network;
+  const { reserve } = store;
+  const puller = createPuller(
+    { rateWindowMs: options['pull-rate-window'] },
+    {
+      host,
+      topology,
+      pullsync: deps.delivery.pullsync,
+      reserve,
+      state: store.state('puller'),
+      clock,
+      log: module('puller'),
+      metrics,
+    },
+  );
+  deps.parts.defer(reserve.onRadius(() => topology.radiusChanged()));
+  const reserveWorker = createReserveWorker(
+    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
+    {
+      reserve,
+      postage,
+      pullRate: () => puller.rate(),
+      onSettled: () => puller.start(),
+      clock,
+      log: module('reserve'),
+      metrics,
+    },
+  );
+  const snapshot = () =>
+    ownStatus({
+      store,
+      topology,
+      postage,
+      puller,
+      fullNode: options['full-node'],
+      serving,
+      reachable: options.reachable,
+      capacityDoubling: options['reserve-capacity-doubling'],
+    });
+  const status = createStatus({ host, clock, snapshot, log: module('status') });
+  const salud = createSalud(
+    { pauseMs: options['salud-pause'] },
+    {
+      host,
+      topology,
+      status,
+      committedDepth: () => (serving ? snapshot().committedDepth : undefined),
+      clock,
+      log: module('salud'),
+      metrics,
+    },
+  );
+  salud.onNetworkRadius((radius) =>
+    serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
+  );
+  return { puller, reserveWorker, snapshot, status, salud };
+}
+
+interface IncentivesDeps extends DeliveryDeps {
+  readonly neighbourhood: Neighbourhood;
+}
+
+export function openIncentives(options: NodeOptions, deps: IncentivesDeps): Incentives {
+  const { clock, random, metrics, module, store, signer, serving, overlay } = deps;
+  const { chain, contractTransactions, postage, pollMs, blockTimeMs } = deps.money;
+  const { puller, salud, snapshot } = deps.neighbourhood;
+  const { reserve } = store;
+  const staking = createStaking(
+    {
+      registry: options['staking-address'] || NO_CONTRACT,
+      token: options['token-address'],
+      overlay,
+      nonce: deps.nonce,
+      height: options['reserve-capacity-doubling'],
+      retryMs: blockTimeMs,
+    },
+    { chain, transactions: contractTransactions, signer, clock, log: module('staking') },
+  );
+  const enabled =
+    serving &&
+    options['storage-incentives-enable'] &&
+    options['staking-address'] !== '' &&
+    options['redistribution-address'] !== '';
+  const roundLength = options['round-length'];
+  const player = createPlayer(
+    {
+      game: options['redistribution-address'],
+      token: options['token-address'],
+      overlay,
+      roundLength,
+      pollMs,
+    },
+    {
+      chain,
+      transactions: contractTransactions,
+      signer,
+      staking,
+      sampler: createSampler({ roundLength }, { chain, reserve, postage, clock, metrics }),
+      expireBatches: (ending) => postage.expireBatches(ending),
+      committedDepth: () => snapshot().committedDepth,
+      isFullySynced: () =>
+        isFullySynced({
+          size: reserve.size(),
+          capacity: reserve.capacity(),
+          pullRate: puller.rate(),
+          isWarmingUp: !deps.network.warmUp.isOver(),
+        }),
+      isHealthy: () => salud.isHealthy(),
+      state: store.state('redistribution'),
+      clock,
+      random,
+      log: module('incentives'),
+      metrics,
+    },
+  );
+  return { staking, player, enabled };
+}

@@ -1,0 +1,163 @@
+/** Who this node is connected to, what it owes them and they owe it, and who is where in the address space. */
+import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
+import { paymentTerms } from '../accounting/terms.ts';
+import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
+import type { NodeOptions } from '../options.ts';
+import { createAddressBook } from '../p2p/address-book.ts';
+import type { AddressBook, Host } from '../p2p/host.ts';
+import { createLibp2pHost } from '../p2p/libp2p-host.ts';
+import { createHive } from '../protocols/hive/hive.ts';
+import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';
+import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
+import { createPseudosettle, type Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
+import { createSwap, type SwapProtocol } from '../protocols/swap/swap.ts';
+import { createKademlia, type Kademlia } from '../topology/kademlia.ts';
+import type { Ground } from './ground.ts';
+import type { Money } from './money.ts';
+
+export interface Network {
+  readonly host: Host;
+  readonly accounting: AccountingService;
+  readonly pseudosettle: Pseudosettle;
+  readonly pingpong: Pingpong;
+  readonly topology: Kademlia;
+  readonly warmUp: WarmUp;
+}
+
+export interface NetworkDeps extends Ground {
+  readonly money: Money;
+  /** The storage radius most neighbours name; undefined while nobody has. */
+  readonly networkRadius: () => number | undefined;
+}
+
+export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
+  const { clock, random, metrics, module, store, parts, networkId, serving } = deps;
+  const addressBook = createAddressBook(
+    store.state('addressbook'),
+    (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
+  );
+  const host = openHost(options, deps, addressBook);
+  const { accounting, pseudosettle } = openAccounts(options, deps, host);
+
+  const allowPrivateCidrs = options['allow-private-cidrs'];
+  const bootnodeMode = options['bootnode-mode'];
+  const hive = createHive(
+    { networkId, allowPrivateCidrs, bootnodeMode },
+    { host, addressBook, clock, log: module('hive'), metrics },
+  );
+  const pingpong = createPingpong({ host, clock, log: module('pingpong'), metrics });
+  const topology = createKademlia(
+    {
+      bootnodes: options.bootnode,
+      // Without a reserve of its own the node goes by that of the others.
+      storageRadius: () =>
+        serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
+      allowPrivateCidrs,
+      dedicatedBootnodes: options['dedicated-bootnodes'],
+      bootnodeMode,
+      reachable: options.reachable,
+    },
+    {
+      host,
+      hive,
+      addressBook,
+      clock,
+      random,
+      log: module('kademlia'),
+      metrics,
+      state: store.state('kademlia'),
+    },
+  );
+
+  const warmUp = createWarmUp(
+    { timeMs: options['full-node'] ? options['warmup-time'] : 0 },
+    { clock, metrics },
+  );
+  parts.defer(() => warmUp.stop());
+  host.onConnected((peer) => {
+    if (peer.fullNode) warmUp.connected();
+  });
+  return { host, accounting, pseudosettle, pingpong, topology, warmUp };
+}
+
+function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressBook): Host {
+  const { money, networkId, nonce, signer, keys, store, clock, random, module, metrics } = deps;
+  return createLibp2pHost(
+    {
+      listen: options['p2p-addr'],
+      networkId,
+      nonce,
+      fullNode: options['full-node'],
+      allowPrivateCidrs: options['allow-private-cidrs'],
+      welcomeMessage: options['welcome-message'],
+      chequebook: () => money.swap?.chequebook?.address,
+      ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
+    },
+    {
+      signer,
+      identity: keys.libp2p,
+      addressBook,
+      state: store.state('p2p'),
+      clock,
+      random,
+      log: module('p2p'),
+      metrics,
+    },
+  );
+}
+
+/** Accounting asks for a refresh, a cheque, and announces a threshold; the three protocols are built on accounting in turn. */
+function openAccounts(
+  options: NodeOptions,
+  { money, clock, store, log, module, metrics, parts, signer }: NetworkDeps,
+  host: Host,
+): Pick<Network, 'accounting' | 'pseudosettle'> {
+  const { swap } = money;
+  const cheques: SwapProtocol | undefined =
+    swap === undefined
+      ? undefined
+      : createSwap(
+          { factory: options['swap-factory-address'], beneficiary: signer.address },
+          {
+            host,
+            accounting: {
+              paymentReceived: (peer, amount) => accounting.paymentReceived(peer, amount),
+              paidAhead: (peer, amount) => accounting.paidAhead(peer, amount),
+            },
+            swap,
+            chain: money.chain,
+            clock,
+            log: module('swap'),
+            metrics,
+          },
+        );
+  const terms = paymentTerms(options);
+  const accounting = createAccounting(terms, {
+    host,
+    clock,
+    state: store.state('accounting'),
+    log: module('accounting'),
+    metrics,
+    refresh: (peer, amount) => pseudosettle.settle(peer, amount),
+    ...(cheques === undefined || !money.sendsCheques
+      ? {}
+      : { pay: (peer, amount) => cheques.pay(peer, amount), inDoubt: (peer) => cheques.inDoubt(peer) }),
+    announce: (peer) => {
+      pricing
+        .announce(peer, peer.closed)
+        .catch((error: unknown) => log.debug({ err: error, peer: peer.id }, 'threshold not announced'));
+    },
+  });
+  parts.defer(() => accounting.stop());
+  // The order of the connect hooks: an account first, then what we grant.
+  const pseudosettle: Pseudosettle = createPseudosettle(terms, {
+    host,
+    accounting,
+    state: store.state('pseudosettle'),
+    clock,
+    log: module('pseudosettle'),
+    metrics,
+  });
+  const pricing: Pricing = createPricing(terms, { host, accounting, clock, log: module('pricing'), metrics });
+  return { accounting, pseudosettle };
+}

@@ -1,0 +1,99 @@
+/** The parts of a node as its API sees them. */
+import { createAccessControl } from '../act/access-control.ts';
+import type { NodeServices, Readiness } from '../api/services.ts';
+import { createSigner } from '../crypto/signer.ts';
+import { createNetstore } from '../files/netstore.ts';
+import { createUploader } from '../files/upload.ts';
+import { createWallet } from '../onchain/wallet.ts';
+import type { NodeOptions } from '../options.ts';
+import { createStewardship } from '../stewardship/stewardship.ts';
+import { VERSION } from '../version.ts';
+import type { Delivery } from './delivery.ts';
+import type { Ground } from './ground.ts';
+import type { Money } from './money.ts';
+import type { Incentives, Neighbourhood } from './neighbourhood.ts';
+import type { Network } from './network.ts';
+
+/** Chequebook of a node that has none. */
+const NO_CHEQUEBOOK = new Uint8Array(20);
+
+export interface ServicesDeps extends Ground {
+  readonly money: Money;
+  readonly network: Network;
+  readonly delivery: Delivery;
+  readonly neighbourhood: Neighbourhood;
+  readonly incentives: Incentives;
+  readonly readiness: Readiness;
+}
+
+export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServices {
+  const { clock, random, metrics, store, keys, signer, money, network, delivery, incentives } = deps;
+  const { chain, transactions, postage, swap } = money;
+  const { pingpong, topology } = network;
+  const { retrieval, pusher, pss, gsoc } = delivery;
+  const { snapshot, status } = deps.neighbourhood;
+  const uploader = createUploader({ postage, store, pusher });
+  return {
+    node: {
+      version: VERSION,
+      mode: options['full-node'] ? 'full' : 'light',
+      chequebookEnabled: money.sendsCheques,
+      swapEnabled: swap !== undefined,
+      incentivesEnabled: incentives.enabled,
+      capacityDoubling: options['reserve-capacity-doubling'],
+      ethereum: signer.address,
+      publicKey: signer.publicKey,
+      pssPublicKey: createSigner(keys.pss).publicKey,
+    },
+    readiness: deps.readiness,
+    store,
+    postage,
+    uploader,
+    netstore: createNetstore({ store, retrieval }),
+    stewardship: createStewardship({
+      network: { get: (address, ending = deps.signal) => retrieval.retrieve(address, { signal: ending }) },
+      uploader,
+      postage,
+      store,
+    }),
+    accessControl: createAccessControl(keys.swarm, { clock, random }),
+    host: network.host,
+    topology,
+    accounting: network.accounting,
+    pss,
+    gsoc,
+    swap,
+    timeSettlements: network.pseudosettle,
+    pingpong: {
+      async ping(peer, ending) {
+        const ms = await pingpong.ping(peer, ending);
+        topology.measured(peer.id, ms);
+        return ms;
+      },
+    },
+    status: {
+      local: snapshot,
+      request: (peer, ending) => status.request(peer, ending),
+      isWarmingUp: () => !network.warmUp.isOver(),
+    },
+    chain,
+    transactions,
+    wallet: {
+      ...createWallet(
+        {
+          token: options['token-address'],
+          account: signer.address,
+          withdrawalAddresses: options['withdrawal-addresses-whitelist'].map((one) => one.toLowerCase()),
+        },
+        { chain, transactions },
+      ),
+      chequebook: () => swap?.chequebook?.address ?? NO_CHEQUEBOOK,
+    },
+    staking: incentives.staking,
+    redistribution: incentives.player,
+    metrics,
+    clock,
+    random,
+    log: deps.module('api'),
+  };
+}

@@ -267,7 +267,10 @@ class ContractPlayer implements Player {
 
   async #sample(round: number, signal: AbortSignal): Promise<Progress> {
     const { chain, clock, log, sampler } = this.#deps;
-    if (this.#store.hasSample(round)) return 'over';
+    if (this.#store.hasSample(round)) {
+      log.info({ round }, 'sample is there');
+      return 'over';
+    }
     // Known in this phase: the look at the head is before.
     if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
     const depth = this.#deps.committedDepth();

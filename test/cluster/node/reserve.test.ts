@@ -209,7 +209,8 @@ test('an expired batch takes its chunks with it, also what is within the radius,
   for (const node of net.nodes) {
     expect(sameBytes(await node.bytes.download(reference, { cache: false }), data)).toBe(true);
   }
-  expect((await http(net.node(0), `/bytes/${content.reference}`)).status).toBe(404);
+  const { status, json } = await http(net.node(0), `/bytes/${content.reference}`);
+  expect([status, json]).toEqual([404, { code: 404, message: 'Not Found' }]);
 });
 
 test('a reserve that has become too empty reaches further, and gets what is there', async () => {

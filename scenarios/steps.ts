@@ -167,7 +167,10 @@ export async function inTime(
   }
 }
 
-/** What the network keeps by seconds, such as the history of a grantee list, takes one change in each. */
+/**
+ * Until the clock shows the next second. What the network keeps by seconds, such as the history of a grantee list, takes
+ * one change in each; and what happened before is older than the next block.
+ */
 export async function nextSecond(signal: AbortSignal): Promise<void> {
   await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
 }

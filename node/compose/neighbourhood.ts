@@ -53,6 +53,8 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
     },
   );
   deps.parts.defer(reserve.onRadius(() => topology.radiusChanged()));
+  const isGone = (id: Uint8Array) => postage.batches.get(id) === undefined && !postage.awaited(id);
+  deps.parts.defer(postage.onExpired(() => store.uploads.forgetBatches(isGone)));
   const reserveWorker = createReserveWorker(
     { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
     {

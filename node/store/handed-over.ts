@@ -12,20 +12,29 @@ const CHUNKS_MAX = 1024;
 /** Longer than a reader that waits for credit takes from one peer to the next, milliseconds. */
 const KEPT_MS = 10_000;
 
+interface Kept {
+  readonly chunk: Chunk;
+  /** 32 bytes. */
+  readonly batchId: Uint8Array;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
 export class HandedOver {
   readonly #clock: Clock;
   /** By hex address, the oldest first. */
-  readonly #kept = new Map<string, { readonly chunk: Chunk; readonly until: number }>();
+  readonly #kept = new Map<string, Kept>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(chunk: Chunk): void {
+  /** @param batchId of the stamp under which it was pushed, 32 bytes */
+  add(chunk: Chunk, batchId: Uint8Array): void {
     const now = this.#clock.monotonic();
     const id = toHex(chunk.address);
     this.#kept.delete(id);
-    this.#kept.set(id, { chunk, until: now + KEPT_MS });
+    this.#kept.set(id, { chunk, batchId, until: now + KEPT_MS });
     for (const [oldest, { until }] of this.#kept) {
       if (until > now && this.#kept.size <= CHUNKS_MAX) return;
       this.#kept.delete(oldest);
@@ -35,5 +44,10 @@ export class HandedOver {
   get(address: Uint8Array): Chunk | undefined {
     const kept = this.#kept.get(toHex(address));
     return kept !== undefined && kept.until > this.#clock.monotonic() ? kept.chunk : undefined;
+  }
+
+  /** Forgets what was stamped by batches that are no more: nobody else has it any longer either. */
+  forget(isGone: (batchId: Uint8Array) => boolean): void {
+    for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
   }
 }

@@ -83,6 +83,8 @@ export interface UploadStore {
   report(push: PendingPush, outcome: PushOutcome): Promise<void>;
   /** Called when a session closed, so that the pusher looks again. */
   onPushable(listener: () => void): void;
+  /** No longer serves what it has just handed over under these batches. @param isGone of a batch id, 32 bytes */
+  forgetBatches(isGone: (batchId: Uint8Array) => boolean): void;
   totals(): { uploaded: number; synced: number; pending: number };
 }
 

@@ -275,4 +275,9 @@ test('a batch that is used up is gone: from the lists, for uploads, for ready st
     const kept = held.filter(Boolean).length;
     return kept === 0 ? undefined : `${kept} of ${held.length} chunks`;
   });
+  // Also the uploader, which goes on serving what it has just handed over, serves nothing of it any longer.
+  for (const each of net.nodes) {
+    const { status, json: answer } = await http(each, `/bytes/${reference}`);
+    expect([status, answer], each.name).toEqual([404, { code: 404, message: 'Not Found' }]);
+  }
 });

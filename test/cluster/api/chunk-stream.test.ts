@@ -7,7 +7,8 @@ import type { NodeServices } from '../../../node/api/services.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
-import { BATCH, type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { BATCH } from '../../unit/api/fake-postage.ts';
+import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
 
 interface Running {
   readonly api: Api;

@@ -11,7 +11,8 @@ import { makeCac } from '../../../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../node/chunk/chunk.ts';
 import { decodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
+import { BATCH } from '../../unit/api/fake-postage.ts';
+import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
 
 interface Running {
   readonly api: Api;

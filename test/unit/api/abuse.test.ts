@@ -9,7 +9,8 @@ import { systemRandom } from '../../../node/env/random.ts';
 import { encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
 import { encodeNode } from '../../../node/manifest/codec.ts';
 import { multipartOf, TAR_END, tarBody, tarHeader } from '../files/archives.ts';
-import { BATCH, type Kit, PUBLIC_KEY, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
 import { OWNER } from './soc-kit.ts';
 
 const UPLOAD = { 'svc-postage-batch-id': BATCH };

@@ -5,7 +5,8 @@ import { createAccessControl } from '../../../node/act/access-control.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { BATCH, type Kit, PUBLIC_KEY, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BATCH, type Kit, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const SITE = {
   'index.html': '<html>home</html>',

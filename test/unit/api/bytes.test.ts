@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, EXPIRED_BATCH_ID, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, EXPIRED_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const ZEROS = '0'.repeat(64);
 const INVALID_HEADERS = 'invalid header params';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { DialectName } from '../../../node/api/dialect.ts';
 import { SwapError } from '../../../node/swap/errors.ts';
-import { CHEQUEBOOK, type Knobs, PAYMENT_HASH, SOME_CASHOUT, SOME_CHEQUE, startKit } from './kit.ts';
+import { CHEQUEBOOK, PAYMENT_HASH, SOME_CASHOUT, SOME_CHEQUE } from './fake-swap.ts';
+import { type Knobs, startKit } from './kit.ts';
 
 const PEER = '07'.repeat(32);
 const OTHER = '08'.repeat(32);

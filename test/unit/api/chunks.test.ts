@@ -5,7 +5,8 @@ import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { BATCH, BATCH_ID, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const chunk = makeCac(5n, Buffer.from('hello'));
 

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
-import { BATCH, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { startKit } from './kit.ts';
 
 const OWN_NAMES = [
   'postage-batch-id',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { httpDate } from '../../../node/api/http-date.ts';
-import { BATCH, NOW_MS, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { NOW_MS, startKit } from './kit.ts';
 
 const body = Buffer.from(Array.from({ length: 50_000 }, (_, i) => i % 251));
 const { api, knobs, services } = await startKit();

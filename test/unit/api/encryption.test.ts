@@ -1,7 +1,8 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, type Kit, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 300_000 }, (_, i) => i % 251));
 const ENCRYPTED = { 'svc-postage-batch-id': BATCH, 'svc-encrypt': 'true' };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { BATCH, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const ADDRESS = '12'.repeat(32);
 

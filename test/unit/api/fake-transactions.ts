@@ -2,19 +2,22 @@
 import type { NodeServices } from '../../../node/api/services.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import type { SentTransaction } from '../../../node/onchain/ports.ts';
+import type { Failing } from './failing.ts';
 
 /** Of every transaction that an operation sends. */
 export const TX_HASH = `0x${'cd'.repeat(32)}`;
 
 /** What a test looks at and turns. */
-export interface TransactionKnobs {
+export interface TransactionKnobs extends Failing {
   transactions: SentTransaction[];
   transactionError: Error | undefined;
   resent: string[];
   cancelled: { hash: string; gasPrice: bigint | undefined }[];
   withdrawals: unknown[];
-  /** `transactions` or `transfer`. */
-  failing: Set<string>;
+}
+
+export function transactionKnobs(): Omit<TransactionKnobs, 'failing'> {
+  return { transactions: [], transactionError: undefined, resent: [], cancelled: [], withdrawals: [] };
 }
 
 export function fakeTransactions(turn: TransactionKnobs): NodeServices['transactions'] {

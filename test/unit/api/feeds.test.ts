@@ -8,7 +8,8 @@ import { updateId } from '../../../node/feeds/feed.ts';
 import { storeCollection } from '../../../node/files/collection.ts';
 import { tarEntries } from '../../../node/files/tar.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };
-import { BATCH, type Kit, NOW_MS, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, NOW_MS, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };

@@ -1,6 +1,7 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
-import { BATCH, type Kit, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const ZEROS = '0'.repeat(64);
 const BOUNDARY = 'cut';

@@ -4,7 +4,8 @@ import { publicKeyOf } from '../../../node/crypto/ecdh.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';
-import { BATCH, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };
 

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
-import { BATCH_ID, type Knobs, NOW_MS, OVERLAY, peer, startKit } from './kit.ts';
+import { OVERLAY, peer } from './fake-peers.ts';
+import { BATCH_ID } from './fake-postage.ts';
+import { type Knobs, NOW_MS, startKit } from './kit.ts';
 
 const PEER = '07'.repeat(32);
 const VERSIONS = { version: '0.1.0', apiVersion: '7.3.0' };

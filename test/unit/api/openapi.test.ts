@@ -6,17 +6,11 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { peer } from './fake-peers.ts';
+import { BATCH } from './fake-postage.ts';
+import { SOME_CASHOUT, SOME_CHEQUE } from './fake-swap.ts';
 import { sentTransaction, TX_HASH } from './fake-transactions.ts';
-import {
-  BATCH,
-  type Kit,
-  PUBLIC_KEY,
-  peer,
-  SOME_CASHOUT,
-  SOME_CHEQUE,
-  startKit,
-  WITHDRAWAL_ADDRESS,
-} from './kit.ts';
+import { type Kit, PUBLIC_KEY, startKit, WITHDRAWAL_ADDRESS } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PEER = '07'.repeat(32);

@@ -16,7 +16,8 @@ import {
   uint64,
 } from '../../../node/api/kinds.ts';
 import { length, max, min, optional, readParams, required, startsNotWith } from '../../../node/api/params.ts';
-import { BATCH, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { startKit } from './kit.ts';
 
 const svc = dialectOf('svc');
 const swarm = dialectOf('swarm');

@@ -4,7 +4,8 @@ import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
-import { BATCH, type Kit, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 import { socOf } from './soc-kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
-import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NEW_BATCH_ID, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NEW_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { startKit } from './kit.ts';
 
 const OWN = {
   batchID: BATCH,

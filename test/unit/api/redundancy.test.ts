@@ -4,7 +4,8 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import vectors from '../../vectors/redundancy.json' with { type: 'json' };
 import { ChunkMap, generate } from '../files/chunk-map.ts';
 import { groupsOf } from '../files/damage.ts';
-import { BATCH, type Kit, startKit } from './kit.ts';
+import { BATCH } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 const CONTENT = Buffer.from(generate('i mod 251', 300_000));
 

@@ -7,7 +7,8 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/soc.json' with { type: 'json' };
 import { payloadOf } from '../crypto/payload.ts';
-import { BATCH, BATCH_ID, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
 const PAID = { 'svc-postage-batch-id': BATCH };

@@ -3,7 +3,8 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { RetrievalError } from '../../../node/protocols/retrieval/rules.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
-import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, type Kit, startKit, YOUNG_BATCH_ID } from './kit.ts';
+import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { type Kit, startKit } from './kit.ts';
 
 /** A file of three chunks, nowhere yet. */
 async function file(): Promise<{ reference: string; url: string; store: ChunkMap }> {

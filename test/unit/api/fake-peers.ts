@@ -1,0 +1,157 @@
+/** Peers of the simulated node: who is connected, what they owe, and what they say. */
+import type { NodeServices } from '../../../node/api/services.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
+import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
+import type { TopologySnapshot } from '../../../node/topology/topology.ts';
+import { type Failing, failIf } from './failing.ts';
+
+export const OVERLAY = new Uint8Array(32).fill(0x11);
+
+export interface PeerKnobs extends Failing {
+  peers: Peer[];
+  blocklist: BlocklistEntry[];
+  connectError: Error | undefined;
+  connected: string[];
+  accounts: ReturnType<NodeServices['accounting']['balances']>;
+  timeSettlements: { peer: string; received: bigint; sent: bigint }[];
+  pingMs: number;
+  pingError: Error | undefined;
+  silentPeers: Set<string>;
+}
+
+export function peerKnobs(): Omit<PeerKnobs, 'failing'> {
+  return {
+    peers: [],
+    blocklist: [],
+    connectError: undefined,
+    connected: [],
+    accounts: [],
+    timeSettlements: [],
+    pingMs: 5.0018,
+    pingError: undefined,
+    silentPeers: new Set(),
+  };
+}
+
+type PeerServices = Pick<
+  NodeServices,
+  'host' | 'topology' | 'accounting' | 'timeSettlements' | 'pingpong' | 'status'
+>;
+
+export function fakePeers(turn: PeerKnobs): PeerServices {
+  return {
+    host: fakeHost(turn),
+    topology: {
+      storageRadius: () => 3,
+      snapshot: () => topologySnapshot(),
+    },
+    accounting: {
+      balances() {
+        failIf(turn, 'balances');
+        return turn.accounts;
+      },
+      balance(overlayHex) {
+        failIf(turn, 'balance');
+        return turn.accounts.find(({ peer }) => peer === overlayHex);
+      },
+    },
+    timeSettlements: {
+      settlements() {
+        failIf(turn, 'timesettlements');
+        return turn.timeSettlements;
+      },
+    },
+    pingpong: {
+      async ping() {
+        if (turn.pingError !== undefined) throw turn.pingError;
+        return turn.pingMs;
+      },
+    },
+    status: {
+      local() {
+        failIf(turn, 'status');
+        return STATUS;
+      },
+      async request(asked) {
+        if (turn.silentPeers.has(asked.id)) throw new Error('no answer');
+        return STATUS;
+      },
+      isWarmingUp: () => false,
+    },
+  };
+}
+
+function fakeHost(turn: PeerKnobs): NodeServices['host'] {
+  let welcome = 'hello';
+  return {
+    overlay: OVERLAY,
+    underlays: () => ['/ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF'],
+    async connect(underlays) {
+      if (turn.connectError !== undefined) throw turn.connectError;
+      turn.connected.push(...underlays);
+      return peer(7);
+    },
+    async disconnect(overlayHex) {
+      const at = turn.peers.findIndex(({ id }) => id === overlayHex);
+      if (at === -1) throw new HostError('PEER_NOT_FOUND', 'no such peer');
+      turn.peers.splice(at, 1);
+    },
+    blocklisted() {
+      failIf(turn, 'blocklist');
+      return turn.blocklist;
+    },
+    peer: (overlayHex) => turn.peers.find(({ id }) => id === overlayHex),
+    peers: () => turn.peers,
+    welcomeMessage: () => welcome,
+    setWelcomeMessage(text) {
+      welcome = text;
+    },
+  };
+}
+
+export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound'): Peer {
+  const overlay = new Uint8Array(32).fill(fill);
+  return {
+    id: toHex(overlay),
+    overlay,
+    ethereum: new Uint8Array(20).fill(fill),
+    fullNode: true,
+    direction,
+    generation: '15.0.0',
+    underlays: [],
+    welcomeMessage: '',
+    connectedAt: 0,
+    closed: new AbortController().signal,
+  };
+}
+
+const STATUS: StatusSnapshot = {
+  beeMode: 'full',
+  metrics: new Map(),
+  reserveSize: 100n,
+  reserveSizeWithinRadius: 60n,
+  pullsyncRate: 0.5,
+  storageRadius: 3,
+  connectedPeers: 4n,
+  neighborhoodSize: 2n,
+  batchCommitment: 4_194_304n,
+  isReachable: true,
+  lastSyncedBlock: 120n,
+  committedDepth: 3,
+};
+
+function topologySnapshot(): TopologySnapshot {
+  const empty = { population: 0, connected: 0, disconnectedPeers: [], connectedPeers: [] };
+  return {
+    baseAddr: toHex(OVERLAY),
+    population: 1,
+    connected: 1,
+    nnLowWatermark: 3,
+    depth: 3,
+    reachability: 'Public',
+    networkAvailability: 'Available',
+    bins: Array.from({ length: 32 }, () => empty),
+    lightNodes: empty,
+  };
+}

@@ -31,6 +31,7 @@ import type { KeyValueStore } from '../store/ports.ts';
 import { fundsToPlay, received, TIP_BOOST_PERCENT } from './funds.ts';
 import { GameStore, type RoundSample, type Step, type StepRecord } from './game-store.ts';
 import { GAME_METRICS } from './metrics.ts';
+import { samplesOnDemand } from './on-demand.ts';
 import type { GameState, Phase, ProvenSample, Redistribution, Staking } from './ports.ts';
 import { inclusionProofs } from './proofs.ts';
 import { comesInTime, obfuscated, type Place, placeOf } from './rules.ts';
@@ -103,6 +104,7 @@ class ContractPlayer implements Player {
   readonly #deps: GameDeps;
   readonly #store: GameStore;
   readonly #metrics: MetricsOf<typeof GAME_METRICS>;
+  readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
   readonly #running = new Map<Work, Running>();
   /** Last round in which there is nothing more to do. */
@@ -121,6 +123,7 @@ class ContractPlayer implements Player {
     this.#deps = deps;
     this.#store = new GameStore(deps.state);
     this.#metrics = deps.metrics.register(GAME_METRICS);
+    this.#onDemand = samplesOnDemand(deps.sampler);
   }
 
   start(): void {
@@ -161,10 +164,10 @@ class ContractPlayer implements Player {
     { depth, anchor1, anchor2 }: { depth: number; anchor1: Uint8Array; anchor2: Uint8Array },
     signal: AbortSignal,
   ): Promise<ProvenSample> {
-    const { chain, clock, sampler } = this.#deps;
+    const { chain, clock } = this.#deps;
     const startedAt = clock.monotonic();
     const { round } = placeOf(await chain.blockNumber(signal), this.#options.roundLength);
-    const { items, hash } = await sampler({ anchor: anchor1, depth, round }, signal);
+    const { items, hash } = await this.#onDemand({ anchor: anchor1, depth, round }, signal);
     const proofs = inclusionProofs(items, { anchor1, anchor2 });
     return { hash, proofs, durationMs: clock.monotonic() - startedAt };
   }

@@ -7,7 +7,8 @@ export type IncentivesErrorCode =
   | 'NOTHING_TO_WITHDRAW'
   | 'NOT_PAUSED'
   | 'STAKE_FROZEN'
-  | 'SAMPLE_TOO_SMALL';
+  | 'SAMPLE_TOO_SMALL'
+  | 'SAMPLING_BUSY';
 
 export class IncentivesError extends Error {
   readonly code: IncentivesErrorCode;
@@ -77,7 +78,7 @@ export interface Redistribution {
   state(): GameState;
   /** Native coin that the account should have to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /** @throws IncentivesError SAMPLE_TOO_SMALL; ChainError */
+  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are asked for; ChainError */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

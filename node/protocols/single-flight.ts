@@ -32,6 +32,11 @@ export class SingleFlight<T> {
     }
   }
 
+  /** Pieces of work under way. */
+  get size(): number {
+    return this.#flights.size;
+  }
+
   /** Whether work for `key` is under way. */
   has(key: string): boolean {
     return this.#flights.has(key);

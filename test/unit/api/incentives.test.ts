@@ -229,6 +229,17 @@ describe('a sample on demand', () => {
     }
   });
 
+  test('is refused when too many others are asked for', async () => {
+    const { api, services } = await startKit();
+    services.redistribution.prove = () =>
+      Promise.reject(new IncentivesError('SAMPLING_BUSY', '8 samples are under way'));
+    const answer = await api.main.inject({ method: 'GET', url: '/rchash/0/64/1e' });
+    expect(answer.json()).toEqual({
+      code: 503,
+      message: 'Too many reserve samples are being made. Try again later.',
+    });
+  });
+
   test('fails when it can not be made', async () => {
     const turn = ({ failing }: Knobs) => void failing.add('sample');
     expect(await ask('GET', '/rchash/0/64/1e', turn)).toMatchObject(

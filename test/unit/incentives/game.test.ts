@@ -4,6 +4,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPlayer, type Player } from '../../../node/incentives/game.ts';
+import { SAMPLES_ON_DEMAND_MAX } from '../../../node/incentives/on-demand.ts';
 import type { GameState } from '../../../node/incentives/ports.ts';
 import { inclusionProofs } from '../../../node/incentives/proofs.ts';
 import { commitmentHash, type SampleItem, transformedAddress } from '../../../node/incentives/sample.ts';
@@ -301,6 +302,25 @@ describe('a sample that takes long', () => {
     await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
     expect(bench.game.sent).toEqual([]);
   });
+});
+
+test('samples on demand do not keep the game from its own, however many are asked for', async () => {
+  const bench = new Bench();
+  const held = Promise.withResolvers<void>();
+  bench.sampling = held.promise;
+  const ask = (n: number) =>
+    bench.player.prove(
+      { depth: 0, anchor1: Uint8Array.of(n), anchor2: Uint8Array.of(n) },
+      new AbortController().signal,
+    );
+  const asked = Array.from({ length: SAMPLES_ON_DEMAND_MAX }, (_, n) => ask(n));
+  await bench.clock.advance(POLL_MS);
+  await expect(ask(99)).rejects.toMatchObject({ code: 'SAMPLING_BUSY' });
+  expect(new Set(bench.samples.map(({ depth }) => depth))).toEqual(new Set([0, DEPTH]));
+  expect(bench.samples).toHaveLength(2);
+  held.resolve();
+  expect((await Promise.all(asked)).map(({ hash }) => hash.length)).toEqual(asked.map(() => 32));
+  await bench.player.stop();
 });
 
 test('without a stake the chain is looked at rarely, until there is one', async () => {

@@ -3,39 +3,26 @@
  * cashes on the chain.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Books, violations } from '../../harness/books.ts';
 import { Cluster } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { readBooks } from '../../harness/read-books.ts';
-import { seededRandom } from '../../harness/scenario.ts';
-import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import {
+  cash,
+  chequesWith,
+  MINED_MS,
+  mirrored,
+  NOTHING,
+  type Paid,
+  provoke,
+  SPEND_MS,
+  SPENT,
+  spend,
+} from './payments.ts';
 
-/** Far more than time forgives within the seconds that it takes. */
-const SPENT = 2 ** 20;
-/** On a loaded machine; credit is the public network's. */
-const SPEND_MS = 300_000;
-const MINED_MS = 120_000;
 const RESTARTS_MS = 600_000;
 
 /** What our own nodes log of it. */
 const REFUSED = /"cheque refused"/;
-
-let turn = 0;
-
-/** Has a node store something with the others, and pay for it. */
-async function spend(net: Cluster, node: ClusterNode, size = SPENT): Promise<void> {
-  const data = seededRandom('money', `${net.seed} ${node.name} ${turn++}`).bytes(size);
-  const { reference } = await node.bytes.upload(data, { redundancyLevel: 0 });
-  await net.synced(reference, { timeoutMs: SPEND_MS });
-}
-
-interface Paid {
-  /** Token units, cumulative. */
-  readonly sent: bigint;
-  readonly received: bigint;
-}
-
-const NOTHING: Paid = { sent: 0n, received: 0n };
 
 async function paidWith(
   { client }: ClusterNode,
@@ -45,49 +32,8 @@ async function paidWith(
   return (await client[by]()).settlements.find(({ peer }) => peer === overlay) ?? NOTHING;
 }
 
-/** What the last cheques say. */
-async function chequesWith({ chequebook }: ClusterNode, { overlay }: ClusterNode): Promise<Paid> {
-  const cheques = (await chequebook.cheques()).find(({ peer }) => peer === overlay);
-  return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
-}
-
-/** On a machine that is so slow that time forgives everything there is no cheque at once. */
-const PROVOKED_MAX = 20;
-
-/** Has a node store things until it has paid another one by a cheque more. */
-async function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
-  const { sent: before } = await chequesWith(payer, payee);
-  for (let tries = 0; tries < PROVOKED_MAX; tries++) {
-    await spend(net, payer);
-    if ((await chequesWith(payer, payee)).sent > before) return;
-  }
-  throw new Error(`${payer.name} has sent ${payee.name} no cheque for ${PROVOKED_MAX} MiB`);
-}
-
 function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNode])[] {
   return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other) => [one, other] as const));
-}
-
-/** Waits until both ends of every link count the same, and finds nothing lost or made. @returns the books */
-async function mirrored(net: Cluster, before?: Books): Promise<Books> {
-  await net.settled({ timeoutMs: MINED_MS });
-  const books = await readBooks(net);
-  expect(violations(books, before)).toEqual([]);
-  return books;
-}
-
-/** Cashes what the payee holds of the payer, and waits until it is mined. @returns what came */
-async function cash(payee: ClusterNode, payer: ClusterNode): Promise<bigint> {
-  const hash = await payee.chequebook.cash(payer.overlay);
-  const { result, transactionHash, uncashedAmount } = await eventually(
-    `${payee.name} has not cashed`,
-    () => payee.chequebook.cashout(payer.overlay),
-    (seen) => seen.transactionHash === hash && seen.result !== undefined,
-  );
-  expect(transactionHash).toBe(hash);
-  expect(result).toMatchObject({ recipient: await payee.chequebook.address(), bounced: false });
-  expect(uncashedAmount).toBe(0n);
-  return result?.lastPayout ?? 0n;
 }
 
 /** Peers that are refused, cheques that were, and what our own nodes complain about. */

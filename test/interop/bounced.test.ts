@@ -1,0 +1,89 @@
+/**
+ * Cheques over more than there is, across implementations: the payee gets what is left and says that it bounced, the
+ * payer lives on what time forgives, and with money in its chequebook everything is paid.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { deriveNode } from '../../harness/seed.ts';
+import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
+
+const SEED = 95;
+/** Of a chequebook's withdrawal. */
+const GAS = 95_000;
+/** Bounded by what time forgives; on a loaded machine. */
+const BOUNCED_MS = 400_000;
+/** More than may be owed without any payment. */
+const ON_TIME_ALONE = 2 ** 19;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: SEED });
+  });
+  afterAll(() => net.stop());
+
+  const ways = [
+    ['ours', 'a bee', () => [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode]],
+    ['a bee', 'ours', () => [of('bee', net)[1], of('svc', net)[1]] as [ClusterNode, ClusterNode]],
+  ] as const;
+
+  /** As nobody but its owner can: with the key of the account, behind the back of the node, which would not. */
+  async function drain({ index }: ClusterNode, chequebook: string, left: bigint): Promise<void> {
+    const { chain } = net;
+    const { keys } = deriveNode({ seed: BigInt(SEED), index, networkId: chain.networkId });
+    const withdrawn = (await chain.tokenBalance(chequebook)) - left;
+    await chain.send(keys.swarm, {
+      to: chequebook,
+      signature: 'withdraw(uint256)',
+      values: [withdrawn],
+      gas: GAS,
+    });
+  }
+
+  test.each(ways)(
+    'of a cheque of %s that is not covered %s gets what is left, and all of it in the end',
+    async (_name, _payee, way) => {
+      const [payer, payee] = way();
+      await provoke(net, payer, payee);
+      await mirrored(net);
+      const chequebook = await payer.chequebook.address();
+      const { sent } = await chequesWith(payer, payee);
+      const left = sent / 3n;
+      await drain(payer, chequebook, left);
+      expect(await present(payee, payer)).toMatchObject({ lastPayout: left, bounced: true });
+      expect(await net.chain.view(chequebook, 'bounced()')).toBe(1n);
+      expect((await payer.chequebook.balance()).totalBalance).toBe(0n);
+
+      // Its promises are worth nothing, and it knows: what it buys is paid by time, and nobody refuses it for that.
+      const promised = async () => {
+        const all = await Promise.all(
+          net.nodes.filter((node) => node !== payer).map((node) => chequesWith(node, payer)),
+        );
+        return all.map(({ received }) => received);
+      };
+      const before = await promised();
+      await spend(net, payer, ON_TIME_ALONE);
+      expect(await promised()).toEqual(before);
+      for (const node of net.nodes)
+        expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
+      expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
+
+      // The cheque stays good for what is not paid, and the next one is taken again.
+      const total = before.reduce((sum, amount) => sum + amount, 0n);
+      await net.chain.fund(chequebook, { tokens: 100n * total });
+      expect(await cash(payee, payer)).toBe(sent - left);
+      await provoke(net, payer, payee);
+      await mirrored(net);
+      const { sent: next } = await chequesWith(payer, payee);
+      expect(await cash(payee, payer)).toBe(next - sent);
+    },
+    BOUNCED_MS,
+  );
+
+  test('nothing in our logs is an error', () => {
+    const own = of('svc', net).map(({ name }) => `${name}:`);
+    expect(errorsInLogs(net).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+  });
+});

@@ -1,0 +1,83 @@
+/** Debts of mixed clusters: how they are made, what each side says of their payment, and that nothing is lost. */
+import { expect } from 'vitest';
+import { type Books, violations } from '../../harness/books.ts';
+import type { Cashout } from '../../harness/client/money-types.ts';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { readBooks } from '../../harness/read-books.ts';
+import { seededRandom } from '../../harness/scenario.ts';
+import { eventually } from './kit.ts';
+
+/** Far more than time forgives within the seconds that it takes. */
+export const SPENT = 2 ** 20;
+/** On a loaded machine; credit is the public network's. */
+export const SPEND_MS = 300_000;
+export const MINED_MS = 120_000;
+/** On a machine that is so slow that time forgives everything there is no cheque at once. */
+const PROVOKED_MAX = 20;
+
+let turn = 0;
+
+/** Has a node store something with the others, and pay for it. */
+export async function spend(net: Cluster, node: ClusterNode, size = SPENT): Promise<void> {
+  const data = seededRandom('money', `${net.seed} ${node.name} ${turn++}`).bytes(size);
+  const { reference } = await node.bytes.upload(data, { redundancyLevel: 0 });
+  await net.synced(reference, { timeoutMs: SPEND_MS });
+}
+
+export interface Paid {
+  /** Token units, cumulative. */
+  readonly sent: bigint;
+  readonly received: bigint;
+}
+
+export const NOTHING: Paid = { sent: 0n, received: 0n };
+
+/** What the last cheques say. */
+export async function chequesWith({ chequebook }: ClusterNode, { overlay }: ClusterNode): Promise<Paid> {
+  const cheques = (await chequebook.cheques()).find(({ peer }) => peer === overlay);
+  return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
+}
+
+/** Has a node store things until it has paid another one by a cheque more. */
+export async function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
+  const { sent: before } = await chequesWith(payer, payee);
+  for (let tries = 0; tries < PROVOKED_MAX; tries++) {
+    await spend(net, payer);
+    if ((await chequesWith(payer, payee)).sent > before) return;
+  }
+  throw new Error(`${payer.name} has sent ${payee.name} no cheque for ${PROVOKED_MAX} MiB`);
+}
+
+/** Waits until both ends of every link count the same, and finds nothing lost or made. @returns the books */
+export async function mirrored(net: Cluster, before?: Books): Promise<Books> {
+  await net.settled({ timeoutMs: MINED_MS });
+  const books = await readBooks(net);
+  expect(violations(books, before)).toEqual([]);
+  return books;
+}
+
+/** Cashes what the payee holds of the payer, and waits until it is mined. @returns what came of it */
+export async function present(
+  payee: ClusterNode,
+  payer: ClusterNode,
+): Promise<NonNullable<Cashout['result']>> {
+  const hash = await payee.chequebook.cash(payer.overlay);
+  const { result, transactionHash, uncashedAmount } = await eventually(
+    `${payee.name} has not cashed`,
+    () => payee.chequebook.cashout(payer.overlay),
+    (seen) => seen.transactionHash === hash && seen.result !== undefined,
+  );
+  expect(transactionHash).toBe(hash);
+  expect(result).toMatchObject({ recipient: await payee.chequebook.address() });
+  // Told of cheques, not of money: one that was presented is none, whatever it brought.
+  expect(uncashedAmount).toBe(0n);
+  return result as NonNullable<Cashout['result']>;
+}
+
+/** The same of a cheque that is covered. @returns what came */
+export async function cash(payee: ClusterNode, payer: ClusterNode): Promise<bigint> {
+  const { lastPayout, bounced } = await present(payee, payer);
+  expect(bounced).toBe(false);
+  return lastPayout;
+}

@@ -1,0 +1,154 @@
+/**
+ * Restarts in the middle of traffic: everybody uploads and reads all the time while one node of either kind is stopped
+ * or killed and comes back. What was acknowledged is read from everybody in the end.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientError } from '../../harness/client/errors.ts';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+
+/** Some eight chunks: many files within what peers lend each other. */
+const SIZE = 30_000;
+/** Files that each of the others acknowledges before, while and after one is away. */
+const FILES = 2;
+/** On a loaded machine. */
+const RESTART_MS = 300_000;
+/** Between files of a node. */
+const PAUSE_MS = 500;
+/** A look at a file that is not there yet. */
+const READ_MS = 30_000;
+
+interface Kept {
+  readonly by: string;
+  readonly reference: string;
+  readonly data: Uint8Array;
+}
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 97 });
+  });
+  afterAll(() => net.stop());
+
+  const away = [
+    ['ours', 'stop'],
+    ['ours', 'kill'],
+    ['a bee', 'stop'],
+    ['a bee', 'kill'],
+  ] as const;
+
+  test.each(away)(
+    '%s is away by %s while all others go on, and everything that was acknowledged is everywhere',
+    async (who, way) => {
+      const victim = of(who === 'ours' ? 'svc' : 'bee', net).at(-1);
+      if (victim === undefined) throw new Error('a mixed cluster has both');
+      const traffic = new Traffic(net, victim, `${who} ${way}`);
+      await traffic.more(FILES);
+      await victim[way]();
+      await traffic.more(FILES);
+      await victim.start();
+      await traffic.more(FILES);
+      const kept = await traffic.end();
+      expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
+      expect(kept.some(({ by }) => by === victim.name)).toBe(true);
+      for (const node of net.nodes) {
+        for (const file of kept) {
+          const seen = await eventually(
+            `${node.name} does not read ${file.reference} of ${file.by}`,
+            () => read(node, file),
+            (answer) => answer instanceof Uint8Array,
+          );
+          expect(sameBytes(seen as Uint8Array, file.data)).toBe(true);
+        }
+        expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
+      }
+    },
+    RESTART_MS,
+  );
+
+  test('nothing in our logs is an error', () => {
+    const own = of('svc', net).map(({ name }) => `${name}:`);
+    expect(errorsInLogs(net).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+  });
+});
+
+/** Each node uploads one file after the other; the one that goes away may fail meanwhile, the others may not. */
+class Traffic {
+  readonly #net: Cluster;
+  readonly #victim: ClusterNode;
+  readonly #name: string;
+  readonly #kept: Kept[] = [];
+  readonly #loops: Promise<void>[];
+  readonly #failures: unknown[] = [];
+  #ended = false;
+
+  constructor(net: Cluster, victim: ClusterNode, name: string) {
+    this.#net = net;
+    this.#victim = victim;
+    this.#name = name;
+    this.#loops = net.nodes.map((node) => this.#loop(node));
+  }
+
+  /** Until every node that runs has had as many files more acknowledged. */
+  async more(files: number): Promise<void> {
+    const running = this.#net.nodes.filter((node) => node.running);
+    const before = new Map(running.map((node) => [node, this.#count(node)]));
+    await eventually(
+      'no more files are acknowledged',
+      async () => running.map((node) => [node.name, this.#count(node) - (before.get(node) ?? 0)] as const),
+      (counts) => this.#failures.length > 0 || counts.every(([, count]) => count >= files),
+    );
+    this.#check();
+  }
+
+  async end(): Promise<readonly Kept[]> {
+    this.#ended = true;
+    await Promise.all(this.#loops);
+    this.#check();
+    return this.#kept;
+  }
+
+  #check(): void {
+    expect(this.#failures).toEqual([]);
+  }
+
+  #count({ name }: ClusterNode): number {
+    return this.#kept.filter(({ by }) => by === name).length;
+  }
+
+  async #loop(node: ClusterNode): Promise<void> {
+    for (let turn = 0; !this.#ended; turn++) {
+      const data = bytesOf(`${this.#name} ${node.name} ${turn}`, SIZE);
+      try {
+        const { reference } = await node.bytes.upload(data, { redundancyLevel: 0 });
+        this.#kept.push({ by: node.name, reference, data });
+        await this.#readEarlier(node);
+      } catch (error) {
+        if (node !== this.#victim) this.#failures.push(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+
+  /** It may not be there yet; if it is, it is what was uploaded. */
+  async #readEarlier(node: ClusterNode): Promise<void> {
+    const file = this.#kept.findLast(({ by }) => by !== node.name);
+    if (file === undefined) return;
+    const seen = await read(node, file);
+    if (seen instanceof ClientError) return;
+    expect([node.name, file.by, sameBytes(seen, file.data)]).toEqual([node.name, file.by, true]);
+  }
+}
+
+/** @returns its error when it has none of it, or not all */
+async function read(node: ClusterNode, { reference }: Kept): Promise<Uint8Array | ClientError> {
+  try {
+    return await node.bytes.download(reference, { cache: false, timeoutMs: READ_MS });
+  } catch (error) {
+    if (error instanceof ClientError) return error;
+    throw error;
+  }
+}

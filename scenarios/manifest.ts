@@ -5,17 +5,15 @@ import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
 import { plural } from '../harness/words.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../node/crypto/signer.ts';
+import { createFeed, type Feed, updatePayload, updateVersions, versionsParameter } from './feed-steps.ts';
 import {
   atMost,
   batchOf,
   chosenNode,
   difference,
   inTime,
+  ledgerDirect,
   otherNodes,
-  type UpdateVersion,
-  updatePayload,
-  updateVersions,
   uploadLedgered,
   verifyLedger,
 } from './steps.ts';
@@ -26,11 +24,7 @@ const parameters = {
   pathBytes: parameter('integer', 64, 'longest path of the flat collection, before hex doubles it', {
     min: 8,
   }),
-  versions: parameter(
-    'list',
-    ['v1', 'v2'],
-    'updates that point to the website (v1), that wrap its root (v2)',
-  ),
+  versions: versionsParameter,
   node: parameter('text', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
@@ -60,14 +54,6 @@ interface Shown {
   readonly error?: Uint8Array;
 }
 
-interface Site {
-  readonly version: UpdateVersion;
-  readonly owner: Signer;
-  readonly topic: Uint8Array;
-  /** Reference of the feed manifest. */
-  readonly root: string;
-}
-
 export default defineScenario({
   name: 'manifest',
   group: 'functional',
@@ -83,7 +69,7 @@ export default defineScenario({
     const root = await upload(context, uploader, 'flat collection', flat);
     await readBack(context, uploader, { what: 'the flat collection', root, paths: flat });
     for (const version of updateVersions(context.parameters.versions)) {
-      const site = await create(context, uploader, version);
+      const site = await createFeed(context, uploader, version);
       for (const index of [0n, 1n]) {
         const what = `${version} website, update ${index}`;
         const tree = siteTree(context, what);
@@ -113,7 +99,7 @@ function siteTree(context: Context, stream: string): TreeFile[] {
 }
 
 /** The empty path is the index document. */
-function shownSite(what: string, { root }: Site, tree: readonly TreeFile[]): Shown {
+function shownSite(what: string, { root }: Feed, tree: readonly TreeFile[]): Shown {
   const [index, , , error] = tree as readonly [TreeFile, TreeFile, TreeFile, TreeFile];
   return { what: `the ${what}`, root, paths: [{ path: '', data: index.data }, ...tree], error: error.data };
 }
@@ -145,24 +131,10 @@ function upload(
   });
 }
 
-function create(context: Context, node: ClusterNode, version: UpdateVersion): Promise<Site> {
-  return context.step('create', async (progress) => {
-    const random = context.random(version);
-    const owner = createSigner(random.bytes(32));
-    const topic = random.bytes(32);
-    const options = { batch: batchOf(node), deferred: false, signal: context.signal };
-    const key = { operation: 'create feed', node: node.name };
-    const work = () => node.feeds.create(toHex(owner.address), topic, options);
-    const { reference } = await context.measure(key, work, () => 0);
-    progress.detail(`${version}, manifest ${reference.slice(0, 8)} on ${node.name}`);
-    return { version, owner, topic, root: reference };
-  });
-}
-
 function update(
   context: Context,
   node: ClusterNode,
-  { version, owner, topic }: Site,
+  { version, owner, topic }: Feed,
   index: bigint,
   website: string,
 ): Promise<void> {
@@ -175,17 +147,12 @@ function update(
     const work = () => node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
     const key = { operation: 'update feed', node: node.name };
     const { reference } = await context.measure(key, work, () => wrapped.length);
-    await context.ledger.add({
+    await ledgerDirect(context, node, {
       kind: 'feed-update',
-      node: node.name,
-      batch,
       reference,
       size: wrapped.length,
       chunks: [reference],
-      mode: 'direct',
-      level: 'api',
       requestedAtMs,
-      acknowledgedAtMs: Date.now(),
     });
   });
 }

@@ -7,7 +7,7 @@ import { toHex } from '../node/crypto/hex.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
 import type { RedundancyLevel } from '../node/files/redundancy.ts';
 import { split } from '../node/files/splitter.ts';
-import { atMost, batchOf, chosenNode, difference, otherNode, verifyLedger } from './steps.ts';
+import { atMost, batchOf, chosenNode, difference, ledgerDirect, otherNode, verifyLedger } from './steps.ts';
 
 const parameters = {
   size: parameter(
@@ -127,17 +127,12 @@ async function upload(
     await node.chunks.upload(chunk.data, { batch, signal: context.signal });
   };
   await atMost(context.parameters.concurrency, chunks.map(put));
-  await context.ledger.add({
+  await ledgerDirect(context, node, {
     kind: 'bytes',
-    node: node.name,
-    batch,
     reference,
     size: data.length,
     chunks: chunks.map(({ address }) => toHex(address)),
-    mode: 'direct',
-    level: 'api',
     requestedAtMs,
-    acknowledgedAtMs: Date.now(),
   });
 }
 

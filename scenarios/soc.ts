@@ -6,7 +6,7 @@ import type { Chunk } from '../node/chunk/chunk.ts';
 import { signSoc, socParts } from '../node/chunk/soc.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../node/crypto/signer.ts';
-import { batchOf, chosenNode, difference, inTime, verifyLedger } from './steps.ts';
+import { batchOf, chosenNode, difference, inTime, ledgerDirect, verifyLedger } from './steps.ts';
 
 const parameters = {
   size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1 }),
@@ -82,17 +82,12 @@ async function upload(context: Context, node: ClusterNode, { owner, payload, chu
     observed: `${reference} from ${node.name}`,
     expected: address,
   });
-  await context.ledger.add({
+  await ledgerDirect(context, node, {
     kind: 'soc',
-    node: node.name,
-    batch,
     reference,
     size: payload.length,
     chunks: [reference],
-    mode: 'direct',
-    level: 'api',
     requestedAtMs,
-    acknowledgedAtMs: Date.now(),
   });
 }
 

@@ -8,8 +8,6 @@ import type { LedgerEntry } from '../harness/ledger.ts';
 import { formatCount } from '../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../harness/scenario.ts';
 import { until } from '../harness/wait.ts';
-import { makeCac } from '../node/chunk/cac.ts';
-import { fromHex } from '../node/crypto/hex.ts';
 
 export interface LedgeredUpload {
   /** Name in the table, such as `upload file`. */
@@ -58,6 +56,17 @@ export async function uploadLedgered<T extends ParameterTable>(
     acknowledgedAtMs,
   });
   return reference;
+}
+
+/** Writes into the ledger what a node has just acknowledged as being on the network, stamped by its own batch. */
+export async function ledgerDirect<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  node: ClusterNode,
+  upload: Pick<LedgerEntry, 'kind' | 'reference' | 'size' | 'chunks' | 'requestedAtMs'>,
+): Promise<void> {
+  const acknowledgedAtMs = Date.now();
+  const how = { mode: 'direct', level: 'api', acknowledgedAtMs } as const;
+  await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
 
 /** Every acknowledged chunk is on some node's disk; the last step of every scenario that uploads. */
@@ -123,30 +132,6 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
   const where = at === -1 ? 'a prefix of the expected bytes' : `different from byte ${at} on`;
   return `${seen.length} bytes, ${where}`;
-}
-
-/** The two forms of a feed update: a pointer to the content (v1), or the content's root chunk itself (v2). */
-export type UpdateVersion = 'v1' | 'v2';
-
-export function updateVersions(list: readonly string[]): UpdateVersion[] {
-  return list.map((version) => {
-    if (version === 'v1' || version === 'v2') return version;
-    throw new RangeError(`versions: got '${version}', expected v1 or v2`);
-  });
-}
-
-/** Span and payload of an update that leads to the content. @param node has the content's root chunk */
-export async function updatePayload(
-  version: UpdateVersion,
-  reference: string,
-  node: ClusterNode,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  if (version === 'v2') return node.chunks.download(reference, { signal });
-  const payload = Buffer.alloc(8 + reference.length / 2);
-  payload.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
-  payload.set(fromHex(reference), 8);
-  return makeCac(BigInt(payload.length), payload).data;
 }
 
 /** Waits until `look` finds nothing wrong. @returns what was wrong in the end, undefined when nothing is */

@@ -4,7 +4,16 @@ import { expectBytes } from '../harness/content.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { batchOf, chosenNode, difference, inTime, otherNode, otherNodes, verifyLedger } from './steps.ts';
+import {
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  ledgerDirect,
+  otherNode,
+  otherNodes,
+  verifyLedger,
+} from './steps.ts';
 
 const parameters = {
   size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),
@@ -175,17 +184,12 @@ function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
       expected: 'held by another node',
     });
     for (const { address } of chunks) {
-      await context.ledger.add({
+      await ledgerDirect(context, node, {
         kind: 'chunk',
-        node: node.name,
-        batch: batchOf(node),
         reference: address,
         size: PAYLOAD_SIZE,
         chunks: [address],
-        mode: 'direct',
-        level: 'api',
         requestedAtMs,
-        acknowledgedAtMs: Date.now(),
       });
     }
   });

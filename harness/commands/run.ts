@@ -16,7 +16,7 @@ import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 /** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 /** Files that scenarios share. */
-const SHARED = ['steps', 'money', 'cheque-steps'];
+const SHARED = ['steps', 'money', 'cheque-steps', 'feed-steps'];
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
 export interface RunFlags extends NodesFlags {

@@ -138,6 +138,8 @@ interface DialectColumn {
   readonly welcomeWithHealth: boolean;
   /** That the game is for full nodes is said before that it is switched off. */
   readonly fullModeFirst: boolean;
+  /** Those of one name in the tree of loggers. */
+  readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
   /** In the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;
 }
@@ -185,6 +187,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     expiredStamps: true,
     welcomeWithHealth: true,
     fullModeFirst: true,
+    namedLoggers: (entries) => entries.join('\n'),
     noSocProof: [],
   },
   swarm: {
@@ -229,6 +232,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     expiredStamps: false,
     welcomeWithHealth: false,
     fullModeFirst: false,
+    namedLoggers: (entries) => entries,
     noSocProof: null,
   },
 };

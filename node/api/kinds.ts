@@ -4,6 +4,7 @@
  */
 import secp256k1 from 'secp256k1';
 import { decodeMultiaddress, encodeMultiaddress } from '../p2p/multiaddress.ts';
+import { decodeBase64 } from './base64.ts';
 import { referenceFromCid } from './cid.ts';
 import type { Dialect } from './dialect.ts';
 import { checkMediaType } from './media-type.ts';
@@ -88,6 +89,16 @@ export const bigInteger: Kind<bigint> = {
 export const hex: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{2})+$' },
   parse: (value) => (value === '' ? undefined : hexBytes(value)),
+};
+
+/** Text in base64 of either alphabet, padded. */
+export const base64Text: Kind<string> = {
+  schema: { type: 'string', contentEncoding: 'base64url' },
+  parse(value) {
+    const decoded = decodeBase64(value);
+    if (typeof decoded === 'number') throw new ParseFailure(`illegal base64 data at input byte ${decoded}`);
+    return Buffer.from(decoded).toString('utf8');
+  },
 };
 
 /** Comma-separated bytes in hex. Reading ends behind the first one that is empty or too long, as its check does. */

@@ -70,6 +70,10 @@ export const startsNotWith =
   (start: string): Check<string> =>
   (value) =>
     value.startsWith(start) ? `want startsnotwith:${start}` : undefined;
+export const oneOf =
+  (words: readonly string[]): Check<string> =>
+  (value) =>
+    words.includes(value) ? undefined : `want oneof:${words.join(' ')}`;
 export const redundancyLevelInRange: Check<number> = (value) =>
   value > 4 ? 'want redundancy level to be between 0 and 4' : undefined;
 

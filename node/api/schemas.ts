@@ -79,6 +79,7 @@ export type SchemaName =
   | 'Transaction'
   | 'TransactionList'
   | 'TransactionHash'
+  | 'Loggers'
   | 'OpenApi';
 
 /** Every shape in the words of one dialect. */
@@ -392,6 +393,24 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     }),
     Transaction,
     TransactionList: Type.Object({ pendingTransactions: Type.Array(Transaction) }),
+    Loggers: Type.Object({
+      // Children by name under `/`, with the same shape at every depth.
+      tree: Type.Record(
+        Type.String(),
+        Type.Object({
+          '/': Type.Optional(Type.Record(Type.String(), Type.Object({}))),
+          '+': Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+        }),
+      ),
+      loggers: Type.Array(
+        Type.Object({
+          logger: Type.String(),
+          verbosity: Type.String(),
+          subsystem: Type.String(),
+          id: Type.String({ contentEncoding: 'base64url' }),
+        }),
+      ),
+    }),
     OpenApi: Type.Object({ openapi: Type.String(), info: Type.Unknown(), paths: Type.Unknown() }),
   };
 }

@@ -6,7 +6,7 @@
 import type { Accounting } from '../accounting/ports.ts';
 import type { AccessControl } from '../act/access-control.ts';
 import type { Clock } from '../env/clock.ts';
-import type { Logger } from '../env/logger.ts';
+import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { Netstore } from '../files/netstore.ts';
@@ -73,6 +73,7 @@ export interface NodeServices {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  readonly loggers: Pick<RootLogger, 'registered'>;
 }
 
 /** What does not change while the node runs. */

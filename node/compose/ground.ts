@@ -4,7 +4,7 @@ import { dialectOf } from '../api/dialect.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { createSigner, type Signer } from '../crypto/signer.ts';
 import { type Clock, systemClock } from '../env/clock.ts';
-import type { Logger } from '../env/logger.ts';
+import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
 import { type Random, systemRandom } from '../env/random.ts';
 import type { NodeOptions } from '../options.ts';
@@ -17,7 +17,7 @@ const OVERLAY_NONCE = new Uint8Array(32);
 
 /** How one start of a node is told what it needs to know, and what it leaves to be ended. */
 export interface Start {
-  readonly log: Logger;
+  readonly log: RootLogger;
   /** What was started, in order; disposing it stops the last one first. */
   readonly parts: AsyncDisposableStack;
   readonly onFatal: (error: unknown) => void;

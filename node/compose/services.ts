@@ -95,5 +95,6 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
     clock,
     random,
     log: deps.module('api'),
+    loggers: deps.log,
   };
 }

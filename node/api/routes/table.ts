@@ -9,6 +9,7 @@ import { FEED_ROUTES } from './feeds.ts';
 import { FILE_ROUTES } from './files.ts';
 import { GRANTEE_ROUTES } from './grantees.ts';
 import { INCENTIVE_ROUTES } from './incentives.ts';
+import { LOGGER_ROUTES } from './loggers.ts';
 import { MESSAGING_ROUTES } from './messaging.ts';
 import { NODE_ROUTES } from './node.ts';
 import { PEER_ROUTES } from './peers.ts';
@@ -44,4 +45,5 @@ export const ROUTES: readonly Route[] = [
   ...CHEQUEBOOK_ROUTES,
   ...STATUS_ROUTES,
   ...TECHNICAL_ROUTES,
+  ...LOGGER_ROUTES,
 ];

@@ -1,6 +1,5 @@
 /** `kill -9` at any moment: the next start needs no repair, and what was acknowledged is there. */
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Tag } from '../../../harness/client/types.ts';
 import { Cluster } from '../../../harness/cluster.ts';
@@ -8,6 +7,7 @@ import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { expectBytes } from '../../../harness/content.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
 
@@ -221,7 +221,7 @@ describe('after all this', () => {
     for (const node of net.nodes) {
       const store = await openLmdbStore(
         { path: join(node.dataDir, 'store'), cacheCapacity: 1000, reserveCapacity: 1_000_000, radius: 0 },
-        { clock: systemClock(), log: pino({ enabled: false }), overlay: fromHex(node.overlay) },
+        { clock: systemClock(), log: silentLogger(), overlay: fromHex(node.overlay) },
       );
       const { reserve } = store;
       const items = reserve.lastBinIds().flatMap((_, bin) => reserve.items(bin, 1n, 1_000_000));

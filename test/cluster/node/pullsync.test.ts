@@ -1,12 +1,12 @@
 /** Nodes that were away, or broke off in the middle, end with the same chunks as those that were there. */
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { BINS } from '../../../node/chunk/address.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
 
@@ -107,7 +107,7 @@ test('all reserves list the same chunks under the same stamps', async () => {
   for (const node of net.nodes) {
     const store = await openLmdbStore(
       { path: join(node.dataDir, 'store'), cacheCapacity: 1000, reserveCapacity: 1_000_000, radius: 0 },
-      { clock: systemClock(), log: pino({ enabled: false }), overlay: fromHex(node.overlay) },
+      { clock: systemClock(), log: silentLogger(), overlay: fromHex(node.overlay) },
     );
     const entries = Array.from({ length: BINS }, (_, bin) => store.reserve.items(bin, 1n, 1_000_000)).flat();
     listings.push(

@@ -9,7 +9,7 @@ import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
 import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
+import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { createUploader } from '../../../node/files/upload.ts';
@@ -61,6 +61,8 @@ export interface Knobs
   pushesHang: boolean;
   chainError: Error | undefined;
   nowMs: number;
+  /** Lines of the log. */
+  logged: string[];
 }
 
 export function knobs(): Knobs {
@@ -86,6 +88,7 @@ export function knobs(): Knobs {
     pushesHang: false,
     chainError: undefined,
     nowMs: NOW_MS,
+    logged: [],
   };
 }
 
@@ -124,11 +127,11 @@ function injected({ handle }: Listener): Injected {
 
 export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
   const clock = { ...systemClock(), now: () => turn.nowMs };
-  const log = silentLogger();
+  const root = createLogger({ verbosity: 'info' }, { write: (line) => turn.logged.push(line) });
   const store = observed(
     await createMemoryStore(
       { cacheCapacity: 1000, reserveCapacity: 1000, radius: 0 },
-      { clock, log, overlay: OVERLAY },
+      { clock, log: silentLogger(), overlay: OVERLAY },
     ),
     turn,
   );
@@ -217,7 +220,8 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     metrics: createMetrics({ prefix: 'svc' }),
     clock,
     random: systemRandom(),
-    log,
+    log: root.child({ module: 'api' }),
+    loggers: root,
   };
 }
 

@@ -153,6 +153,9 @@ const REQUESTS: readonly {
   { method: 'GET', path: '/status/peers' },
   { method: 'GET', path: '/status/neighborhoods' },
   { method: 'GET', path: '/debugstore' },
+  { method: 'GET', path: '/loggers' },
+  { method: 'GET', path: '/loggers/{exp}', url: '/loggers/bm9kZQ==' },
+  { method: 'PUT', path: '/loggers/{exp}/{verbosity}', url: '/loggers/bm9kZQ==/info' },
   { method: 'GET', path: '/openapi.json' },
   // Last, because it takes the peer away.
   { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },

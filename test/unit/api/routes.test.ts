@@ -4,7 +4,6 @@ import { GATES } from '../../../node/api/gates.ts';
 import type { Route } from '../../../node/api/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 import vector from '../../vectors/http-routes.json' with { type: 'json' };
-import { NOT_SERVED } from './not-served.ts';
 
 interface VectorParam {
   readonly name: string;
@@ -12,9 +11,6 @@ interface VectorParam {
 }
 
 const dialect = dialectOf('svc');
-const listed = vector.filter(
-  ({ method, path }) => !(path in NOT_SERVED) && !(`${path} ${method}` in NOT_SERVED),
-);
 /** Served beyond the list: HEAD of the technical routes, and the document itself. */
 const BEYOND = new Set([
   'HEAD /health',
@@ -43,14 +39,14 @@ function namesOf(params: readonly VectorParam[]): string[] {
 }
 
 describe('the route list', () => {
-  test.each(listed)(
+  test.each(vector)(
     '$method $path on $port is served with its successes',
     ({ method, path, port, success }) => {
       expect(rowOf(method, path, port)?.success).toEqual(success);
     },
   );
 
-  test.each(listed)('$method $path on $port reads the listed parameters', (row) => {
+  test.each(vector)('$method $path on $port reads the listed parameters', (row) => {
     const served = rowOf(row.method, row.path, row.port);
     const gas = served?.gates.includes('gas') === true ? ['gas-price', 'gas-limit'] : [];
     const headers = Object.keys(served?.headers ?? {}).map(
@@ -62,7 +58,7 @@ describe('the route list', () => {
     expect(Object.keys(served?.params ?? {}).sort()).toEqual(Object.keys(row.params).sort());
   });
 
-  test.each(listed)('$method $path on $port requires what the list requires', (row) => {
+  test.each(vector)('$method $path on $port requires what the list requires', (row) => {
     const served = rowOf(row.method, row.path, row.port);
     const required = Object.entries(served?.headers ?? {})
       .filter(([, param]) => param.required)
@@ -70,18 +66,6 @@ describe('the route list', () => {
     expect(required.sort()).toEqual(
       namesOf((row.headers as VectorParam[]).filter((header) => header.required === true)),
     );
-  });
-
-  test('every row that is not served is in the list and has a reason', () => {
-    for (const [key, reason] of Object.entries(NOT_SERVED)) {
-      const [path, method] = key.split(' ');
-      const rows = vector.filter(
-        (row) => row.path === path && (method === undefined || row.method === method),
-      );
-      expect(rows, key).not.toHaveLength(0);
-      for (const row of rows) expect(rowOf(row.method, row.path, row.port), key).toBeUndefined();
-      expect(reason).not.toBe('');
-    }
   });
 
   test('nothing is served that is neither listed nor named here', () => {

@@ -110,7 +110,6 @@ function notingLogger(noted: Noted[]): Logger {
     warn: method,
     info: method,
     debug: method,
-    trace: method,
     isLevelEnabled: () => true,
     child: () => log,
   };

@@ -1,0 +1,42 @@
+/** The log of a real node, told over HTTP what it shall say. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster.ts';
+import { logEntry } from '../../../harness/log-entry.ts';
+import { http, stateFolder } from './kit.ts';
+
+const folder = stateFolder();
+let net: Cluster;
+
+beforeAll(async () => {
+  net = await Cluster.start({ nodes: 1, seed: 11, stateDir: join(folder, 'state') });
+});
+afterAll(() => net.stop());
+
+/** Routes of the requests that the log tells of. */
+function answered(): unknown[] {
+  const entries = readFileSync(net.node(0).log, 'utf8').split('\n').map(logEntry);
+  return entries
+    .filter((entry) => entry?.message === 'request answered')
+    .map((entry) => entry?.fields['route']);
+}
+
+test('every module of a node has a logger, and each says as much as it is told to', async () => {
+  const node = net.node(0);
+  const { json } = await http(node, '/loggers');
+  const loggers = json['loggers'] as { logger: string; verbosity: string; id: string }[];
+  expect(loggers.map(({ logger }) => logger)).toEqual(
+    expect.arrayContaining(['node', 'node/api', 'node/store', 'node/p2p', 'node/pushsync', 'node/kademlia']),
+  );
+  expect(new Set(loggers.map(({ verbosity }) => verbosity))).toEqual(new Set(['info']));
+  expect(answered()).toEqual([]);
+
+  const id = loggers.find(({ logger }) => logger === 'node/api')?.id;
+  expect((await http(node, `/loggers/${id}/debug`, { method: 'PUT' })).status).toBe(200);
+  await http(node, '/addresses');
+  expect(answered()).toContain('/addresses');
+  expect((await http(node, `/loggers/${id}/none`, { method: 'PUT' })).status).toBe(200);
+  await http(node, '/balances');
+  expect(answered()).not.toContain('/balances');
+});

@@ -259,6 +259,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   TRANSACTION_CANCELLED: null,
   TRANSACTION_UNKNOWN: null,
   ALREADY_IMPORTED: null,
+  NOT_MINED: null,
   MONITOR_CLOSED: null,
   INSUFFICIENT_STAKE_AMOUNT: 'STAKE_TOO_SMALL',
   INSUFFICIENT_TOKENS: 'OUT_OF_FUNDS',
@@ -337,7 +338,21 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   const code = (error as { code?: unknown } | null | undefined)?.code;
   const known = typeof code === 'string' && Object.hasOwn(MAPPED, code) ? (code as DomainCode) : undefined;
   const mapped = known === undefined ? undefined : (wording[known] ?? MAPPED[known]);
-  return new ApiError(mapped ?? fallback, { cause: error });
+  return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
+}
+
+/** Why an operation on the chain did not come to its end, where its own text can not tell, and what to do about it. */
+function reasonsOf(error: unknown): Reason[] {
+  if (!(error instanceof Error)) return [];
+  const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
+  if (code === 'RPC_UNREACHABLE')
+    return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
+  if (code === 'TRANSACTION_CANCELLED') return [{ field: 'transaction', error: message }];
+  if (code !== 'NOT_MINED') return [];
+  const path = `/transactions/${String(blocking)}`;
+  return [
+    { field: 'transaction', error: `${message}; POST ${path} sends it again, DELETE ${path} cancels it` },
+  ];
 }
 
 /** Runs one step of an operation; its failure gets the step's answer. */

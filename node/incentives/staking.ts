@@ -17,6 +17,7 @@ import {
   WITHDRAW_STAKE,
   withdrawableStake,
 } from '../onchain/incentive-contracts.ts';
+import { settleEarlier } from '../onchain/patience.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
@@ -38,9 +39,9 @@ export interface StakingOptions {
 
 export interface StakingDeps {
   readonly chain: Pick<Chain, 'call' | 'blockNumber'>;
-  readonly transactions: Pick<Transactions, 'execute'>;
+  readonly transactions: Pick<Transactions, 'execute' | 'pending' | 'wait'>;
   readonly signer: Pick<Signer, 'address'>;
-  readonly clock: Pick<Clock, 'sleep'>;
+  readonly clock: Pick<Clock, 'sleep' | 'deadline'>;
   readonly log: Logger;
 }
 
@@ -57,6 +58,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   const read = (signal: AbortSignal) => stakeOf(chain, registry, signer.address, signal);
+  const settled = (signal: AbortSignal) => settleEarlier({ contract: registry, token }, deps, signal);
   const send = async (
     call: { to: string; data: string; description: string },
     gas: GasWish,
@@ -71,6 +73,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     staked: async (signal) => (await read(signal)).amount,
     withdrawable: (signal) => withdrawableStake(chain, registry, signer.address, signal),
     async deposit(amount, gas, signal) {
+      await settled(signal);
       const stake = await read(signal);
       checkAmount(amount, { before: stake.amount, minimum });
       if (stake.amount > 0n) await checkChangeable(stake, options, deps, signal);
@@ -83,12 +86,14 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
       return manage(amount, gas, signal);
     },
     async withdraw(gas, signal) {
+      await settled(signal);
       if ((await withdrawableStake(chain, registry, signer.address, signal)) === 0n) {
         throw new IncentivesError('NOTHING_TO_WITHDRAW', 'insufficient stake');
       }
       return send({ to: registry, data: WITHDRAW_STAKE, description: 'Withdraw stake' }, gas, signal);
     },
     async migrate(gas, signal) {
+      await settled(signal);
       if (!(await stakingPaused(chain, registry, signal))) {
         throw new IncentivesError('NOT_PAUSED', 'contract is not paused');
       }
@@ -112,6 +117,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     let told = '';
     while (!signal.aborted) {
       try {
+        await settled(signal);
         const change = await neededChange(options, { ...deps, minimum }, signal);
         if (change === undefined) return;
         const hash = await manage(0n, {}, signal);

@@ -8,6 +8,7 @@ export type ChainErrorCode =
   | 'TRANSACTION_CANCELLED'
   | 'TRANSACTION_UNKNOWN'
   | 'ALREADY_IMPORTED'
+  | 'NOT_MINED'
   | 'MONITOR_CLOSED';
 
 /** What a contract said when it refused. */
@@ -22,18 +23,21 @@ export class ChainError extends Error {
   readonly code: ChainErrorCode;
   /** With code `REVERTED` alone. */
   readonly revert: Revert | undefined;
+  /** With code `NOT_MINED` alone: hash of the transaction that has to be mined, sent again or cancelled first. */
+  readonly blocking: string | undefined;
   /** The endpoint has had enough for the moment; it may answer the same a little later. */
   readonly busy: boolean;
 
   constructor(
     code: ChainErrorCode,
     message: string,
-    options?: ErrorOptions & { revert?: Revert; busy?: boolean },
+    options?: ErrorOptions & { revert?: Revert; blocking?: string; busy?: boolean },
   ) {
     super(message, options);
     this.name = 'ChainError';
     this.code = code;
     this.revert = options?.revert;
+    this.blocking = options?.blocking;
     this.busy = options?.busy ?? false;
   }
 }
@@ -139,7 +143,10 @@ export interface Transactions {
    * @throws ChainError `TRANSACTION_CANCELLED`, `TRANSACTION_UNKNOWN`, `MONITOR_CLOSED` when the node stops
    */
   wait(hash: string, signal: AbortSignal): Promise<Receipt>;
-  /** `send` and `wait`. @throws ChainError `REVERTED` with the contract's reason as well */
+  /**
+   * `send` and `wait`, for an operation that somebody waits for.
+   * @throws ChainError `REVERTED` with the contract's reason as well, `NOT_MINED` after a while: it stays under way
+   */
   execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt>;
   find(hash: string): SentTransaction | undefined;
   /** Not mined yet, ascending by nonce. */

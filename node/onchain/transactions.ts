@@ -27,6 +27,7 @@ import {
 import { Lock } from './lock.ts';
 import { TRANSACTION_METRICS } from './metrics.ts';
 import { Monitor } from './monitor.ts';
+import { minedInTime } from './patience.ts';
 import { ChainError, type TransactionRequest, type Transactions } from './ports.ts';
 import { refusalOf } from './refusal.ts';
 import { signTransaction, type TransactionFields } from './signed-transaction.ts';
@@ -85,7 +86,8 @@ export function createTransactions(options: TransactionsOptions, deps: Transacti
       }, signal),
     wait: (hash, signal) => monitor.wait(hash.toLowerCase(), signal),
     async execute(request, signal) {
-      const receipt = await service.wait(await service.send(request, signal), signal);
+      const hash = await service.send(request, signal);
+      const receipt = await minedInTime(hash, { transactions: service, clock: deps.clock }, signal);
       if (receipt.status === 'reverted') throw await revertError(request, { ...context, signal });
       return receipt;
     },

@@ -1,10 +1,11 @@
 /**
  * What costs tokens: buying a batch, topping one up, diluting one. Checks, expiry of old batches, allowance, the call
- * itself; each transaction is awaited. One at a time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
+ * itself; each transaction is awaited, for a while. One at a time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
 import { equalBytes, toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import type { Signer } from '../crypto/signer.ts';
+import type { Clock } from '../env/clock.ts';
 import { hexBytes } from '../onchain/abi.ts';
 import {
   batchIdOf,
@@ -24,6 +25,7 @@ import {
   tokenBalance,
 } from '../onchain/contracts.ts';
 import { Lock } from '../onchain/lock.ts';
+import { settleEarlier } from '../onchain/patience.ts';
 import {
   type Chain,
   ChainError,
@@ -45,8 +47,6 @@ import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 const EXPIRE_PAGE = 25;
 /** Expiry transactions per purchase: 2,500 batches. More than that is for others to clean up. */
 const EXPIRE_ROUNDS = 100;
-/** `0x`, a selector, and the one who is allowed to spend. */
-const APPROVAL_DIGITS = 2 + 8 + 64;
 /** Makes the nonce of a batch: the same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
@@ -61,6 +61,7 @@ interface PurchaseDeps {
   readonly transactions: Pick<Transactions, 'execute' | 'pending' | 'wait'>;
   readonly intents: Intents;
   readonly signer: Pick<Signer, 'address'>;
+  readonly clock: Pick<Clock, 'deadline'>;
 }
 
 interface Purchased {
@@ -88,7 +89,7 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
     (request: R, signal: AbortSignal): Promise<T> =>
       lock.run(async () => {
         const context = { ...options, ...deps, gas: gasOf(request), signal };
-        await settlePending(context);
+        await settleEarlier(options, deps, signal);
         return work(request, context);
       }, signal);
   return {
@@ -100,22 +101,6 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
 }
 
 type Context = PurchaseOptions & PurchaseDeps & { readonly gas: GasTerms; readonly signal: AbortSignal };
-
-/**
- * What a crash or somebody who left has left behind is mined first: an approval that is still on its way would be
- * repeated, and one that its operation has not used yet would be used twice.
- */
-async function settlePending({ contract, token, transactions, signal }: Context): Promise<void> {
-  const approval = encodeApprove(hexBytes(contract, 'contract'), 0n).slice(0, APPROVAL_DIGITS);
-  for (const { hash, to, data } of transactions.pending()) {
-    if (to !== contract && !(to === token && data.startsWith(approval))) continue;
-    try {
-      await transactions.wait(hash, signal);
-    } catch (error) {
-      if (!(error instanceof ChainError) || error.code !== 'TRANSACTION_CANCELLED') throw error;
-    }
-  }
-}
 
 async function buy(request: PurchaseRequest, context: Context): Promise<Purchased> {
   const { contract, signer, intents } = context;

@@ -178,6 +178,35 @@ describe('POST /stamps/{amount}/{depth}', () => {
     expect((await buy('/stamps/1000/20', {}, { buyError })).answer.json()).toEqual({ code, message });
   });
 
+  const STUCK = `0x${'5c'.repeat(32)}`;
+  const ways = `POST /transactions/${STUCK} sends it again, DELETE /transactions/${STUCK} cancels it`;
+  test.each([
+    [
+      new ChainError('NOT_MINED', 'transaction 0x5a is not mined', { blocking: STUCK }),
+      { field: 'transaction', error: `transaction 0x5a is not mined; ${ways}` },
+    ],
+    [
+      new ChainError('TRANSACTION_CANCELLED', 'transaction cancelled: 0x5a'),
+      { field: 'transaction', error: 'transaction cancelled: 0x5a' },
+    ],
+    [
+      new ChainError('RPC_UNREACHABLE', 'connect ECONNREFUSED'),
+      { field: 'chain', error: 'the endpoint does not answer, try again later' },
+    ],
+  ])('%s: says what is in the way and what to do, and frees the slot', async (buyError, reason) => {
+    const failed = { code: 500, message: 'cannot create batch' };
+    const { answer, api, knobs } = await buy('/stamps/1000/20', {}, { buyError });
+    expect(answer.json()).toEqual({ ...failed, reasons: [`${reason.field}: ${reason.error}`] });
+    knobs.buyError = undefined;
+    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).statusCode).toBe(201);
+    const swarm = await startKit({ dialect: 'swarm' });
+    swarm.knobs.buyError = buyError;
+    expect((await swarm.api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).json()).toEqual({
+      ...failed,
+      reasons: [reason],
+    });
+  });
+
   test.each(['0', '-5'])('amount %s is left to the rule of the shortest validity', async (amount) => {
     const { knobs } = await buy(`/stamps/${amount}/20`);
     expect(knobs.bought).toHaveLength(1);

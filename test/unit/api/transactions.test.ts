@@ -99,10 +99,15 @@ describe('transactions', () => {
       ['TRANSACTION_UNKNOWN', 404, 'unknown transaction'],
       ['ALREADY_IMPORTED', 400, 'already imported'],
       ['GAS_PRICE_TOO_LOW', 500, "can't resend transaction"],
-      ['RPC_UNREACHABLE', 500, "can't resend transaction"],
-    ] as const)('%s is %i %s', async (error, code, message) => {
+      [
+        'RPC_UNREACHABLE',
+        500,
+        "can't resend transaction",
+        'chain: the endpoint does not answer, try again later',
+      ],
+    ] as const)('%s is %i %s', async (error, code, message, ...reasons) => {
       const answer = await ask(ONE, { method, turn: fails(error) });
-      expect(answer.body).toEqual({ code, message });
+      expect(answer.body).toEqual({ code, message, ...(reasons.length === 0 ? {} : { reasons }) });
     });
   });
 });

@@ -32,6 +32,8 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
+  pending = () => [];
+  wait = () => Promise.reject(new Error('nothing is pending'));
   blockNumber = () => Promise.resolve(Number(this.head));
 
   call({ to, data, from }: { to: string; data: string; from?: string }): Promise<string> {

@@ -15,12 +15,13 @@
  * has it refuses the repetition, one that has not gets what we promised.
  */
 import type { PaymentLedger } from '../../accounting/ports.ts';
+import { equalBytes } from '../../crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../onchain/lock.ts';
-import type { Chain } from '../../onchain/ports.ts';
+import { type Chain, ChainError } from '../../onchain/ports.ts';
 import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';
 import type { IssuedCheque } from '../../swap/cheque-store.ts';
@@ -44,8 +45,14 @@ import {
 } from './rules.ts';
 import { EmitCheque, SWAP } from './wire.ts';
 
-/** One payment with all its looks at the chain, both sides, ms. */
-const TIMEOUT_MS = 5_000;
+/**
+ * One payment with all its looks at the chain, both sides, ms. A slow endpoint answers in seconds, and there are six
+ * looks after each other at a first cheque. A Bee waits as long for the end of the stream, and sends no other cheque
+ * meanwhile. The payer begins to count first, so what it hears in time is never about a cheque it has given up.
+ */
+export const PAYMENT_TIMEOUT_MS = 30_000;
+/** Until a creditor asks an endpoint again that did not answer, ms. */
+const CHAIN_RETRY_MS = 1_000;
 
 export interface SwapProtocolOptions {
   readonly factory: string;
@@ -96,6 +103,12 @@ interface Session {
   prepaid: bigint;
 }
 
+/** A cheque, and the rates that were asked for it. */
+interface Offer {
+  readonly cheque: SignedCheque;
+  readonly asked: Rates;
+}
+
 class Cheques implements SwapProtocol {
   readonly #options: SwapProtocolOptions;
   readonly #deps: SwapProtocolDeps;
@@ -103,8 +116,8 @@ class Cheques implements SwapProtocol {
   readonly #sessions = new WeakMap<Peer, Session>();
   /** Rates that a peer was told last. */
   readonly #told = new WeakMap<Peer, Rates>();
-  /** One received cheque at a time: each starts from what the one before has left. */
-  readonly #receiving = new Lock();
+  /** One cheque at a time is taken, after its looks at the chain: each starts from what the one before has left. */
+  readonly #taking = new Lock();
 
   constructor(options: SwapProtocolOptions, deps: SwapProtocolDeps) {
     this.#options = options;
@@ -127,10 +140,12 @@ class Cheques implements SwapProtocol {
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
-    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    const asked = this.#told.get(stream.peer);
+    using deadline = this.#deps.clock.deadline(PAYMENT_TIMEOUT_MS, signal);
     const message = await stream.read(EmitCheque, deadline.signal);
     try {
-      await this.#receiving.run(() => this.#receive(stream.peer, message.cheque, deadline.signal));
+      if (asked === undefined) throw new SwapError('NO_EXCHANGE_HEADER');
+      await this.#receive(stream.peer, { cheque: decodeCheque(message.cheque), asked }, deadline.signal);
     } catch (error) {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
@@ -142,43 +157,59 @@ class Cheques implements SwapProtocol {
     }
   }
 
-  async #receive(peer: Peer, message: Uint8Array, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+  async #receive(peer: Peer, { cheque, asked }: Offer, signal: AbortSignal): Promise<void> {
+    this.#checkRecords(peer, { cheque, asked });
+    await this.#checkChain(cheque, signal);
+    await this.#taking.run(async () => {
+      signal.throwIfAborted();
+      // Again: another one may have been taken meanwhile.
+      const { increase, rates } = this.#checkRecords(peer, { cheque, asked });
+      await this.#deps.swap.cheques.recordReceived(peer, cheque, { deducted: rates.deduction > 0n });
+      this.#deps.accounting.paymentReceived(peer, creditOf(increase, rates));
+      this.#metrics.received.inc();
+      this.#metrics.receivedAmount.inc(Number(increase));
+    });
+  }
+
+  /** What our own records say about a cheque. A deduction that was asked on two streams at once is kept from one cheque. */
+  #checkRecords(peer: Peer, { cheque, asked }: Offer): { increase: bigint; rates: Rates } {
     const { cheques } = this.#deps.swap;
-    const rates = this.#told.get(peer);
-    if (rates === undefined) throw new SwapError('NO_EXCHANGE_HEADER');
-    const cheque = decodeCheque(message);
-    const last = cheques.lastReceived(cheque.chequebook);
+    const rates = cheques.hasDeductedFor(peer.id) ? { ...asked, deduction: 0n } : asked;
     const acceptance = {
       mayPayFrom: cheques.mayPayFrom(peer.id, cheque.chequebook),
       beneficiary: this.#options.beneficiary,
-      lastPayout: last?.cumulativePayout ?? 0n,
+      lastPayout: cheques.lastReceived(cheque.chequebook)?.cumulativePayout ?? 0n,
       rates,
     };
     checkParties(cheque, acceptance);
-    if (last === undefined) await this.#checkFactory(cheque, signal);
-    const increase = checkIncrease(cheque, acceptance);
-    await this.#checkChain(cheque, signal);
-    await cheques.recordReceived(peer, cheque, { deducted: rates.deduction > 0n });
-    this.#deps.accounting.paymentReceived(peer, creditOf(increase, rates));
-    this.#metrics.received.inc();
-    this.#metrics.receivedAmount.inc(Number(increase));
+    return { increase: checkIncrease(cheque, acceptance), rates };
   }
 
-  async #checkFactory({ chequebook }: SignedCheque, signal: AbortSignal): Promise<void> {
-    const { factory } = this.#options;
-    if (!(await isDeployed(this.#deps.chain, { factory, chequebook }, signal)))
-      throw new SwapError('NOT_FROM_FACTORY');
-  }
-
+  /** What the chain says about it. An endpoint that does not answer is asked again as long as the payer waits. */
   async #checkChain(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await this.#checkChequebook(cheque, signal);
+        await this.#checkBacking(cheque, signal);
+        return;
+      } catch (err) {
+        if (!(err instanceof ChainError)) throw err;
+        this.#deps.log.debug({ err }, 'cheque could not be looked up');
+      }
+      await this.#deps.clock.sleep(CHAIN_RETRY_MS, signal);
+    }
+  }
+
+  /** An issuer never changes, and neither does what the factory has deployed: who signed the last cheque may sign this. */
+  async #checkChequebook(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
     const { chain, swap } = this.#deps;
+    const { chequebook } = cheque;
     const signer = recoverIssuer(cheque, swap.chainId);
-    const [issuer] = await Promise.all([
-      issuerOf(chain, cheque.chequebook, signal),
-      this.#checkBacking(cheque, signal),
-    ]);
-    checkIssuer(signer, issuer);
+    const last = swap.cheques.lastReceived(chequebook);
+    if (last !== undefined && equalBytes(recoverIssuer(last, swap.chainId), signer)) return;
+    const { factory } = this.#options;
+    if (!(await isDeployed(chain, { factory, chequebook }, signal))) throw new SwapError('NOT_FROM_FACTORY');
+    checkIssuer(signer, await issuerOf(chain, chequebook, signal));
   }
 
   /**
@@ -212,7 +243,7 @@ class Cheques implements SwapProtocol {
   pay(peer: Peer, amount: bigint): Promise<void> {
     const session = this.#session(peer);
     return session.lock.run(async () => {
-      using deadline = this.#deps.clock.deadline(TIMEOUT_MS, peer.closed);
+      using deadline = this.#deps.clock.deadline(PAYMENT_TIMEOUT_MS, peer.closed);
       await this.#settleEarlier(peer, session, deadline.signal);
       await this.#pay(peer, session, { amount, signal: deadline.signal });
       this.#metrics.sent.inc();
@@ -263,7 +294,7 @@ class Cheques implements SwapProtocol {
   async #settleEarlier(peer: Peer, session: Session, signal: AbortSignal): Promise<void> {
     const last = this.#deps.swap.chequebook?.lastIssued(peer.ethereum);
     if (last === undefined || last.unconfirmed <= session.unconfirmed) return;
-    using deadline = this.#deps.clock.deadline(TIMEOUT_MS, signal);
+    using deadline = this.#deps.clock.deadline(PAYMENT_TIMEOUT_MS, signal);
     const { cheques } = this.#deps.swap;
     try {
       const { rates } = await this.#present(peer, deadline.signal, async () => last);

@@ -1,5 +1,6 @@
 /** A node that dies at any write of its state while it pays or is paid, and comes back with what was committed. */
 import { describe, expect, test } from 'vitest';
+import { PAYMENT_TIMEOUT_MS } from '../../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../../node/store/ports.ts';
 import { memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
 import { FUNDS, meet, type SwapNode, swapNode, world } from './swap-nodes.ts';
@@ -46,7 +47,7 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     await clock.settle();
     const dead = who === 'payer' ? payer : payee;
     await dead.host.stop();
-    await clock.advance(6_000);
+    await clock.advance(PAYMENT_TIMEOUT_MS + 1_000);
     // Dead before it has the cheque, it resets the stream; after that the payer knows.
     if (who === 'payee') expect(await paying).toBe(writes < 2 ? 'STREAM_RESET' : 'paid');
 

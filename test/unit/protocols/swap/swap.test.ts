@@ -10,6 +10,7 @@ import { Lock } from '../../../../node/onchain/lock.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { increaseFor } from '../../../../node/protocols/swap/rules.ts';
+import { PAYMENT_TIMEOUT_MS } from '../../../../node/protocols/swap/swap.ts';
 import { EmitCheque, SWAP } from '../../../../node/protocols/swap/wire.ts';
 import {
   type Cheque,
@@ -124,7 +125,7 @@ describe('an honest pair', () => {
               () => true,
               () => false,
             );
-            await parts.clock.advance(6_000);
+            await parts.clock.advance(PAYMENT_TIMEOUT_MS + 1_000);
             if (await paying) paid += rest.amount;
             b.chain.isDown = false;
             b.chain.isSilent = false;
@@ -152,6 +153,73 @@ describe('an honest pair', () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('through an endpoint that takes its time', () => {
+  /** Every answer comes after `ms`. */
+  function slow({ chain }: SwapNode, clock: World['clock'], ms: number): void {
+    const answer = chain.call.bind(chain);
+    chain.call = async (request, signal) => {
+      await clock.sleep(ms, signal);
+      return answer(request, signal);
+    };
+  }
+
+  test('payments are taken, the first one with all its looks at the chain', async () => {
+    const { a, b, peer, clock } = await pair();
+    slow(a, clock, 4_000);
+    slow(b, clock, 4_000);
+    for (const amount of [5n, 7n]) {
+      const paying = expect(a.protocol.pay(peer, amount)).resolves.toBeUndefined();
+      await clock.advance(PAYMENT_TIMEOUT_MS);
+      await paying;
+    }
+    expect(sums(b)).toEqual([5n, 7n]);
+    expect(a.protocol.inDoubt(peer)).toBe(0n);
+  });
+
+  test('a later cheque is looked up twice: what does not change is known from the last one', async () => {
+    const { a, b, peer, clock } = await pair();
+    const looks = async () => {
+      const before = b.chain.calls;
+      expect(await outcome(a.protocol.pay(peer, 5n), clock)).toBe('done');
+      return b.chain.calls - before;
+    };
+    expect([await looks(), await looks()]).toEqual([4, 2]);
+  });
+
+  test('one that comes back in time costs nothing', async () => {
+    const { a, b, peer, clock } = await pair();
+    b.chain.isDown = true;
+    let end = 'pending';
+    a.protocol.pay(peer, 5n).then(
+      () => (end = 'paid'),
+      () => (end = 'failed'),
+    );
+    await clock.advance(PAYMENT_TIMEOUT_MS / 2);
+    expect(end).toBe('pending');
+    b.chain.isDown = false;
+    await clock.advance(2_000);
+    expect(end).toBe('paid');
+    expect(sums(b)).toEqual([5n]);
+    expect(await counted(b, 'swap_cheques_rejected')).toBe(0);
+  });
+
+  test('the cheque of one peer does not wait for that of another', async () => {
+    const { a, b, peer, ...parts } = await pair();
+    const c = await swapNode(3, parts);
+    const other = await meet(c, b, parts.clock);
+    const answer = b.chain.call.bind(b.chain);
+    const stalled = Promise.withResolvers<string>();
+    b.chain.call = (request, signal) =>
+      request.to === `0x${toHex(bookOf(a))}` ? stalled.promise : answer(request, signal);
+    const first = expect(a.protocol.pay(peer, 5n)).rejects.toMatchObject({ code: 'TIMEOUT' });
+    expect(await outcome(c.protocol.pay(other, 7n), parts.clock)).toBe('done');
+    stalled.reject(new Error('enough'));
+    await parts.clock.advance(PAYMENT_TIMEOUT_MS);
+    await first;
+    expect(b.credited).toEqual([{ peer: c.id, amount: 7n }]);
   });
 });
 
@@ -285,7 +353,7 @@ describe('the debtor', () => {
     let peer = await meet(a, b, parts.clock);
     b.chain.isDown = true;
     const lost = expect(a.protocol.pay(peer, 50n)).rejects.toMatchObject({ code: 'TIMEOUT' });
-    await parts.clock.advance(5_000);
+    await parts.clock.advance(PAYMENT_TIMEOUT_MS);
     await lost;
     for (let n = 0; n < 2; n++) {
       await a.host.disconnect(b.id, 'again');
@@ -317,7 +385,7 @@ describe('the debtor', () => {
       () => 'paid',
       () => 'not paid',
     );
-    await clock.advance(5_000);
+    await clock.advance(PAYMENT_TIMEOUT_MS);
     expect(await paying).toBe('not paid');
     expect(a.services.cheques.totalIssued(bookOf(a))).toBe(50n * RATE + DEDUCTION);
   });
@@ -333,8 +401,8 @@ describe('the debtor', () => {
     const paying = a.protocol.pay(peer, 5n).catch((error: unknown) => {
       failure = (error as Error).message;
     });
-    await parts.clock.advance(5_000);
-    expect(failure).toBe('no result within 5000 ms');
+    await parts.clock.advance(PAYMENT_TIMEOUT_MS);
+    expect(failure).toBe('no result within 30000 ms');
     sent.resolve('0x');
     await Promise.all([withdrawal, paying]);
     expect(a.services.settlements()).toEqual([]);
@@ -367,13 +435,13 @@ test('a cheque in doubt is not written off while the creditor can not look at th
   const { a, b, peer, clock } = await pair();
   b.chain.isDown = true;
   const first = expect(a.protocol.pay(peer, 500n)).rejects.toMatchObject({ code: 'TIMEOUT' });
-  await clock.advance(5_000);
+  await clock.advance(PAYMENT_TIMEOUT_MS);
   await first;
   expect(a.protocol.inDoubt(peer)).toBe(500n);
   await a.host.disconnect(b.id, 'cut');
   await clock.settle();
   const again = await meet(a, b, clock);
-  await clock.advance(5_000);
+  await clock.advance(PAYMENT_TIMEOUT_MS);
   expect(a.protocol.inDoubt(again)).toBe(500n);
   b.chain.isDown = false;
   expect(await outcome(a.protocol.pay(again, 2_000n), clock)).toBe('done');
@@ -498,6 +566,18 @@ describe('the creditor', () => {
     expect(await counted(b, 'swap_cheques_rejected')).toBe(3);
   });
 
+  test('keeps its deduction from one of two cheques for which it was asked at once', async () => {
+    const { b, mallory, peer, signed, good, clock } = await debtor();
+    const open = () => mallory.host.open(peer, SWAP.id, { signal: never });
+    const streams = [await open(), await open()];
+    for (const [n, stream] of streams.entries()) {
+      const cumulativePayout = good.cumulativePayout + BigInt(n) * 10n * RATE;
+      await stream.write(EmitCheque, { cheque: encodeCheque(signed({ cumulativePayout })) });
+      expect(await outcome(stream.close(), clock)).toBe('done');
+    }
+    expect(sums(b)).toEqual([50n, 10n]);
+  });
+
   test('takes cheques of one chequebook per peer, and of one peer per chequebook', async () => {
     const d = await debtor();
     expect(await d.send(d.signed())).toBe('taken');
@@ -565,7 +645,7 @@ describe('the creditor', () => {
         () => (end = 'taken'),
         () => (end = 'reset'),
       );
-      await clock.advance(4_999);
+      await clock.advance(PAYMENT_TIMEOUT_MS - 1);
       expect(end).toBe('pending');
       await clock.advance(1);
       expect(end).toBe('reset');
@@ -596,7 +676,7 @@ describe('the creditor', () => {
       await mallory.host.open(peer, SWAP.id, { signal: never }),
     ];
     const ends = streams.map((stream) => outcome(stream.read(EmitCheque), clock));
-    await clock.advance(5_000);
+    await clock.advance(PAYMENT_TIMEOUT_MS);
     for (const end of ends) expect(await end).toMatch(/.+/);
     expect(await send(signed())).toBe('taken');
     expect(sums(b)).toEqual([50n]);

@@ -1,8 +1,8 @@
 /**
- * The log of a node: one JSON line per message, written by a logger per module. A module's logger has a verbosity of
- * its own, which the API reads and sets while the node runs; a message above it costs one comparison.
+ * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has a verbosity
+ * of its own, which the API reads and sets while the node runs.
  */
-import { bindingsText, type LogMethodName, logLine } from './log-line.ts';
+import { type Logger as Pino, pino } from 'pino';
 
 /** Fields first, then a constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */
 export interface LogMethod {
@@ -16,7 +16,7 @@ export interface Logger {
   warn: LogMethod;
   info: LogMethod;
   debug: LogMethod;
-  isLevelEnabled(level: LogMethodName): boolean;
+  isLevelEnabled(level: 'error' | 'warn' | 'info' | 'debug'): boolean;
   /** The logger of one module, the same for the same name; `module` is the folder's name, such as `pushsync`. */
   child(bindings: { module: string }): Logger;
 }
@@ -46,28 +46,27 @@ export interface RootLogger extends Logger {
 export const VERBOSITIES = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export type Verbosity = (typeof VERBOSITIES)[number];
 
-const LEVELS = { none: -4, error: -3, warning: -2, info: -1, debug: 0, all: 0 } as const satisfies Record<
-  LoggerVerbosity,
-  number
->;
-const LEVEL_OF_METHOD = { error: -3, warn: -2, info: -1, debug: 0 } as const satisfies Record<
-  LogMethodName,
-  number
->;
-const LEVEL_OF_OPTION = {
-  silent: -4,
-  error: -3,
-  warn: -2,
-  info: -1,
-  debug: 0,
-  trace: 0,
-} as const satisfies Record<Verbosity, number>;
-type Level = (typeof LEVELS)[LoggerVerbosity];
+const LEVEL_OF_WORD = {
+  none: 'silent',
+  error: 'error',
+  warning: 'warn',
+  info: 'info',
+  debug: 'debug',
+  all: 'debug',
+} as const satisfies Record<LoggerVerbosity, Verbosity>;
+/** As loggers are shown: the finest one is `all`. */
+const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
+  silent: 'none',
+  error: 'error',
+  warn: 'warning',
+  info: 'info',
+  debug: 'all',
+  trace: 'all',
+};
 
-/** The finest level that is written: loggers of it are shown as `all`. */
-const FINEST: Level = LEVELS.debug;
 const ROOT_NAME = 'node';
-/** Standard output is the only sink. */
+/** What the network's nodes call the finest level, and standard output, the only sink. */
+const FINEST = 0;
 const SINK = 1;
 
 export interface LogDestination {
@@ -77,105 +76,45 @@ export interface LogDestination {
 /** JSON lines on `destination` (default: standard output). */
 export function createLogger(
   options: { verbosity: Verbosity; name?: string },
-  destination: LogDestination = standardOutput(),
+  destination?: LogDestination,
 ): RootLogger {
-  const registry: Registry = {
-    destination,
-    level: LEVEL_OF_OPTION[options.verbosity],
-    bindings: options.name === undefined ? {} : { node: options.name },
-    loggers: new Map(),
+  const { err } = pino.stdSerializers;
+  const settings = {
+    level: options.verbosity,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    base: options.name === undefined ? null : { node: options.name },
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err, error: err },
   };
-  const root = new ModuleLogger(registry, ROOT_NAME, registry.bindings);
-  return Object.assign(root, { registered: () => [...registry.loggers.values()] });
+  const root = destination === undefined ? pino(settings) : pino(settings, destination);
+  const childOf = root.child.bind(root);
+  const modules = new Map<string, Pino>();
+  const registered = [registration(ROOT_NAME, root)];
+  const child = ({ module }: { module: string }): Logger => {
+    const known = modules.get(module);
+    if (known !== undefined) return known;
+    const made = childOf({ module });
+    // Set even where it is the root's: a child that was given none follows its parent's from then on.
+    made.level = options.verbosity;
+    modules.set(module, made);
+    registered.push(registration(`${ROOT_NAME}/${module}`, made));
+    return made;
+  };
+  return Object.assign(root, { child, registered: () => registered });
+}
+
+function registration(name: string, logger: Pino): RegisteredLogger {
+  return {
+    name,
+    subsystem: `${name}[${FINEST}][]>>${SINK}`,
+    verbosity: () => WORD_OF_LEVEL[logger.level] ?? 'all',
+    setVerbosity(verbosity) {
+      logger.level = LEVEL_OF_WORD[verbosity];
+    },
+  };
 }
 
 /** Drops everything; for tests and tools that have no log. */
 export function silentLogger(): Logger {
-  return createLogger({ verbosity: 'silent' }, { write: () => undefined });
-}
-
-interface Registry {
-  readonly destination: LogDestination;
-  readonly level: Level;
-  readonly bindings: Readonly<Record<string, string>>;
-  /** By subsystem. */
-  readonly loggers: Map<string, ModuleLogger>;
-}
-
-class ModuleLogger implements Logger, RegisteredLogger {
-  readonly name: string;
-  readonly subsystem: string;
-  readonly #registry: Registry;
-  readonly #bindings: string;
-  #level: Level;
-
-  constructor(registry: Registry, name: string, bindings: Readonly<Record<string, string>>) {
-    this.name = name;
-    this.subsystem = subsystemOf(name);
-    this.#registry = registry;
-    this.#bindings = bindingsText(bindings);
-    this.#level = registry.level;
-    registry.loggers.set(this.subsystem, this);
-  }
-
-  error(fields: object | string, message?: string): void {
-    if (this.#level >= LEVEL_OF_METHOD.error) this.#write('error', fields, message);
-  }
-
-  warn(fields: object | string, message?: string): void {
-    if (this.#level >= LEVEL_OF_METHOD.warn) this.#write('warn', fields, message);
-  }
-
-  info(fields: object | string, message?: string): void {
-    if (this.#level >= LEVEL_OF_METHOD.info) this.#write('info', fields, message);
-  }
-
-  debug(fields: object | string, message?: string): void {
-    if (this.#level >= LEVEL_OF_METHOD.debug) this.#write('debug', fields, message);
-  }
-
-  isLevelEnabled(level: LogMethodName): boolean {
-    return this.#level >= LEVEL_OF_METHOD[level];
-  }
-
-  child({ module }: { module: string }): Logger {
-    const name = `${this.name}/${module}`;
-    const known = this.#registry.loggers.get(subsystemOf(name));
-    return known ?? new ModuleLogger(this.#registry, name, { ...this.#registry.bindings, module });
-  }
-
-  verbosity(): LoggerVerbosity {
-    if (this.#level === FINEST) return 'all';
-    return LOGGER_VERBOSITIES.find((word) => LEVELS[word] === this.#level) as LoggerVerbosity;
-  }
-
-  setVerbosity(verbosity: LoggerVerbosity): void {
-    this.#level = LEVELS[verbosity];
-  }
-
-  #write(level: LogMethodName, fields: object | string, message: string | undefined): void {
-    const line =
-      typeof fields === 'string'
-        ? { level, bindings: this.#bindings, fields: {}, message: fields }
-        : { level, bindings: this.#bindings, fields, message: message ?? '' };
-    this.#registry.destination.write(logLine({ ...line, at: new Date() }));
-  }
-}
-
-function subsystemOf(name: string): string {
-  return `${name}[${FINEST}][]>>${SINK}`;
-}
-
-/** Where nobody reads any more, nothing is written any more: the end of a log is not the end of the node. */
-function standardOutput(): LogDestination {
-  const { stdout } = process;
-  let isOpen = true;
-  stdout.on('error', () => {
-    isOpen = false;
-  });
-  return {
-    write(line) {
-      if (isOpen) stdout.write(line);
-    },
-  };
+  return pino({ level: 'silent' });
 }

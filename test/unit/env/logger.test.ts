@@ -62,6 +62,40 @@ describe('a logger', () => {
     expect(lines).toHaveLength(1);
   });
 
+  test('of the node can be silenced alone, and new modules begin as the option says', () => {
+    const { log, lines } = logger('info');
+    const swap = log.child({ module: 'swap' });
+    log.registered()[0]?.setVerbosity('none');
+    log.error('not seen');
+    swap.info('seen');
+    log.child({ module: 'hive' }).info('seen too');
+    expect(lines.map(({ msg }) => msg)).toEqual(['seen', 'seen too']);
+  });
+
+  test('tells an error with its causes and its own members, under either name', () => {
+    const { log, lines } = logger('info');
+    const cause = new TypeError('no such file');
+    const err = Object.assign(new Error('not opened', { cause }), { code: 'STORE' });
+    log.warn({ err, error: err }, 'said');
+    const told = {
+      code: 'STORE',
+      type: 'Error',
+      message: 'not opened: no such file',
+      stack: expect.stringMatching(
+        /^Error: not opened\n[^]*\ncaused by: TypeError: no such file\n/,
+      ) as string,
+    };
+    expect(lines[0]).toMatchObject({ err: told, error: told });
+  });
+
+  test('writes big numbers, and something for what can not be written', () => {
+    const { log, lines } = logger('info');
+    const circle: Record<string, unknown> = {};
+    circle['self'] = circle;
+    log.info({ amount: 5n, circle, after: 1 }, 'said');
+    expect(lines[0]).toMatchObject({ amount: 5, circle: { self: '[Circular]' }, after: 1 });
+  });
+
   test('does not look at the fields of what it does not write', () => {
     const { log, lines } = logger('info');
     const fields = {

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
-import { toHex } from '../../node/crypto/hex.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
 import { chequesWith, mirrored, provoke, spend } from './payments.ts';
@@ -17,6 +16,8 @@ const HIGH_PRICE = 4_194_303n;
 /** At the first price; at the other one it is seconds. */
 const AN_HOUR_OF_BLOCKS = 3600n;
 const DEPTH = 17;
+/** Word of what the contract tells of a batch. */
+const NORMALISED_BALANCE = 4;
 const SIZE = 100_000;
 /** Two purchases, and a price that is paid in blocks of a second; on a loaded machine. */
 const STORAGE_MS = 400_000;
@@ -69,6 +70,42 @@ describe.each(BEES)('$name', ({ binary }) => {
   }
 
   test(
+    'what either buys, tops up and dilutes is the same batch for all',
+    async () => {
+      const amount = PRICE * AN_HOUR_OF_BLOCKS;
+      for (const node of [own, bee]) {
+        const { batchID } = await node.stamps.buy({ amount, depth: DEPTH });
+        await net.usable(batchID, { timeoutMs: STORAGE_MS });
+        const known = (to: ClusterNode, depth: number) =>
+          eventually(
+            `${to.name} does not know the batch of ${node.name} at depth ${depth}`,
+            async () => (await to.stamps.network()).find((batch) => batch.batchID === batchID),
+            (batch) => batch?.depth === depth,
+          );
+        await known(node, DEPTH);
+        await node.stamps.topUp(batchID, amount);
+        await eventually(
+          `${node.name} has not topped up`,
+          () => node.stamps.get(batchID),
+          (stamp) => stamp.amount === 2n * amount,
+        );
+        await node.stamps.dilute(batchID, DEPTH + 1);
+        const batches = await Promise.all(net.nodes.map((to) => known(to, DEPTH + 1)));
+        const { postageStamp } = net.chain.contracts;
+        const words = await net.chain.words(postageStamp, 'batches(bytes32)', [`0x${batchID}`]);
+        const expected = {
+          owner: node.ethereum,
+          depth: DEPTH + 1,
+          start: batches[0]?.start,
+          value: words[NORMALISED_BALANCE],
+        };
+        for (const batch of batches) expect(batch).toMatchObject(expected);
+      }
+    },
+    STORAGE_MS,
+  );
+
+  test(
     'a higher price of storage ends the same batches for all, and what they paid for is dropped by all',
     async () => {
       await priced(PRICE);
@@ -79,9 +116,9 @@ describe.each(BEES)('$name', ({ binary }) => {
         [own, bee].map(async (node) => {
           const { batchID } = await node.stamps.buy({ amount: PRICE * AN_HOUR_OF_BLOCKS, depth: DEPTH });
           await net.usable(batchID, { timeoutMs: STORAGE_MS });
-          const { address, data } = makeCac(500n, bytesOf(`short of ${node.name}`, 500));
+          const { data } = makeCac(500n, bytesOf(`short of ${node.name}`, 500));
           await node.chunks.upload(data, { batch: batchID });
-          return { node, batchID, address: toHex(address) };
+          return { node, batchID };
         }),
       );
       await sameReserves(kept + short.length);

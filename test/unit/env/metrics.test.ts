@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createMetrics, type MetricTable } from '../../../node/env/metrics.ts';
 
 const TABLE = {
@@ -124,11 +124,15 @@ test('what cannot be counted is refused', () => {
 test('a process says what it costs, under the names that dashboards for Node.js read', async () => {
   const metrics = createMetrics({ prefix: 'svc', process: true });
   await metrics.expose();
-  // The event loop is watched from the first exposition on.
-  await new Promise((resolve) => {
-    setTimeout(resolve, 50);
-  });
-  const text = await metrics.expose();
+  // The event loop is watched from the first exposition on; a busy machine takes a while to see its first delay.
+  const text = await vi.waitFor(
+    async () => {
+      const exposed = await metrics.expose();
+      expect(exposed).toContain('nodejs_eventloop_lag_p99_seconds ');
+      return exposed;
+    },
+    { timeout: 10_000, interval: 50 },
+  );
   for (const name of [
     'process_cpu_seconds_total',
     'process_cpu_user_seconds_total',

@@ -5,6 +5,7 @@ import { createAccount } from '../chain/account.ts';
 import { type AbiValue, encodeCall, hex, keccak256, quantity } from '../chain/encoding.ts';
 import type { GateCount, RpcFault } from '../chain/gate.ts';
 import { HttpClient } from './client/http.ts';
+import { prefixed } from './client/json.ts';
 import type { Contracts } from './contracts.ts';
 import { HarnessError } from './errors.ts';
 import { tail } from './logs.ts';
@@ -352,8 +353,4 @@ export class Chain {
   async #command(path: string): Promise<void> {
     await (await this.#control.request({ method: 'POST', path })).bytes();
   }
-}
-
-function prefixed(address: string): string {
-  return address.startsWith('0x') ? address : `0x${address}`;
 }

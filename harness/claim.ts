@@ -17,6 +17,7 @@ import {
   readJson,
   readRecord,
   removeFolder,
+  setAside,
   writeJson,
 } from './state.ts';
 
@@ -77,14 +78,9 @@ function removeAbandoned(stateDir: string, name: string): void {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);
   if (before !== undefined && isInUse(stateDir, before)) throw takenError(stateDir, name);
-  const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
-  try {
-    renameSync(path, aside);
-  } catch (error) {
-    // Somebody else removed it between our look and our move.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
+  const aside = setAside(stateDir, name);
+  // Somebody else removed it between our look and our move.
+  if (aside === undefined) return;
   const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {
     // Somebody else took the name in between: it is theirs.

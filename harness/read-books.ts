@@ -3,7 +3,7 @@ import { createAccount } from '../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import type { Chain } from './chain.ts';
-import { plainAddress } from './client/json.ts';
+import { plainAddress, prefixed } from './client/json.ts';
 import type { Cluster } from './cluster.ts';
 import { readNodeBooks } from './node-books.ts';
 
@@ -105,8 +105,4 @@ function wordOf(data: string, index: number): bigint {
 
 function addressOf(word: bigint): string {
   return word.toString(16).padStart(40, '0');
-}
-
-function prefixed(address: string): string {
-  return address.startsWith('0x') ? address : `0x${address}`;
 }

@@ -205,15 +205,20 @@ export function runRecords(stateDir: string, cluster: string): RunRecord[] {
 
 /** Removes what the cluster left on disk. The folder first leaves its place, so that the name is free at once. */
 export function removeCluster(stateDir: string, name: string): void {
-  const { path } = clusterFolder(stateDir, name);
+  const aside = setAside(stateDir, name);
+  if (aside !== undefined) removeFolder(aside);
+}
+
+/** Takes the cluster's folder from its place. @returns where it is now; undefined when there is none */
+export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {
-    renameSync(path, aside);
+    renameSync(clusterFolder(stateDir, name).path, aside);
+    return aside;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  removeFolder(aside);
 }
 
 /** Folders of ephemeral clusters whose owner died without stopping them; their processes have stopped themselves. */

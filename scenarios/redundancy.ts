@@ -6,7 +6,7 @@ import type { Chunk } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
 import type { RedundancyLevel } from '../node/files/redundancy.ts';
-import { split } from '../node/files/splitter.ts';
+import { inOnePiece, split } from '../node/files/splitter.ts';
 import { atMost, batchOf, chosenNode, difference, ledgerDirect, otherNode, verifyLedger } from './steps.ts';
 
 const parameters = {
@@ -101,7 +101,7 @@ async function damaged(
   const made = new Map<string, Chunk>();
   const putter = { put: async (chunk: Chunk) => void made.set(toHex(chunk.address), chunk) };
   const encryption = isEncrypted ? randomEncryption(random) : undefined;
-  const { reference } = await split(once(data), putter, { level, encryption });
+  const { reference } = await split(inOnePiece(data), putter, { level, encryption });
   const root = toHex(reference.subarray(0, 32));
   const others = [...made.keys()].filter((address) => address !== root);
   const lost = Math.round(others.length * share);
@@ -110,10 +110,6 @@ async function damaged(
     made.delete(address as string);
   }
   return { data, reference: toHex(reference), chunks: [...made.values()], lost };
-}
-
-async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield data;
 }
 
 async function upload(

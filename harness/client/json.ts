@@ -20,3 +20,8 @@ export function amount(value: AmountJson): bigint {
 export function plainAddress(text: string): string {
   return text.replace(/^0x/, '').toLowerCase();
 }
+
+/** The same as the chain writes it. */
+export function prefixed(address: string): string {
+  return address.startsWith('0x') ? address : `0x${address}`;
+}

@@ -1,6 +1,6 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 import type { OperationSummary } from '../metrics/recorder.ts';
-import { renderTable } from '../terminal/table.ts';
+import { clip, renderTable } from '../terminal/table.ts';
 import { grouped } from '../words.ts';
 import type { Figure, RunResult, ScenarioResult } from './result.ts';
 
@@ -112,10 +112,6 @@ const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', 
 function progressBar(part: number): string {
   const full = Math.round(Math.min(1, Math.max(0, part)) * 20);
   return `${'█'.repeat(full)}${'░'.repeat(20 - full)}`;
-}
-
-function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
 /** Verdict, failures with evidence, the table of operations, where the report lies and how to repeat the run. */

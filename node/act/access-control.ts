@@ -10,7 +10,7 @@ import type { Random } from '../env/random.ts';
 import { randomEncryption } from '../files/encryption.ts';
 import { openFile } from '../files/joiner.ts';
 import type { ContentGetter } from '../files/siblings.ts';
-import { type SplitOptions, split } from '../files/splitter.ts';
+import { inOnePiece, type SplitOptions, split } from '../files/splitter.ts';
 import { JoinError } from '../files/tree.ts';
 import { accessKeyOf, grant, newAccessList } from './access-list.ts';
 import { ActError, type ActErrorCode } from './errors.ts';
@@ -205,9 +205,5 @@ async function store(
   { putter, signal }: Writing,
   options: SplitOptions = {},
 ): Promise<Uint8Array> {
-  return (await split(once(bytes), putter, { ...options, signal })).reference;
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  yield bytes;
+  return (await split(inOnePiece(bytes), putter, { ...options, signal })).reference;
 }

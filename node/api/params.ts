@@ -54,6 +54,8 @@ export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
   return (extras.field === undefined ? param : { ...param, field: extras.field }) as unknown as Param<T>;
 }
 
+export const notNegative: Check<bigint> = (value) => (value < 0n ? 'want min:0' : undefined);
+
 export const min =
   (bound: number): Check<number> =>
   (value) =>

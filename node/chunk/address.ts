@@ -29,3 +29,8 @@ export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): numb
   }
   return 0;
 }
+
+/** Whether the node with this overlay stores the chunk. @param storageRadius of its neighbourhood, bits */
+export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
+  return proximityOrder(overlay, address) >= storageRadius;
+}

@@ -5,7 +5,7 @@ import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';
 import { openFile } from './joiner.ts';
 import type { ContentGetter } from './siblings.ts';
-import { type SplitOptions, split } from './splitter.ts';
+import { inOnePiece, type SplitOptions, split } from './splitter.ts';
 
 interface Options {
   readonly signal?: AbortSignal;
@@ -34,9 +34,5 @@ export function saveManifest(
   putter: ChunkPutter,
   options: SplitOptions = {},
 ): Promise<Uint8Array> {
-  return manifest.save(async (bytes) => (await split(once(bytes), putter, options)).reference);
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  yield bytes;
+  return manifest.save(async (bytes) => (await split(inOnePiece(bytes), putter, options)).reference);
 }

@@ -77,6 +77,11 @@ export async function split(
   }
 }
 
+/** Content that is in memory already, as `split` reads it. */
+export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
+}
+
 /** One run of references that is being filled. */
 interface Level {
   /** Span (written when the run is wrapped) and references, the buffer of the chunk to be. */

@@ -21,15 +21,7 @@ const BUCKET_DIGITS = 8;
 const DROP_PAGE = 1000;
 
 /** What is written about an own batch beside its counters. */
-export interface IssuerRecord {
-  readonly batchId: Uint8Array;
-  readonly label: string;
-  readonly amount: bigint;
-  readonly depth: number;
-  readonly bucketDepth: number;
-  readonly blockNumber: number;
-  readonly immutable: boolean;
-}
+export type IssuerRecord = Omit<Issuer, 'utilization'>;
 
 export interface IssuerDeps {
   readonly state: KeyValueStore;

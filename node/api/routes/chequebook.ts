@@ -7,12 +7,11 @@ import type { Dialect } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { GAS_HEADERS, type Gas, gasOf } from '../gas.ts';
 import { bigInteger, hex } from '../kinds.ts';
-import { type Check, required } from '../params.ts';
+import { notNegative, required } from '../params.ts';
 import { route } from '../route.ts';
 import type { NodeServices } from '../services.ts';
 import { settlementBody, settlementsBody } from '../settlements.ts';
 
-const notNegative: Check<bigint> = (value) => (value < 0n ? 'want min:0' : undefined);
 const ADDRESS = { address: required(hex, { field: 'peer' }) } as const;
 const PEER = { 'peer-id': required(hex, { field: 'peer' }) } as const;
 const AMOUNT = { amount: required(bigInteger, { checks: [notNegative] }) } as const;

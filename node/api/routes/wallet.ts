@@ -4,10 +4,8 @@ import { emit } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import { GAS_HEADERS, gasOf } from '../gas.ts';
 import { bigInteger, chainAddress, text } from '../kinds.ts';
-import { type Check, required } from '../params.ts';
+import { notNegative, required } from '../params.ts';
 import { route } from '../route.ts';
-
-const notNegative: Check<bigint> = (value) => (value < 0n ? 'want min:0' : undefined);
 
 interface Coin {
   readonly balance: (wallet: Wallet) => Wallet['tokenBalance'];

@@ -3,13 +3,8 @@
  * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
  * behind, so callers can not disturb one another.
  */
+import { instantiate } from '../instantiate.ts';
 import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';
-
-/** The part of the standard global used here; the compiler's library for Node.js has no types for it. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: Exports };
-};
 
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
@@ -31,7 +26,7 @@ interface Exports {
   readonly combine: (count: number) => void;
 }
 
-const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(BMT_WASM_BASE64, 'base64')));
+const exports = instantiate(BMT_WASM_BASE64) as Exports;
 
 /** Hashes the span and `length` payload bytes at `INPUT`: root to `OUTPUT`, address 32 bytes after it. */
 export const hashChunk = exports.chunk;

@@ -18,7 +18,7 @@
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
-import { proximityOrder } from '../../chunk/address.ts';
+import { isResponsible, proximityOrder } from '../../chunk/address.ts';
 import type { Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
@@ -41,7 +41,6 @@ import {
   ATTEMPT_TIMEOUT_MS,
   FAILED_SKIP_MS,
   FORWARDER,
-  isResponsible,
   isShallow,
   MULTIPLEX,
   ORIGIN,

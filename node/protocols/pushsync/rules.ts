@@ -1,5 +1,4 @@
 /** Decisions of pushsync, without network. `p2p-protocols.md` 4.9. */
-import { proximityOrder } from '../../chunk/address.ts';
 import { overlayAddress } from '../../crypto/overlay.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 
@@ -42,11 +41,6 @@ export interface Receipt {
   /** Of the storer's overlay, 32 bytes. */
   readonly nonce: Uint8Array;
   readonly storageRadius: number;
-}
-
-/** Whether a node with this overlay should store the chunk. */
-export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
-  return proximityOrder(overlay, address) >= storageRadius;
 }
 
 /** Overlay of the node that signed the receipt. @throws SignatureError when nobody can have signed it */

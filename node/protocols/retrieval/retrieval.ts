@@ -15,7 +15,9 @@
  * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
  * forwarded ones separately.
  */
+
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
+import { isResponsible } from '../../chunk/address.ts';
 import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
@@ -36,7 +38,6 @@ import {
   FAILED_SKIP_MS,
   FORWARDER,
   isAddress,
-  isResponsible,
   MULTIPLEX,
   mayForward,
   ORIGIN,

@@ -1,5 +1,5 @@
 /** Decisions of retrieval, without network. `p2p-protocols.md` 4.8. */
-import { closerTo, proximityOrder } from '../../chunk/address.ts';
+import { closerTo } from '../../chunk/address.ts';
 import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
 
 /** One attempt with one peer, the wait for a request, and forwarding it, milliseconds. */
@@ -36,9 +36,4 @@ export function isAddress(bytes: Uint8Array): boolean {
 /** A forwarder may only ask peers that are strictly closer to the chunk than itself: so requests never circle. */
 export function mayForward(hop: { address: Uint8Array; self: Uint8Array; peer: Uint8Array }): boolean {
   return closerTo(hop.address, hop.peer, hop.self) < 0;
-}
-
-/** Whether a peer should hold the chunk. */
-export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
-  return proximityOrder(overlay, address) >= storageRadius;
 }

@@ -126,6 +126,15 @@ describe('giving a service', () => {
     expect(row()).toMatchObject({ shadowReservedBalance: 0n, consumedBalance: PRICE, ghostBalance: 0n });
   });
 
+  test('may be paid by a refresh before it is owed', () => {
+    const { accounting, peer, row } = connectedTo();
+    const debit = accounting.prepareDebit(peer, PRICE);
+    accounting.refreshmentReceived(peer, accounting.payableDebt(peer));
+    expect(row()).toMatchObject({ consumedBalance: -PRICE, surplusBalance: 0n });
+    debit.apply();
+    expect(row()).toMatchObject({ consumedBalance: 0n, shadowReservedBalance: 0n });
+  });
+
   test('that is not taken becomes ghost balance, and too much of it blocklists', async () => {
     const { accounting, blocklisted, clock, peer, row } = connectedTo();
     for (let n = 0; n < 52; n++) accounting.prepareDebit(peer, PRICE).release();
@@ -244,6 +253,23 @@ describe('settling', () => {
     expect(blocklisted).toEqual([]);
     before.apply();
     expect(row()?.consumedBalance).toBe(0n);
+  });
+
+  test('allows for no debits of an earlier refresh', async () => {
+    const setup = connectedTo();
+    const { accounting, blocklisted, clock, keeper, peer, refreshes } = setup;
+    keeper.answer = async (_peer, amount) => {
+      await clock.sleep(400);
+      return { accepted: amount - PRICE, allegedSeconds: 100n };
+    };
+    owe(setup, 7_000_000n);
+    accounting.prepareDebit(peer, PRICE).apply();
+    await clock.advance(2_000);
+    expect(blocklisted).toEqual([]);
+    owe(setup, 7_000_000n);
+    await clock.advance(400);
+    expect(refreshes).toHaveLength(2);
+    expect(blocklisted).toHaveLength(1);
   });
 
   test('blocklists a creditor that refuses or accepts too little, but not one that has left', async () => {

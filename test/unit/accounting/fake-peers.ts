@@ -55,7 +55,6 @@ const generous: Refresh = async (_peer, accepted) => ({ accepted, allegedSeconds
 
 export function bookkeeper(
   given: {
-    clock?: ManualClock;
     state?: KeyValueStore;
     terms?: Partial<AccountingTerms>;
     chequebook?: boolean;
@@ -63,7 +62,7 @@ export function bookkeeper(
     offline?: boolean;
   } = {},
 ): Bookkeeper {
-  const clock = given.clock ?? new ManualClock();
+  const clock = new ManualClock();
   const state = given.state ?? memoryRecords();
   const blocklisted: Bookkeeper['blocklisted'] = [];
   const disconnected: Bookkeeper['disconnected'] = [];

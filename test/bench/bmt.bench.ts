@@ -3,6 +3,7 @@ import { bmtAddress } from '../../node/crypto/bmt/bmt.ts';
 import { keccak256 } from '../../node/crypto/keccak.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
+import { repeat } from './rounds.ts';
 
 export const name = 'Address of a chunk of 4096 bytes, and hash of 64 bytes';
 
@@ -85,8 +86,4 @@ function addressByPairs(hasher: IHasher): Uint8Array {
     level = above;
   }
   return hasher.init().update(span).update(level).digest('binary');
-}
-
-function repeat(times: number, work: () => unknown): void {
-  for (let i = 0; i < times; i++) work();
 }

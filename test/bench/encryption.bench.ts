@@ -5,16 +5,15 @@ import { toHex } from '../../node/crypto/hex.ts';
 import { keccak256 } from '../../node/crypto/keccak.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { randomEncryption } from '../../node/files/encryption.ts';
-import { openFile } from '../../node/files/joiner.ts';
 import { type SplitOptions, split } from '../../node/files/splitter.ts';
+import { parts, readAll } from './content.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
-import { best } from './rounds.ts';
+import { best, repeat } from './rounds.ts';
 
 export const name = 'files: encryption';
 
 const SIZE = 16 * 1024 * 1024;
-const PART_SIZE = 65_536;
 const ROUNDS = 3;
 const CHUNKS_PER_TURN = 100;
 const OURS = 'keystream of a chunk: one WebAssembly call';
@@ -32,8 +31,8 @@ function keystream(): BenchResult[] {
     throw new Error('the contenders do not agree');
   const count = CHUNKS_PER_TURN;
   const rates = interleave([
-    { name: OURS, count, run: () => repeat(() => transcrypt(key, payload)) },
-    { name: BASELINE, count, run: () => repeat(bySegments) },
+    { name: OURS, count, run: () => repeat(CHUNKS_PER_TURN, () => transcrypt(key, payload)) },
+    { name: BASELINE, count, run: () => repeat(CHUNKS_PER_TURN, bySegments) },
   ]);
   const rate = (of: string) => rates.get(of)!;
   return [
@@ -61,8 +60,8 @@ async function trees(): Promise<BenchResult[]> {
   const [plainIn, encryptedIn, plainOut, encryptedOut] = await best(ROUNDS, [
     () => split(parts(content), drop),
     () => split(parts(content), drop, encrypted),
-    () => readAll(plainRoot, getter),
-    () => readAll(encryptedRoot, getter),
+    () => readAll({ reference: plainRoot, size: SIZE }, getter),
+    () => readAll({ reference: encryptedRoot, size: SIZE }, getter),
   ]);
   const row = (label: string, seconds: number, plain: number): BenchResult => ({
     name: label,
@@ -91,19 +90,4 @@ function bySegments(): Uint8Array {
     }
   }
   return result;
-}
-
-function repeat(work: () => unknown): void {
-  for (let i = 0; i < CHUNKS_PER_TURN; i++) work();
-}
-
-async function readAll(reference: Uint8Array, getter: ChunkGetter): Promise<void> {
-  const file = await openFile(reference, getter);
-  let length = 0;
-  for await (const piece of file.read(0n, file.length)) length += piece.length;
-  if (length !== SIZE) throw new Error(`read ${length} of ${SIZE} bytes`);
-}
-
-async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
 }

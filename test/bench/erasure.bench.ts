@@ -8,6 +8,7 @@ import { systemRandom } from '../../node/env/random.ts';
 import { randomEncryption } from '../../node/files/encryption.ts';
 import { parityCount, type RedundancyLevel, shardsMax } from '../../node/files/redundancy.ts';
 import { split } from '../../node/files/splitter.ts';
+import { parts } from './content.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
 import { best } from './rounds.ts';
@@ -17,7 +18,6 @@ export const name = 'files: redundancy';
 const LEVELS = [1, 2, 3, 4] as const;
 const PAYLOAD_SIZE = 4096;
 const SIZE = 8 * 1024 * 1024;
-const PART_SIZE = 65_536;
 const ROUNDS = 3;
 const HASHING = 'hashing of the data alone';
 
@@ -101,8 +101,4 @@ function recovering(level: RedundancyLevel): string {
 
 function shardOf(seed: number): Uint8Array {
   return Uint8Array.from({ length: SHARD_SIZE }, (_, i) => (i * 31 + seed * 7) & 0xff);
-}
-
-async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
 }

@@ -16,3 +16,7 @@ export async function best<T extends readonly (() => Promise<unknown>)[]>(
     }
   return seconds as { [K in keyof T]: number };
 }
+
+export function repeat(times: number, work: () => unknown): void {
+  for (let i = 0; i < times; i++) work();
+}

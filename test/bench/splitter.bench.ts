@@ -2,16 +2,14 @@
 import { cacFromData } from '../../node/chunk/cac.ts';
 import type { Chunk, ChunkGetter } from '../../node/chunk/chunk.ts';
 import { toHex } from '../../node/crypto/hex.ts';
-import { openFile } from '../../node/files/joiner.ts';
 import { split } from '../../node/files/splitter.ts';
+import { parts, readAll } from './content.ts';
 import type { BenchResult } from './result.ts';
 import { best } from './rounds.ts';
 
 export const name = 'files: splitting and joining';
 
 const SIZE = 32 * 1024 * 1024;
-/** As large as the parts of a request body. */
-const PART_SIZE = 65_536;
 const ROUNDS = 5;
 
 export async function run(): Promise<BenchResult[]> {
@@ -25,7 +23,7 @@ export async function run(): Promise<BenchResult[]> {
   const [hashing, splitting, joining] = await best(ROUNDS, [
     async () => datas.forEach((data) => void cacFromData(data)),
     () => split(parts(content), { put: async () => {} }),
-    () => readAll(reference, getter),
+    () => readAll({ reference, size: SIZE }, getter),
   ]);
   const row = (label: string, seconds: number): BenchResult => ({
     name: label,
@@ -41,15 +39,4 @@ export async function run(): Promise<BenchResult[]> {
     { name: 'splitting, beside the hashing', value: beside, unit: 'µs per chunk' },
     row('joining', joining),
   ];
-}
-
-async function readAll(reference: Uint8Array, getter: ChunkGetter): Promise<void> {
-  const file = await openFile(reference, getter);
-  let length = 0;
-  for await (const piece of file.read(0n, file.length)) length += piece.length;
-  if (length !== SIZE) throw new Error(`read ${length} of ${SIZE} bytes`);
-}
-
-async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
 }

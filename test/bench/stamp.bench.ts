@@ -4,6 +4,7 @@ import { toHex } from '../../node/crypto/hex.ts';
 import { createSigner, recoverSigner } from '../../node/crypto/signer.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
+import { repeat } from './rounds.ts';
 
 export const name = 'Stamps signed and checked per second';
 
@@ -41,8 +42,4 @@ export function run(): Promise<BenchResult[]> {
     { name: RECOVER, value: rate(RECOVER), unit: '/s' },
     { name: BASELINE, value: rate(BASELINE), unit: '/s' },
   ]);
-}
-
-function repeat(times: number, work: () => unknown): void {
-  for (let i = 0; i < times; i++) work();
 }

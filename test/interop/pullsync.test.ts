@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster-node.ts';
 import { expectBytes } from '../../harness/content.ts';
-import { bytesOf, eventually, heldBy, http } from '../cluster/node/kit.ts';
+import { bytesOf, eventually, heldBy, http, reserveSize } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 /** Nobody pays more than the public network grants: some fourteen chunks per second. */
@@ -20,10 +20,6 @@ async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { defer
   const { json } = await http(node, '/bytes', { method: 'POST', headers, body: data });
   expect(json['reference']).toBe(reference);
   return chunks;
-}
-
-async function reserveSize(node: ClusterNode): Promise<number> {
-  return Number((await http(node, '/status')).json['reserveSize']);
 }
 
 /** Until everybody has all the chunks, and the same number of chunks. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { until } from '../../../harness/wait.ts';
-import { bytesOf, eventually, http, stateFolder } from './kit.ts';
+import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 const DEPOSIT = 10n ** 15n;
@@ -227,14 +227,16 @@ describe('a payee that can not see the chain', () => {
     // Less than what is lent and forgiven: nobody waits.
     await traffic(payer, 60);
     await eventually('a refused cheque', async () => {
-      const refused = await Promise.all(payees.map((node) => metric(node, 'swap_cheques_rejected')));
+      const refused = await Promise.all(
+        payees.map((node) => metric({ api: node.debug ?? '' }, 'swap_cheques_rejected')),
+      );
       return refused.some((count) => count > 0) ? undefined : 'none was refused';
     });
     for (const payee of payees) {
       const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
       expect((await settled(payee, payer)).received).toBe(known);
     }
-    expect(await metric(payer, 'accounting_payment_error_count')).toBeGreaterThan(0);
+    expect(await metric({ api: payer.debug ?? '' }, 'accounting_payment_error_count')).toBeGreaterThan(0);
     for (const { name } of payees) await net.chain.setRpcFault({ kind: 'none' }, name);
     await traffic(payer);
     const after = await agreed(payer);
@@ -244,11 +246,6 @@ describe('a payee that can not see the chain', () => {
       expect(paid).toBeGreaterThan(known!);
     }
   });
-
-  async function metric({ debug }: ClusterNode, name: string): Promise<number> {
-    const { body } = await http({ api: debug ?? '' }, '/metrics');
-    return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(Buffer.from(body).toString())?.[1]);
-  }
 });
 
 describe('kill -9', () => {

@@ -118,3 +118,13 @@ export function pidOf(node: ClusterNode): number {
   if (node.pid === undefined) throw new Error(`${node.name} does not run`);
   return node.pid;
 }
+
+/** A metric without labels, as the node exposes it now; NaN when it does not. @param name without the prefix */
+export async function metric(node: Pick<ClusterNode, 'api'>, name: string): Promise<number> {
+  const text = Buffer.from((await http(node, '/metrics')).body).toString();
+  return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+}
+
+export async function reserveSize(node: ClusterNode): Promise<number> {
+  return Number((await http(node, '/status')).json['reserveSize']);
+}

@@ -8,7 +8,7 @@ import { type Books, violations } from '../../../harness/books.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { readBooks } from '../../../harness/read-books.ts';
-import { bytesOf, eventually, http, stateFolder } from './kit.ts';
+import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 
 const stateDir = stateFolder();
@@ -82,11 +82,6 @@ async function together(): Promise<void> {
     const counts = await Promise.all(net.nodes.map(async ({ client }) => (await client.peers()).length));
     return counts.every((count) => count === 1) ? undefined : `they have ${counts.join(', ')} peers`;
   });
-}
-
-async function metric(node: ClusterNode, name: string): Promise<number> {
-  const text = Buffer.from((await http(node, '/metrics')).body).toString();
-  return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
 /** Resolves once the node has begun a call of this kind, whose answer takes a while. */

@@ -8,7 +8,7 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
-import { bytesOf, eventually, http, stateFolder } from './kit.ts';
+import { bytesOf, eventually, http, metric, reserveSize, stateFolder } from './kit.ts';
 
 /** Several pages of the lowest bins: 2,065 chunks, for which a peer needs some seconds at its rate. */
 const SIZE = 8 * 2 ** 20;
@@ -26,15 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await net.stop();
 });
-
-async function reserveSize(node: ClusterNode): Promise<number> {
-  return Number((await http(node, '/status')).json['reserveSize']);
-}
-
-async function metric(node: ClusterNode, name: string): Promise<number> {
-  const text = Buffer.from((await http(node, '/metrics')).body).toString();
-  return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);
-}
 
 function sizesAre(nodes: readonly ClusterNode[], size: number): Promise<true> {
   return eventually('not everybody has every chunk', async () => {

@@ -7,7 +7,7 @@ import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { expectBytes } from '../../../harness/content.ts';
 import { proximityOrder } from '../../../node/chunk/address.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
-import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, http, metric, sameBytes, stateFolder } from './kit.ts';
 
 const CAPACITY = 700;
 /** More than one reserve takes, less than two. */
@@ -72,13 +72,6 @@ async function missing(
   return own.filter((_, n) => held[n] !== true);
 }
 
-async function metric(node: ClusterNode, name: string): Promise<number> {
-  const exposed = Buffer.from((await http(node, '/metrics')).body)
-    .toString()
-    .split('\n');
-  return Number(exposed.find((line) => line.startsWith(`svc_localstore_${name} `))?.split(' ')[1]);
-}
-
 test('a node whose reserve is full keeps its half of the chunks, and nothing is lost', async () => {
   const data = bytesOf('too much for one', CONTENT);
   const { reference } = await net.node(0).bytes.upload(data);
@@ -127,9 +120,9 @@ test('everything that a node says about its reserve agrees', async () => {
       Reserve: { SizeWithinRadius: within, TotalSize: size, Capacity: CAPACITY },
       ChunkStore: { TotalChunks: size, ReferenceCount: size },
     });
-    expect(await metric(node, 'reserve_size')).toBe(size);
-    expect(await metric(node, 'storage_radius')).toBe(1);
-    expect(await metric(node, 'evicted_count')).toBeGreaterThan(0);
+    expect(await metric(node, 'localstore_reserve_size')).toBe(size);
+    expect(await metric(node, 'localstore_storage_radius')).toBe(1);
+    expect(await metric(node, 'localstore_evicted_count')).toBeGreaterThan(0);
     const { json: peers } = await http(node, '/status/peers');
     expect((peers['snapshots'] as { committedDepth: number }[]).map((peer) => peer.committedDepth)).toEqual([
       1, 1, 1,
@@ -182,7 +175,7 @@ test('an expired batch takes its chunks with it, also what is within the radius,
   const { reference } = await net.node(1).bytes.upload(data, { batch });
   await net.synced(reference);
   ({ chunks: remaining } = await expectBytes(data));
-  const before = await Promise.all(net.nodes.map((node) => metric(node, 'expired_count')));
+  const before = await Promise.all(net.nodes.map((node) => metric(node, 'localstore_expired_count')));
   expect(before).toEqual([0, 0, 0, 0]);
 
   const [down] = net.nodes.slice(3);
@@ -196,14 +189,14 @@ test('an expired batch takes its chunks with it, also what is within the radius,
   };
   for (const node of net.nodes.slice(0, 3)) {
     await eventually(`${node.name} keeps chunks of expired batches`, () => onlyWhatStays(node));
-    expect(await metric(node, 'expired_count')).toBeGreaterThan(CAPACITY / 2);
+    expect(await metric(node, 'localstore_expired_count')).toBeGreaterThan(CAPACITY / 2);
     expect(await node.chunks.has(content.reference)).toBe(false);
   }
 
   // Killed before the batches expired, it learns of it at the start.
   await down!.start();
   await eventually(`${down!.name} keeps chunks of expired batches`, () => onlyWhatStays(down!));
-  expect(await metric(down!, 'reserve_missing_batch')).toBeGreaterThan(CAPACITY / 2);
+  expect(await metric(down!, 'localstore_reserve_missing_batch')).toBeGreaterThan(CAPACITY / 2);
 
   await net.meshed();
   for (const node of net.nodes) {

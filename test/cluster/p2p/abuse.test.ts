@@ -17,6 +17,7 @@ import { NOISE_ID, noiseIdentity, noiseOutbound } from '../../../node/p2p/noise-
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { YAMUX_ID } from '../../../node/p2p/yamux.ts';
 import { testKey } from '../../unit/p2p/memory-nodes.ts';
+import { frame } from '../../unit/p2p/yamux-frame.ts';
 import { type Libp2pNode, libp2pNode } from './libp2p-nodes.ts';
 
 const TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
@@ -115,15 +116,6 @@ async function intrude(n = 9): Promise<Intruder> {
     undefined,
   );
   return { socket, channel: stream, closed };
-}
-
-function frame(type: number, flags: number, id: number, length: number): Uint8Array {
-  const header = new DataView(new ArrayBuffer(12));
-  header.setUint8(1, type);
-  header.setUint16(2, flags);
-  header.setUint32(4, id);
-  header.setUint32(8, length);
-  return new Uint8Array(header.buffer);
 }
 
 function data(id: number, body: Uint8Array, flags = 0): Uint8Array {

@@ -1,24 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { cacAddress, makeCac } from '../../../node/chunk/cac.ts';
 import { socAddress } from '../../../node/chunk/soc.ts';
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { BATCH, BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
 const chunk = makeCac(5n, Buffer.from('hello'));
 
 function post(kit: Kit, headers: Record<string, string>, payload: Uint8Array = chunk.data) {
   return kit.api.main.inject({ method: 'POST', url: '/chunks', headers, payload: Buffer.from(payload) });
-}
-
-/** @param first of the signature; 1 is what the simulated batch takes for valid */
-function stamp(first: number, batchId = BATCH_ID): string {
-  const signature = new Uint8Array(65);
-  signature[0] = first;
-  return toHex(encodeStamp({ batchId, index: new Uint8Array(8), timestamp: new Uint8Array(8), signature }));
 }
 
 function soc(payloadSize: number) {
@@ -53,7 +45,7 @@ describe('POST /chunks', () => {
 
   test('a ready stamp replaces the batch, and wins over it', async () => {
     const kit = await startKit();
-    const headers = { 'svc-postage-stamp': stamp(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
+    const headers = { 'svc-postage-stamp': stampOf(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
     expect((await post(kit, headers)).statusCode).toBe(201);
     expect(kit.knobs.pushed.map(({ batchId }) => batchId)).toEqual([BATCH]);
   });
@@ -80,8 +72,8 @@ describe('POST /chunks', () => {
     [{ 'svc-tag': '7' }, 404, 'tag not found'],
     [{}, 400, "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request"],
     [{ 'svc-postage-stamp': 'abcd' }, 400, 'Stamp deserialization failure'],
-    [{ 'svc-postage-stamp': stamp(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
-    [{ 'svc-postage-stamp': stamp(2) }, 400, 'stamp signature is invalid'],
+    [{ 'svc-postage-stamp': stampOf(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
+    [{ 'svc-postage-stamp': stampOf(2) }, 400, 'stamp signature is invalid'],
     [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
   ] as [Record<string, string>, number, string][])('%j: %i %s', async (headers, code, message) => {

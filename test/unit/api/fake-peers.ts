@@ -8,6 +8,21 @@ import { type Failing, failIf } from './failing.ts';
 
 export const OVERLAY = new Uint8Array(32).fill(0x11);
 
+/** With the peer of `peer(7)`; every amount another. */
+export const SOME_ACCOUNT = {
+  peer: '07'.repeat(32),
+  balance: -5n,
+  consumedBalance: 12n,
+  thresholdReceived: 1n,
+  thresholdGiven: 2n,
+  currentThresholdReceived: 3n,
+  currentThresholdGiven: 4n,
+  surplusBalance: 17n,
+  reservedBalance: 6n,
+  shadowReservedBalance: 7n,
+  ghostBalance: 8n,
+};
+
 export interface PeerKnobs extends Failing {
   peers: Peer[];
   blocklist: BlocklistEntry[];

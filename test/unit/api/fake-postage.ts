@@ -1,4 +1,5 @@
 /** Batches and stamps of the simulated node: three issuers, two of them with a batch on the chain. */
+import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type Batch, type Issuer, type Postage, PostageError } from '../../../node/postage/ports.ts';
 import { type Failing, failIf } from './failing.ts';
@@ -146,4 +147,11 @@ function batch(id: Uint8Array, start: number): Batch {
     depth: 20,
     immutable: true,
   };
+}
+
+/** @param first of the signature; 1 is what the simulated batch takes for valid */
+export function stampOf(first: number, batchId = BATCH_ID): string {
+  const signature = new Uint8Array(65);
+  signature[0] = first;
+  return toHex(encodeStamp({ batchId, index: new Uint8Array(8), timestamp: new Uint8Array(8), signature }));
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
-import { OVERLAY, peer } from './fake-peers.ts';
+import { OVERLAY, peer, SOME_ACCOUNT } from './fake-peers.ts';
 import { BATCH_ID } from './fake-postage.ts';
 import { type Knobs, NOW_MS, startKit } from './kit.ts';
 
@@ -363,22 +363,9 @@ describe('status of the neighbourhoods', () => {
 });
 
 describe('accounting', () => {
-  const account = {
-    peer: PEER,
-    balance: -5n,
-    consumedBalance: 12n,
-    thresholdReceived: 1n,
-    thresholdGiven: 2n,
-    currentThresholdReceived: 3n,
-    currentThresholdGiven: 4n,
-    surplusBalance: 17n,
-    reservedBalance: 6n,
-    shadowReservedBalance: 7n,
-    ghostBalance: 8n,
-  };
-  const withAccount = (knobs: Knobs) => void (knobs.accounts = [account]);
+  const withAccount = (knobs: Knobs) => void (knobs.accounts = [SOME_ACCOUNT]);
   const record = Object.fromEntries(
-    Object.entries(account)
+    Object.entries(SOME_ACCOUNT)
       .filter(([name]) => name !== 'peer')
       .map(([name, value]) => [name, String(value)]),
   );

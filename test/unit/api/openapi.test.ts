@@ -6,7 +6,7 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { type SchemaName, schemas } from '../../../node/api/schemas.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { peer } from './fake-peers.ts';
+import { peer, SOME_ACCOUNT } from './fake-peers.ts';
 import { BATCH } from './fake-postage.ts';
 import { SOME_CASHOUT, SOME_CHEQUE } from './fake-swap.ts';
 import { sentTransaction, TX_HASH } from './fake-transactions.ts';
@@ -18,20 +18,6 @@ const PAID = { 'svc-postage-batch-id': BATCH };
 const SOC = socOf('a single owner');
 /** Of the bytes `x`, which the first request uploads. */
 const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
-const ACCOUNT = {
-  peer: PEER,
-  balance: -5n,
-  consumedBalance: 12n,
-  thresholdReceived: 1n,
-  thresholdGiven: 2n,
-  currentThresholdReceived: 3n,
-  currentThresholdGiven: 4n,
-  surplusBalance: 17n,
-  reservedBalance: 6n,
-  shadowReservedBalance: 7n,
-  ghostBalance: 8n,
-};
-
 /** References of a list of grantees that the node has. */
 let list: { readonly ref: string; readonly historyref: string };
 
@@ -175,7 +161,7 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
     } as const;
     list = (await kit.api.main.inject(grantees)).json();
     kit.knobs.nowMs += 1000;
-    kit.knobs.accounts = [ACCOUNT];
+    kit.knobs.accounts = [SOME_ACCOUNT];
     kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];
     kit.knobs.cheques = [{ peer: PEER, received: SOME_CHEQUE, sent: undefined }];
     kit.knobs.cashout = { last: SOME_CASHOUT, uncashedAmount: 3n };

@@ -2,12 +2,11 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { ChunkPutter } from '../../../node/chunk/chunk.ts';
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/soc.json' with { type: 'json' };
 import { payloadOf } from '../crypto/payload.ts';
-import { BATCH, BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
+import { BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';
 
@@ -20,13 +19,6 @@ const reference = toHex(soc.chunk.address);
 function post(kit: Kit, request: { url?: string; headers?: Record<string, string>; payload?: Buffer } = {}) {
   const { url = soc.url, headers = PAID, payload = soc.wrapped } = request;
   return kit.api.main.inject({ method: 'POST', url, headers, payload });
-}
-
-/** @param first of the signature; 1 is what the simulated batch takes for valid */
-function stamp(first: number, batchId = BATCH_ID): string {
-  const signature = new Uint8Array(65);
-  signature[0] = first;
-  return toHex(encodeStamp({ batchId, index: new Uint8Array(8), timestamp: new Uint8Array(8), signature }));
 }
 
 /** @returns the same URL with another part of it */
@@ -79,7 +71,7 @@ describe('POST /soc/{owner}/{id}', () => {
 
   test('a stamp that the client made replaces the batch, and wins over it', async () => {
     const kit = await startKit();
-    const headers = { 'svc-postage-stamp': stamp(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
+    const headers = { 'svc-postage-stamp': stampOf(1), 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) };
     expect((await post(kit, { headers })).statusCode).toBe(201);
     expect(kit.knobs.pushed.map(({ batchId }) => batchId)).toEqual([BATCH]);
   });
@@ -87,8 +79,8 @@ describe('POST /soc/{owner}/{id}', () => {
   test.each([
     [{}, 400, "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request"],
     [{ 'svc-postage-stamp': 'abcd' }, 400, 'Stamp deserialization failure'],
-    [{ 'svc-postage-stamp': stamp(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
-    [{ 'svc-postage-stamp': stamp(2) }, 400, 'chunk write error'],
+    [{ 'svc-postage-stamp': stampOf(1, new Uint8Array(32)) }, 400, 'invalid batch id'],
+    [{ 'svc-postage-stamp': stampOf(2) }, 400, 'chunk write error'],
     [{ 'svc-postage-batch-id': 'ab' }, 404, 'batch with id not found'],
     [{ 'svc-postage-batch-id': toHex(YOUNG_BATCH_ID) }, 422, 'batch not usable yet or does not exist'],
     [{ ...PAID, 'svc-tag': '7' }, 404, 'tag not found'],

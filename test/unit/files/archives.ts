@@ -1,5 +1,8 @@
 /** Writers of archives for tests: bytes as the standards say, with every field open to abuse. */
+import * as fc from 'fast-check';
 import { pack } from 'tar-stream';
+import { expect } from 'vitest';
+import { CollectionError } from '../../../node/files/collection.ts';
 
 export interface TarFile {
   readonly name: string;
@@ -65,4 +68,24 @@ export function multipartOf(boundary: string, parts: readonly Part[]): Uint8Arra
     Buffer.from('\r\n'),
   ]);
   return new Uint8Array(Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]));
+}
+
+/** Whatever bytes of the archive are changed, it is read or refused with an error that says why. */
+export async function expectReadOrRefused(
+  whole: Uint8Array,
+  read: (archive: Uint8Array) => Promise<unknown>,
+): Promise<void> {
+  const change = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
+      const bytes = whole.slice();
+      for (const { at, to } of changes) bytes[at] = to;
+      try {
+        await read(bytes);
+      } catch (error) {
+        expect(error).toBeInstanceOf(CollectionError);
+      }
+    }),
+    { numRuns: 400 },
+  );
 }

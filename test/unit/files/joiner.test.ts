@@ -7,6 +7,7 @@ import { openFile } from '../../../node/files/joiner.ts';
 import { parityCount } from '../../../node/files/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
+import { settle } from './settle.ts';
 
 const LEAF = 4096;
 const RUN = 128 * LEAF;
@@ -45,12 +46,6 @@ class SlowGetter implements ChunkGetter {
     for (const { deliver } of [...this.open.values()].reverse()) deliver();
     await settle();
   }
-}
-
-async function settle(): Promise<void> {
-  await new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 /** Every leaf differs, so every leaf has an address of its own. */

@@ -6,6 +6,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
+import { settle } from './settle.ts';
 
 const LEAF = 4096;
 const RUN = 128 * LEAF;
@@ -19,13 +20,6 @@ class SlowPutter implements ChunkPutter {
       this.open.push({ chunk, resolve, reject });
     });
   }
-}
-
-/** Lets everything that can run without new input run. */
-async function settle(): Promise<void> {
-  await new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 describe('splitting and joining', () => {

@@ -6,6 +6,7 @@ import { equalBytes } from '../../../node/crypto/hex.ts';
 import { createUploader, type UploaderDeps } from '../../../node/files/upload.ts';
 import { type Batch, PostageError } from '../../../node/postage/ports.ts';
 import type { Tag, UploadSession } from '../../../node/store/ports.ts';
+import { settle } from './settle.ts';
 
 const BATCH = new Uint8Array(32).fill(1);
 const STRANGE_BATCH = new Uint8Array(32).fill(2);
@@ -111,12 +112,6 @@ class World {
   }) {
     return this.uploader.begin({ batchId: BATCH, signal: new AbortController().signal, ...options });
   }
-}
-
-async function settle(): Promise<void> {
-  await new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 describe('beginning an upload', () => {

@@ -225,6 +225,6 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   }
 }
 
-function refusal(reason: string): ChainError {
+export function refusal(reason: string): ChainError {
   return new ChainError('REVERTED', reason, { revert: { reason, data: '0x' } });
 }

@@ -5,6 +5,7 @@ import { createStaking } from '../../../node/incentives/staking.ts';
 import { encodeWord, readWords, selectorOf } from '../../../node/onchain/abi.ts';
 import { ChainError, type Receipt } from '../../../node/onchain/ports.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
+import { refusal } from './fake-game.ts';
 
 const REGISTRY = `0x${'5e'.repeat(20)}`;
 const TOKEN = `0x${'70'.repeat(20)}`;
@@ -85,10 +86,6 @@ class FakeRegistry {
     const transactionHash = `0x${'0'.repeat(63)}${this.sent.length}`;
     return Promise.resolve({ transactionHash, status: 'success', blockNumber: 1, gasUsed: 1n, logs: [] });
   };
-}
-
-function refusal(reason: string): ChainError {
-  return new ChainError('REVERTED', reason, { revert: { reason, data: '0x' } });
 }
 
 function bench({ height = 0, log = silentLogger() } = {}) {

@@ -1,6 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { YamuxSession, type YamuxStream } from '../../../node/p2p/yamux.ts';
+import { frame } from './yamux-frame.ts';
 
 interface End {
   session: YamuxSession;
@@ -168,15 +169,6 @@ test('streams beyond five thousand are refused one by one', () => {
   expect(a.session.streams).toBe(5000);
   expect(b.broken).toEqual([]);
 });
-
-function frame(type: number, flags: number, id: number, length: number): Uint8Array {
-  const header = new DataView(new ArrayBuffer(12));
-  header.setUint8(1, type);
-  header.setUint16(2, flags);
-  header.setUint32(4, id);
-  header.setUint32(8, length);
-  return new Uint8Array(header.buffer);
-}
 
 test.each([
   ['another version', Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)],

@@ -255,3 +255,11 @@ export function watched(work: Promise<unknown>): () => Ended | undefined {
   void watch();
   return () => ended;
 }
+
+/** Lengths at which a message breaks off: all in its first and last bytes, some between. */
+export function* cutsOf(whole: Uint8Array): Generator<number> {
+  for (let length = 0; length <= whole.length; ) {
+    yield length;
+    length += length < 200 || length > whole.length - 20 ? 1 : 97;
+  }
+}

@@ -26,6 +26,7 @@ import {
   anyUint64,
   bytesAbout,
   carryOut,
+  cutsOf,
   type Ended,
   encoded,
   framed,
@@ -422,11 +423,7 @@ describe.each(rows.map((given) => [given.name, given] as const))('%s', (_name, g
   test.each(['end', 'reset', 'silence'] as const)(
     'comes to an end when a good answer breaks off at any byte: %s',
     async (ending) => {
-      for (
-        let length = 0;
-        length <= whole.length;
-        length += length < 200 || length > whole.length - 20 ? 1 : 97
-      ) {
+      for (const length of cutsOf(whole)) {
         await attackOnce(given, { bytes: whole.subarray(0, length), piece: 1 << 20, slow: true, ending });
       }
     },

@@ -38,6 +38,7 @@ import {
   anyUint64,
   bytesAbout,
   carryOut,
+  cutsOf,
   encoded,
   framed,
   join,
@@ -137,6 +138,16 @@ const anyRecord = fc.oneof(
   ),
 );
 
+const anyPeers = encoded(
+  Peers,
+  fc.record({
+    peers: fc.oneof(
+      fc.array(anyRecord, { maxLength: 6 }),
+      fc.constantFrom(129, 500, 65_000).map((length) => Array.from({ length }, () => ({}) as never)),
+    ),
+  }) as fc.Arbitrary<Partial<MessageOf<typeof Peers>>>,
+);
+
 const rows = [
   row({
     spec: PRICING,
@@ -165,15 +176,7 @@ const rows = [
     attacksMax: 15,
     rounds: 'one',
     good: fc.constant(encodeMessage(Peers, { peers: goodRecords })),
-    hostile: encoded(
-      Peers,
-      fc.record({
-        peers: fc.oneof(
-          fc.array(anyRecord, { maxLength: 6 }),
-          fc.constantFrom(129, 500, 65_000).map((length) => Array.from({ length }, () => ({}) as never)),
-        ),
-      }) as fc.Arbitrary<Partial<MessageOf<typeof Peers>>>,
-    ),
+    hostile: anyPeers,
     judge({ messages: [first], connected, target, intruder, stream, whole, ending }) {
       expect(connected).toBe(true);
       const learned = target.addressBook.overlays().filter((id) => id !== intruder.peer.id);
@@ -188,15 +191,7 @@ const rows = [
     attacksMax: 15,
     rounds: 'one',
     good: fc.constant(encodeMessage(Peers, { peers: goodRecords })),
-    hostile: encoded(
-      Peers,
-      fc.record({
-        peers: fc.oneof(
-          fc.array(anyRecord, { maxLength: 6 }),
-          fc.constantFrom(129, 500, 65_000).map((length) => Array.from({ length }, () => ({}) as never)),
-        ),
-      }) as fc.Arbitrary<Partial<MessageOf<typeof Peers>>>,
-    ),
+    hostile: anyPeers,
     judge({ messages: [first], connected, target, stream, whole, ending }) {
       expect(connected).toBe(true);
       // Hearsay: nothing but its form can be checked.
@@ -487,11 +482,7 @@ describe.each(rows.map((given) => [given.spec.id, given] as const))('%s', (_name
     'is done with a good request that breaks off at any byte: %s',
     async (ending) => {
       const range = new Range(given);
-      for (
-        let length = 0;
-        length <= whole.length;
-        length += length < 200 || length > whole.length - 20 ? 1 : 97
-      ) {
+      for (const length of cutsOf(whole)) {
         const pair = await range.get();
         const attack = { bytes: whole.subarray(0, length), piece: 1 << 20, slow: true, ending };
         await attackOnce(given, pair, attack);

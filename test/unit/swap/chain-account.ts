@@ -3,13 +3,13 @@ import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import type { Signer } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
-import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
+import { readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
 import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
 import { Lock } from '../../../node/onchain/lock.ts';
 import type { LogEntry, Receipt, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
-import { type BookOnChain, CHAIN_ID, type SwapChain, TOKEN } from './swap-chain.ts';
+import { type BookOnChain, CHAIN_ID, type SwapChain, TOKEN, word } from './swap-chain.ts';
 
 const TRANSFER = selectorOf(FUNCTIONS.transfer);
 const WITHDRAW = selectorOf(SWAP_FUNCTIONS.withdraw);
@@ -162,8 +162,4 @@ export class ChainAccount {
     if (book === undefined) tokens.set(toHex(owner), this.#holdings(owner) + amount);
     else book.balance += amount;
   }
-}
-
-function word(value: bigint | Uint8Array): string {
-  return `0x${toHex(encodeWord(value))}`;
 }

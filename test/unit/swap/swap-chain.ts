@@ -89,7 +89,7 @@ export class SwapChain {
   }
 }
 
-function word(value: bigint | Uint8Array): string {
+export function word(value: bigint | Uint8Array): string {
   return `0x${toHex(encodeWord(value))}`;
 }
 

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { systemClock } from './env/clock.ts';
-import { describeOptions, type NodeOptions, OptionError, resolveOptions } from './options.ts';
+import { resolveOptions } from './option-sources.ts';
+import { describeOptions, type NodeOptions, OptionError } from './options.ts';
 import { VERSION } from './version.ts';
 
 /** Ctrl-C twice, or a stop that hangs: the process ends all the same. */

@@ -39,7 +39,7 @@ const NODE_LAYERS = [
 ] as const;
 
 /** Files at the top of `node/` that any layer may read: plain data. */
-const NODE_DATA = ['options.ts', 'version.ts', 'nearest.ts'];
+const NODE_DATA = ['options.ts', 'option-rules.ts', 'option-sources.ts', 'version.ts', 'nearest.ts'];
 
 /** What the testbed may know of a node's inside: pure formats, never its running parts. */
 const HARNESS_MAY_IMPORT = [

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { paymentTerms } from '../../../node/accounting/terms.ts';
-import { type NodeOptions, resolveOptions } from '../../../node/options.ts';
+import { resolveOptions } from '../../../node/option-sources.ts';
+import type { NodeOptions } from '../../../node/options.ts';
 import { PRODUCTION } from '../protocols/exchange-nodes.ts';
 
 function optionsOf(argv: readonly string[]): NodeOptions {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { resolveOptions } from '../../../node/option-sources.ts';
 import {
   describeOptions,
   environmentName,
   OPTIONS,
   OptionError,
   optionNames,
-  resolveOptions,
 } from '../../../node/options.ts';
 import { VERSION } from '../../../node/version.ts';
 

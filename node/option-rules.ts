@@ -1,0 +1,68 @@
+/** Which options go together. What one option alone may be stands in the table. */
+import { type NodeOptions, OPTIONS, OptionError } from './options.ts';
+
+/** @throws OptionError naming options that exclude each other */
+export function checkMode(options: NodeOptions): void {
+  checkSwap(options);
+  if (options['full-node']) return;
+  if (options['bootnode-mode'])
+    throw new OptionError('--bootnode-mode needs a full node, got --full-node false');
+  if (options['reserve-capacity-doubling'] > 0) {
+    throw new OptionError('--reserve-capacity-doubling needs a full node, got --full-node false');
+  }
+}
+
+function checkSwap(options: NodeOptions): void {
+  if (!options['swap-enable']) return;
+  for (const name of ['swap-factory-address', 'price-oracle-address'] as const) {
+    if (options[name] === '')
+      throw new OptionError(
+        `--swap-enable needs --${name}: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
+      );
+  }
+}
+
+/** A creditor refuses a second refresh within a second of its clock, milliseconds. */
+const REFRESH_INTERVAL_MIN_MS = 1000;
+/** Without an own minimum, a threshold is refused that is less than so many seconds of the refresh rate. */
+const THRESHOLD_MINIMUM_S = 2;
+/** A chunk that shares no bit with its server is so many steps of proximity away. */
+const PROXIMITY_STEPS = 32;
+
+/** @throws OptionError naming amounts with which nodes of the same options refuse or starve each other */
+export function checkPayments(options: NodeOptions): void {
+  const threshold = options['payment-threshold'];
+  const rate = options['refresh-rate'];
+  const minimum = options['payment-threshold-minimum'] || rate * THRESHOLD_MINIMUM_S;
+  if (threshold < minimum) {
+    throw new OptionError(
+      `--payment-threshold ${threshold} is refused by peers with the same options, expected at least ${minimum} ` +
+        '(--payment-threshold-minimum, or twice --refresh-rate)',
+    );
+  }
+  const factor = options['light-factor'];
+  if (rate < factor) {
+    throw new OptionError(
+      `--refresh-rate ${rate} leaves nothing to light peers, expected at least ${factor} (--light-factor)`,
+    );
+  }
+  const price = options['chunk-price'] * PROXIMITY_STEPS;
+  const granted = options['full-node'] ? threshold : threshold / factor;
+  if (price > granted) {
+    throw new OptionError(
+      `--chunk-price ${options['chunk-price']} makes a chunk cost up to ${price}, expected at most ${granted}, ` +
+        'which this node may owe (--payment-threshold, at a light node by --light-factor)',
+    );
+  }
+  const [step, linear] = [options['threshold-growth-step'], options['threshold-growth-linear']];
+  if (linear < step) {
+    throw new OptionError(
+      `--threshold-growth-linear ${linear}: expected at least ${step} (--threshold-growth-step)`,
+    );
+  }
+  if (options['refresh-interval'] < REFRESH_INTERVAL_MIN_MS) {
+    throw new OptionError(
+      `--refresh-interval ${options['refresh-interval']}ms: expected at least 1s, peers refuse to be refreshed more often`,
+    );
+  }
+}

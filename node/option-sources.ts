@@ -1,0 +1,112 @@
+/** Options as they are given: on the command line, in the environment, in the configuration file. */
+import { nearest } from './nearest.ts';
+import { checkMode, checkPayments } from './option-rules.ts';
+import {
+  environmentName,
+  type NodeOptions,
+  OPTIONS,
+  OptionError,
+  type OptionName,
+  optionNames,
+} from './options.ts';
+
+type Given = Partial<Record<OptionName, unknown>>;
+
+/**
+ * Command line → options of the `start` command.
+ * @param readFile gives the text of the configuration file and parses it; injected so that this module stays pure
+ * @throws OptionError naming the source, the name, the value and what was expected
+ */
+export function resolveOptions(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  readConfig: (path: string) => unknown,
+): NodeOptions {
+  const fromFlags = parseFlags(argv);
+  const fromEnvironment = parseEnvironment(environment);
+  const configPath = fromFlags.config ?? fromEnvironment.config ?? OPTIONS.config.default;
+  const fromFile =
+    configPath === '' ? {} : parseConfig(readConfig(configPath as string), configPath as string);
+  const resolved: Given = {};
+  for (const name of optionNames()) {
+    const value = fromFlags[name] ?? fromEnvironment[name] ?? fromFile[name] ?? OPTIONS[name].default;
+    if (value === undefined) {
+      throw new OptionError(
+        `--${name} is required: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
+      );
+    }
+    resolved[name] = value;
+  }
+  const options = resolved as NodeOptions;
+  checkMode(options);
+  checkPayments(options);
+  return options;
+}
+
+function parseFlags(argv: readonly string[]): Given {
+  const given: Given = {};
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i] as string;
+    if (!argument.startsWith('--'))
+      throw new OptionError(`unexpected argument '${argument}', expected --name value`);
+    const equals = argument.indexOf('=');
+    const name = knownName(argument.slice(2, equals === -1 ? undefined : equals), (n) => `--${n}`);
+    let value = equals === -1 ? undefined : argument.slice(equals + 1);
+    if (value === undefined && typeof OPTIONS[name].default === 'boolean') {
+      // A bare flag means true; `--flag false` is accepted as well.
+      value = argv[i + 1] === 'true' || argv[i + 1] === 'false' ? (argv[++i] as string) : 'true';
+    }
+    value ??= argv[++i];
+    if (value === undefined) throw new OptionError(`--${name} needs a value: ${OPTIONS[name].expected}`);
+    assign(given, name, parseValue(name, value, `--${name}`));
+  }
+  return given;
+}
+
+function parseEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+  const given: Given = {};
+  for (const name of optionNames()) {
+    const value = environment[environmentName(name)];
+    if (value !== undefined && value !== '')
+      assign(given, name, parseValue(name, value, environmentName(name)));
+  }
+  return given;
+}
+
+function parseConfig(document: unknown, path: string): Given {
+  if (document === null || document === undefined) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new OptionError(`${path}: expected a map of option names to values`);
+  }
+  const given: Given = {};
+  for (const [key, value] of Object.entries(document)) {
+    const name = knownName(key, (n) => `${path}: ${n}`);
+    for (const item of Array.isArray(value) && 'repeatable' in OPTIONS[name] ? value : [value]) {
+      if (!['string', 'number', 'boolean', 'bigint'].includes(typeof item)) {
+        throw new OptionError(
+          `${path}: ${name}: got ${JSON.stringify(item)}, expected ${OPTIONS[name].expected}`,
+        );
+      }
+      assign(given, name, parseValue(name, String(item), `${path}: ${name}`));
+    }
+  }
+  return given;
+}
+
+function assign(given: Given, name: OptionName, value: unknown): void {
+  const before = given[name];
+  given[name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+}
+
+function parseValue(name: OptionName, value: string, source: string): unknown {
+  const parsed = OPTIONS[name].parse(value);
+  if (parsed === undefined)
+    throw new OptionError(`${source}: got '${value}', expected ${OPTIONS[name].expected}`);
+  return parsed;
+}
+
+function knownName(name: string, show: (name: string) => string): OptionName {
+  if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
+  const near = nearest(name, optionNames());
+  throw new OptionError(`unknown option ${show(name)}${near === undefined ? '' : `, did you mean ${near}?`}`);
+}

@@ -1,0 +1,117 @@
+/** Deliveries of a page: which are what was asked for, and their way into the reserve. */
+import type { Chunk } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { decodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import type { MetricsOf } from '../../env/metrics.ts';
+import type { MessageOf } from '../../p2p/message.ts';
+import { type Postage, PostageError } from '../../postage/ports.ts';
+import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
+import type { PULLSYNC_METRICS } from './metrics.ts';
+import { PullsyncError } from './rules.ts';
+import type { Claim } from './wants.ts';
+import type { Delivery } from './wire.ts';
+
+export interface IntakeDeps {
+  readonly reserve: Pick<Reserve, 'put'>;
+  readonly postage: Pick<Postage, 'validate'>;
+  /** Sees every valid chunk that is delivered, also one that the reserve then refuses as older. Must not throw. */
+  readonly onDelivered: (chunk: Chunk) => void;
+}
+
+/** The deliveries of one page on their way into the reserve. */
+export class Intake {
+  readonly errors: Error[] = [];
+  /** Chunks stored. */
+  count = 0;
+  /** Deliveries that were what they should be. */
+  valid = 0;
+  /** Of the store: the first one. */
+  failure: unknown;
+  /** Not delivered yet. */
+  readonly #claims: Map<string, Claim>;
+  readonly #deps: IntakeDeps;
+  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
+  readonly #puts: Promise<void>[] = [];
+
+  constructor(
+    claims: ReadonlyMap<string, Claim>,
+    deps: IntakeDeps,
+    metrics: MetricsOf<typeof PULLSYNC_METRICS>,
+  ) {
+    this.#claims = new Map(claims);
+    this.#deps = deps;
+    this.#metrics = metrics;
+  }
+
+  take(delivery: MessageOf<typeof Delivery>): void {
+    if (delivery.address.length === 0) {
+      this.#metrics.zeroAddress.inc();
+      return;
+    }
+    try {
+      const { chunk, stamp, claim } = this.#verified(delivery);
+      this.valid++;
+      this.#deps.onDelivered(chunk);
+      this.#puts.push(this.#put(chunk, stamp, claim));
+    } catch (error) {
+      const ofThePeer =
+        error instanceof PullsyncError || error instanceof ChunkError || error instanceof PostageError;
+      if (!ofThePeer) throw error;
+      this.errors.push(error);
+    }
+  }
+
+  #verified({ address, data, stamp: bytes }: MessageOf<typeof Delivery>) {
+    const stamp = decodeStamp(bytes);
+    const key = keyOf(address, stamp.batchId, stampHash(stamp));
+    const claim = this.#claims.get(key);
+    if (claim === undefined) throw new PullsyncError('CHUNK_UNSOLICITED', 'peer sent unsolicited chunk');
+    this.#claims.delete(key);
+    let verified = false;
+    try {
+      const chunk = this.#chunk(address, data);
+      this.#deps.postage.validate(chunk, stamp);
+      verified = true;
+      return { chunk, stamp, claim };
+    } finally {
+      if (!verified) claim.end(false);
+    }
+  }
+
+  #chunk(address: Uint8Array, data: Uint8Array): Chunk {
+    try {
+      return chunkFrom(address, data);
+    } catch (error) {
+      this.#metrics.invalid.inc();
+      throw error;
+    }
+  }
+
+  async #put(chunk: Chunk, stamp: Stamp, claim: Claim): Promise<void> {
+    let done = false;
+    try {
+      await this.#deps.reserve.put(chunk, stamp);
+      this.count++;
+      done = true;
+    } catch (error) {
+      // The index is in use by a newer stamp: nobody needs this one.
+      done = error instanceof ReserveOverwriteError;
+      if (error instanceof ReserveOverwriteError) this.errors.push(error);
+      else this.failure ??= error;
+    } finally {
+      claim.end(done);
+    }
+  }
+
+  /** Waits for the store; what was not delivered is free for others to ask for. */
+  async stored(): Promise<void> {
+    for (const claim of this.#claims.values()) claim.end(false);
+    await Promise.all(this.#puts);
+  }
+}
+
+/** Of a chunk under a stamp. */
+export function keyOf(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): string {
+  return Buffer.concat([address, batchId, stampHash]).toString('latin1');
+}

@@ -1,4 +1,4 @@
-import type { ChainOptions } from './chain.ts';
+import type { ChainOptions } from './chain-process.ts';
 import { batchAmount, type Definition, hasPublicNode, plannedNodes } from './definition.ts';
 import { FLAVOURS } from './flavours/table.ts';
 import { batchNonce, type NodeIdentity } from './seed.ts';

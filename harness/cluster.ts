@@ -20,9 +20,12 @@ import type { Driver, DriverName } from './drivers/driver.ts';
 import { createDriver } from './drivers/table.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
 import { lookAtLinks } from './node-books.ts';
+import { openNodes } from './open-nodes.ts';
 import type { Profile } from './profiles.ts';
 import { drawSeed } from './seed.ts';
-import { openNodes, type StartProgress, startCluster, timeoutFor } from './startup.ts';
+import type { StartProgress } from './start-context.ts';
+import { startCluster } from './startup.ts';
+import { timeoutFor } from './startup-waits.ts';
 import {
   type BatchRecord,
   type ClusterRecord,

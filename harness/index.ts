@@ -16,6 +16,6 @@ export {
   type Scenario,
   type ScenarioContext,
 } from './scenario.ts';
-export type { StartProgress } from './startup.ts';
+export type { StartProgress } from './start-context.ts';
 export type { BatchRecord, Timings } from './state.ts';
 export type { Mesh } from './waits.ts';

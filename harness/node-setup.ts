@@ -1,6 +1,6 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
-import type { StartedChain } from './chain.ts';
-import { plainAddress } from './client/json.ts';
+import type { StartedChain } from './chain-process.ts';
+import { plainHex } from './client/json.ts';
 import { creditOf, type Definition, type NodeGroup, PORT_STRIDE, plannedNodes } from './definition.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Flavour, NodeMode, NodePlan, NodePorts } from './flavours/flavour.ts';
@@ -52,7 +52,7 @@ export async function createNodes(
       profile: definition.profile,
       options: group.options,
       dataDir: folder.dataDir(name),
-      chequebook: chequebooks.find(({ issuer }) => plainAddress(issuer) === identity.ethereum)?.address,
+      chequebook: chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
       network: {
         networkId: chain.networkId,
         rpc: chain.gate === undefined ? chain.rpc : `${chain.gate}/${name}`,

@@ -3,7 +3,7 @@ import { createAccount } from '../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import type { Chain } from './chain.ts';
-import { plainAddress, prefixed } from './client/json.ts';
+import { plainHex, prefixed } from './client/json.ts';
 import type { Cluster } from './cluster.ts';
 import { readNodeBooks } from './node-books.ts';
 
@@ -29,7 +29,7 @@ async function readChainBooks(chain: Chain, accounts: readonly string[]): Promis
   const holding = (address: string) => chain.view(token, 'balanceOf(address)', [prefixed(address)], block);
   const each = async (list: Iterable<string>, read: (address: string) => Promise<bigint>) =>
     new Map(await Promise.all([...list].map(async (address) => [address, await read(address)] as const)));
-  const deployer = plainAddress(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey).address);
+  const deployer = plainHex(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey).address);
   const stakeOf = async (account: string) =>
     (await chain.words(stakeRegistry, 'stakes(address)', [prefixed(account)], block))[POTENTIAL_STAKE] ?? 0n;
   const [supply, wallets, chequebooks, staked, stakes, postage, pot, batches, dilutions] = await Promise.all([
@@ -67,7 +67,7 @@ async function readChequebooks(chain: Chain, block: number): Promise<ChequebookB
   return Promise.all(
     deployed.map(async ({ data }): Promise<ChequebookBooks> => {
       const address = addressOf(wordOf(data, 0));
-      const own = cashed.filter((event) => plainAddress(event.address) === address);
+      const own = cashed.filter((event) => plainHex(event.address) === address);
       const beneficiaries = new Set(own.map(({ topics }) => addressOf(BigInt(topics[1] ?? 0))));
       const view = (signature: string, ...values: string[]) => chain.view(address, signature, values, block);
       const paidOut = [...beneficiaries].map(

@@ -11,7 +11,7 @@ import { FLAVOURS } from './flavours/table.ts';
 import type { RunOptions } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 import { seedToJson } from './seed.ts';
-import type { StartProgress } from './startup.ts';
+import type { StartProgress } from './start-context.ts';
 
 export type NodesInput = NonNullable<DefinitionInput['nodes']>;
 type Kind = Pick<DefinitionInput, 'nodes' | 'credit'>;

@@ -2,18 +2,20 @@
  * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
  * of a start that failed is left behind.
  */
-import { Chain, type StartedChain, startChain } from './chain.ts';
+import { Chain } from './chain.ts';
 import { chainOptions } from './chain-options.ts';
-import type { Uploaded } from './client/types.ts';
+import { type StartedChain, startChain } from './chain-process.ts';
+import { plainHex } from './client/json.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { type Definition, plannedNodes } from './definition.ts';
-import type { Driver } from './drivers/driver.ts';
 import { HarnessError, throwIfInterrupted } from './errors.ts';
 import { FLAVOURS } from './flavours/table.ts';
-import { introduce } from './introductions.ts';
 import { createNodes, nodeName } from './node-setup.ts';
+import { openNodes } from './open-nodes.ts';
 import { endProcess, killProcess, type ProcessId } from './processes.ts';
 import { deriveNode, type NodeIdentity } from './seed.ts';
+import type { StartContext } from './start-context.ts';
+import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -25,9 +27,6 @@ import {
   writeRecord,
   writeRun,
 } from './state.ts';
-import { type Seen, until } from './wait.ts';
-import { lookAtBatches, lookAtMesh } from './waits.ts';
-import { plural } from './words.ts';
 
 /**
  * Mined before the nodes run where they never are on demand: a real node may stamp with a batch once it has read ten
@@ -36,34 +35,8 @@ import { plural } from './words.ts';
 const HEAD_START_BLOCKS = 20;
 /** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
-/** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
-const BASE_TIMEOUT_MS = 30_000;
-const TIMEOUT_PER_NODE_MS = 1500;
 /** For a chain that has to go before it was of use. */
 const CHAIN_GRACE_MS = 500;
-/** A batch is usable after a number of blocks that the profile decides; never more than these. */
-const USABLE_BLOCKS_MAX = 20;
-
-export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage';
-export interface StartProgress {
-  readonly step: StartStep;
-  readonly done: boolean;
-  readonly detail: string;
-  /** Duration of the step, when it is done. */
-  readonly ms?: number;
-}
-
-export interface StartContext {
-  readonly stateDir: string;
-  readonly record: ClusterRecord;
-  readonly definition: Definition;
-  readonly seed: bigint;
-  readonly driver: Driver;
-  readonly ephemeral: boolean;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress: (progress: StartProgress) => void;
-  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
-}
 
 export interface StartedCluster {
   readonly record: ClusterRecord;
@@ -250,135 +223,4 @@ async function launchAll(
   for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.nodes.push(outcome.value);
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
-}
-
-type OpenContext = Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>;
-
-export function openNodes(
-  context: OpenContext,
-  records: readonly NodeRecord[],
-  batches: readonly BatchRecord[],
-): readonly ClusterNode[] {
-  const nodes: readonly ClusterNode[] = records.map((record, index) =>
-    openNode(context, { record, index, batches, all: () => nodes }),
-  );
-  return nodes;
-}
-
-function openNode(
-  context: OpenContext,
-  {
-    record,
-    index,
-    batches,
-    all,
-  }: {
-    record: NodeRecord;
-    index: number;
-    batches: readonly BatchRecord[];
-    all: () => readonly ClusterNode[];
-  },
-): ClusterNode {
-  const batch = batches.find(({ node }) => node === record.name)?.id;
-  const { owner, name } = context.record;
-  return new ClusterNode(index, record, {
-    driver: context.driver,
-    stateDir: context.stateDir,
-    cluster: name,
-    batch: () => batch,
-    onUploaded: context.onUploaded,
-    all,
-    mayStart: () =>
-      context.record.ephemeral && owner.pid !== process.pid
-        ? new HarnessError(
-            'NODE_STATE',
-            `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
-          )
-        : undefined,
-  });
-}
-
-async function awaitMesh(context: StartContext, nodes: readonly ClusterNode[]): Promise<number> {
-  const clock = stopwatch();
-  const mesh = await until(
-    'the nodes are not meshed',
-    async (signal) => {
-      const introduced = await introduceAll(nodes, signal);
-      const seen = await lookAtMesh(nodes, signal);
-      context.onProgress({
-        step: 'mesh',
-        done: false,
-        detail: `${seen.mesh.links} of ${plural(seen.mesh.expected, 'link')}${seen.lacking === undefined ? '' : `, ${seen.lacking}`}`,
-      });
-      return 'missing' in introduced ? introduced : seen;
-    },
-    { timeoutMs: timeoutFor(nodes.length), signal: context.signal },
-  );
-  const ms = clock.total();
-  context.onProgress({
-    step: 'mesh',
-    done: true,
-    detail: `${mesh.links} of ${plural(mesh.expected, 'link')}`,
-    ms,
-  });
-  return ms;
-}
-
-/** One after the other: whoever was introduced may introduce the next. */
-async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
-  for (const node of nodes) {
-    const introduced = await introduce(node, nodes, signal);
-    if ('missing' in introduced) return introduced;
-  }
-  return { done: true };
-}
-
-async function awaitBatches(
-  context: StartContext,
-  nodes: readonly ClusterNode[],
-  batches: readonly BatchRecord[],
-): Promise<number> {
-  if (batches.length === 0) return 0;
-  const clock = stopwatch();
-  const usable = await until(
-    'not every batch is usable',
-    async (signal) => {
-      const seen = await lookAtBatches(batches, nodes, signal);
-      context.onProgress({
-        step: 'postage',
-        done: false,
-        detail: `${seen.usable} of ${plural(batches.length, 'batch')} usable`,
-      });
-      return seen;
-    },
-    {
-      timeoutMs: timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
-      signal: context.signal,
-    },
-  );
-  const ms = clock.total();
-  context.onProgress({ step: 'postage', done: true, detail: `${plural(usable, 'batch')} usable`, ms });
-  return ms;
-}
-
-export function timeoutFor(nodes: number): number {
-  return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
-}
-
-function plainHex(text: string): string {
-  return text.replace(/^0x/, '').toLowerCase();
-}
-
-function stopwatch(): { lap(): number; total(): number } {
-  const startedAt = performance.now();
-  let lapAt = startedAt;
-  return {
-    lap() {
-      const now = performance.now();
-      const ms = Math.round(now - lapAt);
-      lapAt = now;
-      return ms;
-    },
-    total: () => Math.round(performance.now() - startedAt),
-  };
 }

@@ -16,8 +16,8 @@ export function amount(value: AmountJson): bigint {
   return BigInt(value);
 }
 
-/** A chain address in any of its spellings, as 40 lower-case hex digits. */
-export function plainAddress(text: string): string {
+/** A chain address or a hash in any of its spellings, as lower-case hex digits. */
+export function plainHex(text: string): string {
   return text.replace(/^0x/, '').toLowerCase();
 }
 

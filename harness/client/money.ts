@@ -1,7 +1,7 @@
 /** What a node's money is asked and told: chequebook, wallet, stake, the storage game, and the transactions behind them. */
 import type { Dialect } from './dialect.ts';
 import type { HttpClient } from './http.ts';
-import { type AmountJson, amount, plainAddress } from './json.ts';
+import { type AmountJson, amount, plainHex } from './json.ts';
 import type {
   Cashout,
   Cheque,
@@ -33,8 +33,8 @@ interface ChequesJson {
 function chequeOf(row: ChequeJson | null): Cheque | undefined {
   if (row === null) return undefined;
   return {
-    beneficiary: plainAddress(row.beneficiary),
-    chequebook: plainAddress(row.chequebook),
+    beneficiary: plainHex(row.beneficiary),
+    chequebook: plainHex(row.chequebook),
     payout: amount(row.payout),
   };
 }
@@ -54,7 +54,7 @@ export class ChequebookClient {
   /** @returns 40 hex digits, zeros without a chequebook */
   async address(signal?: AbortSignal): Promise<string> {
     const answer = await this.#http.request({ method: 'GET', path: '/chequebook/address', signal });
-    return plainAddress(((await answer.json()) as { chequebookAddress: string }).chequebookAddress);
+    return plainHex(((await answer.json()) as { chequebookAddress: string }).chequebookAddress);
   }
 
   async balance(signal?: AbortSignal): Promise<ChequebookBalance> {
@@ -104,7 +104,7 @@ export class ChequebookClient {
         result === null
           ? undefined
           : {
-              recipient: plainAddress(result.recipient),
+              recipient: plainHex(result.recipient),
               lastPayout: amount(result.lastPayout),
               bounced: result.bounced,
             },
@@ -139,7 +139,7 @@ export class WalletClient {
       tokenBalance: amount(body[this.#dialect.tokenBalanceField] ?? 0),
       nativeBalance: amount(body['nativeTokenBalance'] ?? 0),
       chainId: Number(body['chainID']),
-      address: plainAddress(String(body['walletAddress'])),
+      address: plainHex(String(body['walletAddress'])),
     };
   }
 
@@ -236,7 +236,7 @@ type TransactionJson = Record<'gasPrice' | 'gasTipCap' | 'gasFeeCap' | 'value' |
 function transactionOf(row: TransactionJson): PendingTransaction {
   return {
     ...row,
-    to: plainAddress(row.to),
+    to: plainHex(row.to),
     gasPrice: amount(row.gasPrice),
     gasTipCap: amount(row.gasTipCap),
     gasFeeCap: amount(row.gasFeeCap),

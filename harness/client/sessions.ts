@@ -1,6 +1,6 @@
 /** What a node keeps for its owner: batches, and upload sessions. */
 import { type HttpClient, settled } from './http.ts';
-import { type AmountJson, amount, plainAddress } from './json.ts';
+import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, Tag } from './types.ts';
 
 /** A purchase is answered when its transactions are mined, which takes several blocks. */
@@ -68,7 +68,7 @@ export class StampsClient {
     return (batches ?? []).map((row) => ({
       ...row,
       value: amount(row.value),
-      owner: plainAddress(row.owner),
+      owner: plainHex(row.owner),
     }));
   }
 

@@ -2,7 +2,7 @@
 import { Cluster } from '../cluster.ts';
 import { type DefinitionInput, readDefinitionFile } from '../definition.ts';
 import { paint } from '../report/console.ts';
-import type { StartStep } from '../startup.ts';
+import type { StartStep } from '../start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { formatMs, plural } from '../words.ts';
 import { answer, type CommandContext } from './context.ts';

@@ -1,5 +1,5 @@
 /** Progress of a start: a live list on a terminal, one line per finished step elsewhere. */
-import type { StartProgress, StartStep } from '../startup.ts';
+import type { StartProgress, StartStep } from '../start-context.ts';
 import { formatMs } from '../words.ts';
 
 const NAME_WIDTH = 10;

@@ -11,7 +11,7 @@ import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from './chain.ts';
 import type { TRANSACTION_METRICS } from './metrics.ts';
-import { ChainError, type Receipt } from './ports.ts';
+import { type BlockHeader, ChainError, type Receipt } from './ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
@@ -46,7 +46,8 @@ export class Monitor {
   /** Ends the pause between two rounds. */
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  #lastHead: number | undefined;
+  /** Hash of the head at which everything recent was looked at. */
+  #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
   constructor(options: MonitorOptions, deps: MonitorDeps) {
@@ -129,12 +130,13 @@ export class Monitor {
   }
 
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { rpc, records, metrics } = this.#deps;
+    const { records, metrics } = this.#deps;
     if (isEmpty(records)) return false;
-    const head = await rpc.blockNumber(signal);
-    if (head !== this.#lastHead) {
-      await this.#each(records.recent(), (record) => this.#lookAtRecent(record, head, signal));
-      this.#lastHead = head;
+    const { number: head, hash } = await this.#head(signal);
+    // Another chain may be as long as the one before.
+    if (hash !== this.#lastHead) {
+      const all = await this.#each(records.recent(), (record) => this.#lookAtRecent(record, head, signal));
+      this.#lastHead = all ? hash : undefined;
     }
     await this.#each(records.pending(), (record) => this.#lookForReceipt(record, signal));
     // Ascending by fee: the last one of a nonce is the one that counts.
@@ -146,11 +148,21 @@ export class Monitor {
     return !isEmpty(records);
   }
 
-  /** One after the other. What the endpoint cannot say about one does not keep the others waiting. */
+  async #head(signal: AbortSignal): Promise<BlockHeader> {
+    const head = await this.#deps.rpc.header('latest', signal);
+    if (head === undefined) throw new ChainError('RPC_ERROR', 'the endpoint has no blocks');
+    return head;
+  }
+
+  /**
+   * One after the other. What the endpoint cannot say about one does not keep the others waiting.
+   * @returns whether it could say something about all of them
+   */
   async #each(
     records: readonly TransactionRecord[],
     look: (record: TransactionRecord) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<boolean> {
+    let all = true;
     for (const { hash } of records) {
       // As it is now: it may have been forgotten while the ones before it were looked at.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
@@ -160,8 +172,10 @@ export class Monitor {
       } catch (error) {
         if (!(error instanceof ChainError) || error.code === 'RPC_UNREACHABLE') throw error;
         this.#deps.log.debug({ hash, err: error }, 'transaction could not be looked at');
+        all = false;
       }
     }
+    return all;
   }
 
   /** What was mined may be mined no more, or elsewhere; what was replaced may be mined after all. */

@@ -8,7 +8,7 @@ const ONE_COIN = '0xde0b6b3a7640000';
 type Fault = ChainError | 'lost answer';
 
 /**
- * A chain with one account behind JSON-RPC in memory: one block per look at the height, so that waiting always ends.
+ * A chain with one account behind JSON-RPC in memory: one block per look at the head, so that waiting always ends.
  * Like Anvil it replaces by the higher fee cap, and forgets what a reorganisation drops. What goes wrong is said per
  * method, once per entry.
  */
@@ -20,6 +20,10 @@ export class FakeEndpoint {
   readonly taken: Transaction[] = [];
   readonly #pool = new Map<string, Transaction>();
   readonly #mined = new Map<string, { transaction: Transaction; block: number }>();
+  /** No blocks come while false. */
+  growing = true;
+  /** Reorganisations so far. */
+  #branch = 0;
   /** Blocks hold no transactions while false. */
   mining = true;
   onTaken: (hash: string) => void = () => undefined;
@@ -50,6 +54,7 @@ export class FakeEndpoint {
 
   /** Replaces the newest blocks by empty ones; their transactions are gone. */
   reorganise(depth: number): void {
+    this.#branch++;
     for (const [hash, { block }] of this.#mined) if (block > this.height - depth) this.#mined.delete(hash);
   }
 
@@ -75,12 +80,10 @@ export class FakeEndpoint {
     switch (method) {
       case 'eth_chainId':
         return '0x7a69';
-      case 'eth_blockNumber':
-        return quantity(this.#mine());
       case 'eth_getBalance':
         return this.balance;
       case 'eth_getBlockByNumber':
-        return { baseFeePerGas: '0x7' };
+        return { baseFeePerGas: '0x7', ...this.#head() };
       case 'eth_maxPriorityFeePerGas':
         return this.suggestedTip;
       case 'eth_getTransactionCount':
@@ -100,6 +103,14 @@ export class FakeEndpoint {
       default:
         throw new ChainError('RPC_ERROR', `${method}: method not found`);
     }
+  }
+
+  #head(): { number: string; hash: string } {
+    const number = this.growing ? this.#mine() : this.height;
+    return {
+      number: quantity(number),
+      hash: `0x${(this.#branch * 1_000_000 + number).toString(16).padStart(64, '0')}`,
+    };
   }
 
   #mine(): number {

@@ -69,6 +69,30 @@ describe('a reorganisation', () => {
     expect(endpoint.mined().map(({ hash }) => hash)).toEqual(hashes);
   });
 
+  test('is noticed while no blocks come, at the same height', async () => {
+    const { endpoint, send, transactions } = setUp();
+    const hash = await send();
+    await transactions.wait(hash, forever);
+    endpoint.growing = false;
+    for (let i = 0; i < 100; i++) await new Promise(setImmediate);
+    endpoint.reorganise(5);
+    await until(() => transactions.pending().length === 1);
+    endpoint.growing = true;
+    await until(() => transactions.pending().length === 0);
+    expect(endpoint.mined().map((transaction) => transaction.hash)).toEqual([hash]);
+  });
+
+  test('is noticed though the endpoint can not answer at first', async () => {
+    const { endpoint, send, transactions } = setUp();
+    const hash = await send();
+    await transactions.wait(hash, forever);
+    endpoint.growing = false;
+    for (let i = 0; i < 100; i++) await new Promise(setImmediate);
+    endpoint.fault('eth_getTransactionReceipt', new ChainError('RPC_ERROR', 'block not found'));
+    endpoint.reorganise(5);
+    await until(() => transactions.pending().length === 1);
+  });
+
   test('is noticed by the next process as well', async () => {
     const before = setUp();
     const hash = await before.send();

@@ -57,19 +57,26 @@ export class BalanceStore {
 
   async #writeLater(): Promise<void> {
     const { signal } = this.#stopping;
-    // Aborted means that `stop` is waiting for this write: it is due at once.
-    await this.#clock.sleep(PERSIST_INTERVAL_MS, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
-    await this.#write();
+    do {
+      // Aborted means that `stop` is waiting for this write: it is due at once.
+      await this.#clock.sleep(PERSIST_INTERVAL_MS, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+      await this.#write();
+      // Changed during the write, or not written.
+    } while (this.#changed.size > 0 && !signal.aborted);
     this.#writing = undefined;
   }
 
   async #write(): Promise<void> {
     if (this.#changed.size === 0) return;
-    const changes = Array.from(this.#changed, (account) => ({ put: account.id, value: encode(account) }));
+    const changed = [...this.#changed];
+    const changes = changed.map((account) => ({ put: account.id, value: encode(account) }));
     this.#changed.clear();
-    await this.#state.batch(changes).catch((err: unknown) => this.#log.warn({ err }, 'balances not written'));
+    await this.#state.batch(changes).catch((err: unknown) => {
+      this.#log.warn({ err }, 'balances not written');
+      for (const account of changed) this.#changed.add(account);
+    });
   }
 }
 

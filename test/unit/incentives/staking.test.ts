@@ -3,7 +3,9 @@ import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createStaking } from '../../../node/incentives/staking.ts';
 import { encodeWord, readWords, selectorOf } from '../../../node/onchain/abi.ts';
-import { ChainError, type Receipt } from '../../../node/onchain/ports.ts';
+import { encodeManageStake } from '../../../node/onchain/incentive-contracts.ts';
+import { MINED_WITHIN_MS } from '../../../node/onchain/patience.ts';
+import { ChainError, type Receipt, type SentTransaction } from '../../../node/onchain/ports.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { refusal } from './fake-game.ts';
 
@@ -33,8 +35,16 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
-  pending = () => [];
-  wait = () => Promise.reject(new Error('nothing is pending'));
+  /** What an earlier operation has on its way; mined, and gone, when it is waited for. */
+  underway: SentTransaction[] = [];
+  stuck = false;
+  pending = () => this.underway;
+  wait = (_hash: string, until: AbortSignal) => {
+    if (!this.stuck) return this.execute(this.underway.shift()!);
+    const { promise, reject } = Promise.withResolvers<Receipt>();
+    until.addEventListener('abort', () => reject(until.reason as Error));
+    return promise;
+  };
   blockNumber = () => Promise.resolve(Number(this.head));
 
   call({ to, data, from }: { to: string; data: string; from?: string }): Promise<string> {
@@ -98,9 +108,33 @@ function bench({ height = 0, log = silentLogger() } = {}) {
   return { registry, staking, clock };
 }
 
+/** A change of the stake by nothing that was sent before. */
+function earlier(): SentTransaction {
+  const data = encodeManageStake(NONCE, 0n, 0);
+  const fees = { gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n, tipBoostPercent: 25 };
+  const about = { nonce: 0, value: 0n, created: 0, description: 'Deposit Stake', outcome: undefined };
+  return { hash: hashOf(9), to: REGISTRY, data, ...fees, ...about };
+}
+
 const hashOf = (number: number) => `0x${'0'.repeat(63)}${number}`;
 
 describe('a deposit', () => {
+  test('goes by the stake that an earlier one has made, once that is mined', async () => {
+    const { registry, staking, clock } = bench();
+    registry.underway = [earlier()];
+    registry.stuck = true;
+    const refused = expect(staking.deposit(TEN_TOKENS, {}, signal)).rejects.toMatchObject({
+      code: 'NOT_MINED',
+      blocking: hashOf(9),
+    });
+    await clock.advance(MINED_WITHIN_MS);
+    await refused;
+    expect(registry.sent).toEqual([]);
+    registry.stuck = false;
+    await staking.deposit(TEN_TOKENS, {}, signal);
+    expect(registry.sent).toHaveLength(3);
+  });
+
   test('approves exactly what it stakes, and gives the hash of the second transaction', async () => {
     const { registry, staking } = bench();
     const gas = { gasPrice: 5n, gasLimit: 6n };
@@ -258,6 +292,21 @@ describe('at the start', () => {
     await clock.advance(20 * RETRY_MS);
     expect(lines).toHaveLength(2);
     await staking.stop();
+  });
+
+  test('what an earlier start has sent is waited for and not sent again, however long it is stuck', async () => {
+    const made = bench();
+    const { registry, clock } = made;
+    registry.stake = { ...staked, overlay: OTHER_OVERLAY };
+    registry.underway = [earlier()];
+    registry.stuck = true;
+    made.staking.start();
+    await clock.advance(3 * MINED_WITHIN_MS);
+    expect(registry.sent).toEqual([]);
+    registry.stuck = false;
+    await clock.advance(MINED_WITHIN_MS + RETRY_MS);
+    expect(registry.stake.overlay).toEqual(OVERLAY);
+    expect(registry.sent).toHaveLength(1);
   });
 
   test('a chain that is away is waited for, until the node stops', async () => {

@@ -6,7 +6,7 @@
 import type { Clock } from '../env/clock.ts';
 import { hexBytes } from './abi.ts';
 import { encodeApprove } from './contracts.ts';
-import { ChainError, type Receipt, type Transactions } from './ports.ts';
+import { ChainError, type Receipt, type SentTransaction, type Transactions } from './ports.ts';
 
 /**
  * Per transaction, ms: two dozen blocks of the public chain. An operation of two transactions is answered before the
@@ -29,7 +29,7 @@ export async function minedInTime(hash: string, deps: PatienceDeps, signal: Abor
     return await transactions.wait(hash, deadline.signal);
   } catch (error) {
     if (signal.aborted || !deadline.signal.aborted) throw error;
-    throw notMined(hash, transactions, error);
+    throw notMined(hash, transactions.pending(), error);
   }
 }
 
@@ -54,8 +54,7 @@ export async function settleEarlier(
 }
 
 /** Names the transaction to do something about: the first one that has to be mined before all others. */
-function notMined(hash: string, { pending }: Pick<Transactions, 'pending'>, cause: unknown): ChainError {
-  const waiting = pending();
+function notMined(hash: string, waiting: readonly SentTransaction[], cause: unknown): ChainError {
   const named = (of: string) =>
     `${of} (${waiting.find((sent) => sent.hash === of)?.description ?? 'mined by now'})`;
   // Of one nonce the dearest comes last, and is the one that an endpoint keeps.

@@ -11,6 +11,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { minedInTime } from '../onchain/patience.ts';
 import {
   type Chain,
   ChainError,
@@ -47,7 +48,7 @@ export interface DeploymentOptions {
 
 export interface DeploymentDeps {
   readonly chain: Pick<Chain, 'call' | 'nativeBalance'>;
-  readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
+  readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find' | 'pending'>;
   /** Subsystem `swap`. */
   readonly state: KeyValueStore;
   readonly signer: Signer;
@@ -145,7 +146,7 @@ class Deployment {
     }
     const beforeSend = (hash: string) => state.put(key, encode(hash));
     const hash = await transactions.send({ ...request(), beforeSend }, this.#signal);
-    const receipt = await transactions.wait(hash, this.#signal);
+    const receipt = await this.#patiently(hash);
     if (receipt.status !== 'success') throw new ChainError('REVERTED', `transaction reverted: ${hash}`);
     return receipt;
   }
@@ -153,10 +154,22 @@ class Deployment {
   /** Undefined for one that was replaced. */
   async #mined(hash: string): Promise<Receipt | undefined> {
     try {
-      return await this.#deps.transactions.wait(hash, this.#signal);
+      return await this.#patiently(hash);
     } catch (error) {
       if (error instanceof ChainError && error.code === 'TRANSACTION_CANCELLED') return undefined;
       throw error;
+    }
+  }
+
+  /** As long as it takes: a start has nothing else to do. The operator learns what it waits for. */
+  async #patiently(hash: string): Promise<Receipt> {
+    for (;;) {
+      try {
+        return await minedInTime(hash, this.#deps, this.#signal);
+      } catch (err) {
+        if (!(err instanceof ChainError) || err.code !== 'NOT_MINED') throw err;
+        this.#deps.log.warn({ hash, blocking: err.blocking }, 'the start waits for a transaction');
+      }
     }
   }
 

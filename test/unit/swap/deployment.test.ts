@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { silentLogger } from '../../../node/env/logger.ts';
+import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { encodeWord, topicOf } from '../../../node/onchain/abi.ts';
+import { MINED_WITHIN_MS } from '../../../node/onchain/patience.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { SWAP_EVENTS } from '../../../node/swap/contracts.ts';
@@ -44,6 +45,7 @@ class World {
   start(
     { chequebook = '', initialDeposit = DEPOSIT } = {},
     chain: SwapChain = this.chain,
+    log = silentLogger(),
   ): Promise<Uint8Array> {
     return obtainChequebook(
       { factory: FACTORY, token: TOKEN, chequebook, initialDeposit },
@@ -54,7 +56,7 @@ class World {
         signer: createSigner(KEY),
         clock: this.clock,
         random: systemRandom(),
-        log: silentLogger(),
+        log,
       },
       never,
     );
@@ -165,6 +167,27 @@ describe('a chequebook that the node is told', () => {
       'chequebook of another issuer',
     );
   });
+});
+
+test('a start behind a stuck transaction goes on when it is mined, and says meanwhile what it waits for', async () => {
+  const world = new World();
+  const { transactions, clock } = world;
+  const lines: string[] = [];
+  const mined = transactions.wait.bind(transactions);
+  transactions.fate = 'pending';
+  transactions.wait = async (hash: string, signal?: AbortSignal) => {
+    while (transactions.find(hash)?.outcome === undefined) await clock.sleep(1_000, signal);
+    return mined(hash);
+  };
+  const log = createLogger({ verbosity: 'warn' }, { write: (line) => void lines.push(line) });
+  const started = world.start({}, world.chain, log);
+  await clock.advance(2 * MINED_WITHIN_MS + 1_000);
+  const { hash } = transactions.sent[0]!;
+  expect(lines.filter((line) => line.includes(`"blocking":"${hash}"`))).toHaveLength(2);
+  transactions.fate = 'mined';
+  transactions.decide(hash, 'mined');
+  await clock.advance(2_000);
+  await world.expectOne(await started);
 });
 
 describe('a node without funds', () => {

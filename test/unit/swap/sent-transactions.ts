@@ -58,7 +58,7 @@ export class SentTransactions implements Pick<Transactions, 'send' | 'wait' | 'f
     return { transactionHash: sent.hash, status, blockNumber: 1, gasUsed: 1n, logs };
   }
 
-  async wait(hash: string): Promise<Receipt> {
+  async wait(hash: string, _signal?: AbortSignal): Promise<Receipt> {
     const outcome = this.find(hash)?.outcome;
     if (outcome?.kind === 'mined') return outcome.receipt;
     throw new ChainError('TRANSACTION_CANCELLED', 'transaction cancelled');

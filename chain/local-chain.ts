@@ -88,7 +88,7 @@ export interface LocalChain extends AsyncDisposable {
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
   /** Stalls the chain: no blocks until `resume`, except those of `mine`. */
-  pause(): void;
+  pause(): Promise<void>;
   resume(): void;
   /**
    * Adds native coin (wei) and tokens (units) to an account, and waits for the block with the tokens.
@@ -215,8 +215,8 @@ class RunningChain implements LocalChain {
     this.#ticker.setBlockTime(ms);
   }
 
-  pause(): void {
-    this.#ticker.pause();
+  pause(): Promise<void> {
+    return this.#ticker.pause();
   }
 
   resume(): void {

@@ -43,9 +43,11 @@ export class Ticker {
     this.#schedule();
   }
 
-  pause(): void {
+  /** No block is mined after the returned promise has resolved, until `resume`: one may be on its way. */
+  async pause(): Promise<void> {
     this.#paused = true;
     this.#schedule();
+    await this.#mining;
   }
 
   resume(): void {

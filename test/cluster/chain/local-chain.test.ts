@@ -239,7 +239,7 @@ describe('blocks', () => {
   test('come at the block time, stop while paused, and go on afterwards', async () => {
     const { chain } = await start({ blockTimeMs: 50 });
     await reaches(chain, (await chain.head()) + 3);
-    chain.pause();
+    await chain.pause();
     expect(chain.paused).toBe(true);
     const head = await settled(chain);
     await chain.mine(5);
@@ -288,7 +288,7 @@ describe('funding', () => {
 
   test('of a paused chain with tokens is refused, and does not block what follows', async () => {
     const network = await start({ blockTimeMs: 100 });
-    network.chain.pause();
+    await network.chain.pause();
     await expect(network.chain.fund(player.address, { tokens: 5n })).rejects.toMatchObject({
       code: 'PAUSED',
     });

@@ -45,7 +45,7 @@ const balance = (n: number) => rpc.call('eth_getBalance', payee(n), 'latest');
 
 test('an endpoint that is away after a transaction was sent delays it, whoever is asked', async () => {
   const { pay } = await start();
-  chain.pause();
+  await chain.pause();
   const n = ++payments;
   const paid = pay(n, patience());
   await expect.poll(() => rpc.call('eth_getTransactionCount', SENDER, 'pending'), soon).toBe('0x1');
@@ -59,7 +59,7 @@ test('an endpoint that is away after a transaction was sent delays it, whoever i
 
 test('a chain without blocks keeps everything pending, in order, until it goes on', async () => {
   const { transactions, pay } = await start();
-  chain.pause();
+  await chain.pause();
   const numbers = [++payments, ++payments, ++payments];
   const paid = numbers.map((n) => pay(n, patience()));
   await expect.poll(() => transactions.pending().length, soon).toBe(3);
@@ -82,7 +82,7 @@ test('calls that are refused now and then cost no transaction and no nonce', asy
 
 test('a transaction that the endpoint drops is sent again', async () => {
   const { transactions, pay } = await start();
-  chain.pause();
+  await chain.pause();
   const n = ++payments;
   const paid = pay(n, patience());
   await expect.poll(() => transactions.pending().length, soon).toBe(1);
@@ -100,7 +100,7 @@ test('a reorganisation that removes transactions which were reported as mined ha
   const receipts = await Promise.all(numbers.map((n) => pay(n, patience())));
   const first = Math.min(...receipts.map(({ blockNumber }) => blockNumber));
   // No block comes between the look at the head and its end.
-  chain.pause();
+  await chain.pause();
   await chain.reorganise((await chain.head()) - first + 1);
   expect(await Promise.all(numbers.map(balance))).toEqual(['0x0', '0x0']);
   chain.resume();
@@ -115,7 +115,7 @@ test('a reorganisation that removes transactions which were reported as mined ha
 
 test('a cancelled transaction leaves its payee without a payment and its nonce to the replacement', async () => {
   const { transactions, pay } = await start();
-  chain.pause();
+  await chain.pause();
   const n = ++payments;
   const paid = expect(pay(n, patience())).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   await expect.poll(() => transactions.pending().length, soon).toBe(1);

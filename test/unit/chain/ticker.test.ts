@@ -37,12 +37,30 @@ test('a block time of zero mines nothing until another one is set', async () => 
 test('a paused chain gets no blocks and none are made up for afterwards', async () => {
   const { ticker, blocks } = setUp();
   ticker.setBlockTime(1_000);
-  ticker.pause();
+  await ticker.pause();
   await vi.advanceTimersByTimeAsync(10_000);
   expect(blocks).toEqual([]);
   ticker.resume();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(blocks).toEqual([11_010]);
+});
+
+/** The blocks of the moment at which the chain is paused. */
+async function pausedAfter(ticker: Ticker, blocks: readonly number[]): Promise<readonly number[]> {
+  await ticker.pause();
+  return [...blocks];
+}
+
+test('a chain is paused when the block that is on its way has come', async () => {
+  const slow = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
+  const { ticker, blocks } = setUp(slow);
+  ticker.setBlockTime(1_000);
+  await vi.advanceTimersByTimeAsync(650);
+  const pausing = pausedAfter(ticker, blocks);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(await pausing).toEqual([1_110]);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(blocks).toEqual([1_110]);
 });
 
 test('blocks that take longer than the block time leave some out', async () => {
@@ -70,9 +88,10 @@ test('a change while a block is being mined leaves one clock running, not two', 
   const { ticker, blocks } = setUp(slow);
   ticker.setBlockTime(1_000);
   await vi.advanceTimersByTimeAsync(650);
-  ticker.pause();
+  const paused = ticker.pause();
   ticker.resume();
   await vi.advanceTimersByTimeAsync(2_500);
+  await paused;
   expect(blocks).toEqual([1_110, 2_110, 3_110]);
 });
 

@@ -27,15 +27,22 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
  * A deadline whose timer starts when its signal is first asked for. Most streams have everything they need in the
  * first packet and then never start one.
  */
-export function lazyDeadline(clock: Clock, ms: number): Deadline {
-  let started: Deadline | undefined;
-  return {
-    get signal() {
-      started ??= clock.deadline(ms);
-      return started.signal;
-    },
-    [Symbol.dispose]() {
-      started?.[Symbol.dispose]();
-    },
-  };
+export class LazyDeadline implements Deadline {
+  readonly #clock: Clock;
+  readonly #ms: number;
+  #started: Deadline | undefined;
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  get signal(): AbortSignal {
+    this.#started ??= this.#clock.deadline(this.#ms);
+    return this.#started.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#started?.[Symbol.dispose]();
+  }
 }

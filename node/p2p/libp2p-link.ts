@@ -1,4 +1,4 @@
-import { abortable, lazyDeadline } from '../env/abortable.ts';
+import { abortable, LazyDeadline } from '../env/abortable.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { FramedStream } from './framed-stream.ts';
@@ -181,7 +181,7 @@ export class Libp2pLink implements Link {
 
   async #accept(raw: YamuxStream): Promise<void> {
     const { clock, events, log } = this.#deps;
-    using deadline = lazyDeadline(clock, NEGOTIATION_TIMEOUT_MS);
+    const deadline = new LazyDeadline(clock, NEGOTIATION_TIMEOUT_MS);
     try {
       const { protocolId, stream } = await acceptProtocol(
         raw,
@@ -196,6 +196,8 @@ export class Libp2pLink implements Link {
     } catch (error) {
       raw.reset(error as Error);
       if (log.isLevelEnabled('debug')) log.debug({ err: error, remote: this.remoteId }, 'stream refused');
+    } finally {
+      deadline[Symbol.dispose]();
     }
   }
 

@@ -23,20 +23,23 @@ function keyObject(bytes: Uint8Array): KeyObject {
   return key;
 }
 
-/** @returns ciphertext ‖ tag */
+/**
+ * @returns ciphertext ‖ tag, in the pieces in which they come: copying a packet only to append its tag would make as
+ * much garbage outside of the heap again as the chunk itself, and that is what the collector runs for
+ */
 export function encrypt(
   plaintext: Uint8Array,
   nonce: Uint8Array,
   associated: Uint8Array,
   key: Uint8Array,
-): Uint8Array {
-  if (plaintext.length <= SMALL_MAX) return small.seal(key, nonce, plaintext, associated);
+): readonly Uint8Array[] {
+  if (plaintext.length <= SMALL_MAX) return [small.seal(key, nonce, plaintext, associated)];
   const cipher = createCipheriv(ALGORITHM, keyObject(key), nonce, OPTIONS);
   cipher.setAAD(associated, { plaintextLength: plaintext.length });
   const text = cipher.update(plaintext);
   // A stream cipher holds nothing back: this only makes the tag.
   cipher.final();
-  return Buffer.concat([text, cipher.getAuthTag()], text.length + TAG_SIZE);
+  return [text, cipher.getAuthTag()];
 }
 
 /** @param ciphertext with its tag @throws Error when it was changed on its way */

@@ -105,6 +105,12 @@ function frame(message: Uint8Array): Buffer {
   return out;
 }
 
+function lengthOf(size: number): Buffer {
+  const out = Buffer.allocUnsafe(LENGTH_SIZE);
+  out.writeUInt16BE(size);
+  return out;
+}
+
 /** Cuts what arrives into noise messages. */
 class NoiseFrames {
   readonly #raw: RawStream;
@@ -174,7 +180,9 @@ class EncryptedStream implements RawStream {
   write(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += PLAINTEXT_SIZE_MAX) {
       const plaintext = bytes.subarray(at, at + PLAINTEXT_SIZE_MAX);
-      this.#raw.write(frame(this.#ciphers.send.encrypt(plaintext)));
+      const pieces = this.#ciphers.send.encrypt(plaintext);
+      if (pieces.length === 1) this.#raw.write(frame(pieces[0] as Uint8Array));
+      else for (const piece of [lengthOf(plaintext.length + TAG_SIZE), ...pieces]) this.#raw.write(piece);
     }
   }
 

@@ -55,11 +55,11 @@ export class CipherState {
     this.#key = key;
   }
 
-  /** @returns ciphertext ‖ tag */
-  encrypt(plaintext: Uint8Array, associated: Uint8Array = NOTHING): Uint8Array {
-    const bytes = encrypt(plaintext, this.#nonce, associated, this.#key);
+  /** @returns ciphertext ‖ tag, in pieces */
+  encrypt(plaintext: Uint8Array, associated: Uint8Array = NOTHING): readonly Uint8Array[] {
+    const pieces = encrypt(plaintext, this.#nonce, associated, this.#key);
     this.#next();
-    return bytes;
+    return pieces;
   }
 
   /** @param ciphertext with its tag @throws NoiseError when it was not encrypted under this key at this count */
@@ -97,7 +97,7 @@ class SymmetricState {
   }
 
   encryptAndHash(plaintext: Uint8Array): Uint8Array {
-    const bytes = this.#cipher?.encrypt(plaintext, this.#hash) ?? plaintext;
+    const bytes = Buffer.concat(this.#cipher?.encrypt(plaintext, this.#hash) ?? [plaintext]);
     this.mixHash(bytes);
     return bytes;
   }

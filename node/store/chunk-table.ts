@@ -36,7 +36,7 @@ export class ChunkTable {
   }
 
   get(wanted: Uint8Array): Chunk | undefined {
-    const address = Uint8Array.from(wanted);
+    const address = new Uint8Array(wanted);
     const record = this.#record(this.#backend, address);
     if (record === undefined) return undefined;
     const data = this.#backend.slots.read(record.slot, record.length);

@@ -6,10 +6,10 @@ import type { Cluster } from '../../harness/cluster.ts';
 const TICKS_PER_SECOND = 100;
 const MICROSECONDS_PER_SECOND = 1_000_000;
 
-/** User and system time of all nodes so far, microseconds. */
-export function cpuMicroseconds(cluster: Cluster): number {
+/** User and system time of these nodes so far, microseconds. */
+export function cpuMicroseconds({ nodes }: Pick<Cluster, 'nodes'>): number {
   return (
-    cluster.nodes.reduce((sum, { pid }) => sum + (pid === undefined ? 0 : ticksOf(pid)), 0) *
+    nodes.reduce((sum, { pid }) => sum + (pid === undefined ? 0 : ticksOf(pid)), 0) *
     (MICROSECONDS_PER_SECOND / TICKS_PER_SECOND)
   );
 }

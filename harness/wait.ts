@@ -30,20 +30,22 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   const startedAt = performance.now();
   const deadline = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
-  let missing = 'nothing was seen yet';
+  let missing: string | undefined;
   let pauseMs = FIRST_PAUSE_MS;
   for (;;) {
     try {
       signal.throwIfAborted();
       const seen = await probe(signal);
       if ('done' in seen) return seen.done;
-      missing = seen.missing;
+      // A look that the deadline has cut off says less than the one before.
+      if (missing === undefined || !deadline.aborted) missing = seen.missing;
       await sleep(pauseMs, undefined, { signal });
     } catch (error) {
       if (options.signal?.aborted === true) throw interrupted(options.signal);
       if (!deadline.aborted) throw error;
       const waited = formatMs(performance.now() - startedAt);
-      throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${missing}`, { cause: error });
+      const seen = missing ?? 'nothing was seen yet';
+      throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${seen}`, { cause: error });
     }
     pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
   }

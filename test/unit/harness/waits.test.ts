@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import type { Tag } from '../../../harness/client/types.ts';
@@ -162,6 +163,18 @@ test('an interrupted wait says so', async () => {
     signal: interruption.signal,
   });
   await expect(wait).rejects.toThrow(expect.objectContaining({ code: 'INTERRUPTED' }) as HarnessError);
+});
+
+test('the end of a wait tells what was missing, not that its last look was cut off', async () => {
+  const looks = ['a link', 'GET /balances: the operation was aborted'];
+  const probe = async (signal: AbortSignal) => {
+    const [missing = '', ...more] = looks.splice(0, looks.length);
+    looks.push(...more);
+    if (more.length === 0) await once(signal, 'abort');
+    return { missing };
+  };
+  const wait = until('nothing is found', probe, { timeoutMs: 50 });
+  await expect(wait).rejects.toThrow(/^nothing is found within .*: a link$/);
 });
 
 test('a light node has links of its own, and nobody is expected to have one to it', async () => {

@@ -2,7 +2,7 @@
 /** `svcnet`: commands and flags. Each command is a file of `commands/`, loaded when it is asked for. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from './commands/context.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
@@ -72,7 +72,7 @@ function commandLine(): Command {
     .command('up')
     .description('start a cluster and leave it running')
     .option('-n, --nodes <count>', 'number of nodes of our own (default: 5)', whole(0, NODES_MAX))
-    .option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)', flavourCount, [])
+    .addOption(withFlavours())
     .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
     .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
     .option('--name <cluster>', 'name of the cluster (default: local)')
@@ -140,11 +140,10 @@ function commandLine(): Command {
       whole(BATCH_DEPTH.min, BATCH_DEPTH.max),
       BATCH_DEPTH.default,
     )
-    .option(
-      '--ttl <duration>',
-      'how long it lasts, such as 24h (default: 24h)',
-      durationFlag,
-      durationFlag('24h'),
+    .addOption(
+      new Option('--ttl <duration>', 'how long it lasts')
+        .argParser(durationFlag)
+        .default(durationFlag('24h'), '24h'),
     )
     .option('--amount <units>', 'per chunk, instead of --ttl', bigFlag)
     .option('--label <text>', 'name of the batch on its node')
@@ -173,10 +172,14 @@ function commandLine(): Command {
       'nodes of our own in the fresh cluster (default: what the scenarios ask for)',
       whole(0, NODES_MAX),
     )
-    .option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)', flavourCount, [])
+    .addOption(withFlavours())
     .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
-    .option('--set <key=value>', 'parameter of the scenarios (repeatable)', collect, [])
+    .addOption(
+      new Option('--set <key=value>', 'parameter of the scenarios (repeatable)')
+        .argParser(collect)
+        .default([], 'none'),
+    )
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText('after', MIXED_NOTE)
@@ -205,6 +208,12 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
   };
+}
+
+function withFlavours(): Option {
+  return new Option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)')
+    .argParser(flavourCount)
+    .default([], 'none');
 }
 
 function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {

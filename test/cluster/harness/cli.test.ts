@@ -60,12 +60,14 @@ test.each([
   'resume',
   'stamp',
   'fund',
+  'run',
   'down',
 ])('%s explains itself', async (command) => {
   const { code, stdout, stderr } = await svcnet(command, '--help');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain(`Usage: svcnet ${command}`);
   expect(stdout).toContain('--json');
+  expect(stdout.replaceAll(/\s+/g, ' ')).not.toMatch(/\(default: [^)]*\) \(default|\(default: \[\]/);
 });
 
 test.each([

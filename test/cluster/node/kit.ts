@@ -91,14 +91,18 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** Waits until `look` gives nothing; what it gives instead is the message of the failure. */
-export function eventually(what: string, look: () => Promise<string | undefined>): Promise<true> {
+export function eventually(
+  what: string,
+  look: () => Promise<string | undefined>,
+  timeoutMs = EVENTUALLY_MS,
+): Promise<true> {
   return until<true>(
     what,
     async () => {
       const missing = await look();
       return missing === undefined ? { done: true } : { missing };
     },
-    { timeoutMs: EVENTUALLY_MS },
+    { timeoutMs },
   );
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { systemClock } from './env/clock.ts';
+import { processHeap, trimAtRest } from './env/heap.ts';
 import { resolveOptions } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OptionError } from './options.ts';
 import { VERSION } from './version.ts';
@@ -84,6 +85,7 @@ async function run(resolved: NodeOptions): Promise<void> {
     throw error;
   });
   if (node === undefined) return;
+  using _trimming = trimAtRest({ clock: systemClock(), ...processHeap() });
   const failure = await node.stopped(stopping.signal);
   await node.stop();
   if (failure !== undefined) throw failure;

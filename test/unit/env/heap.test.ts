@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const MIB = 1024 * 1024;
+
+function bench() {
+  const clock = new ManualClock();
+  const state = { processorMs: 0, young: 16 * MIB, collections: 0 };
+  const trimming = trimAtRest({
+    clock,
+    processorMs: () => state.processorMs,
+    youngBytes: () => state.young,
+    collect() {
+      state.collections++;
+      state.young = MIB;
+      state.processorMs += 80;
+    },
+  });
+  return { clock, state, trimming };
+}
+
+describe('a process', () => {
+  test('gives memory back once it has been at rest for five seconds', async () => {
+    const { clock, state } = bench();
+    state.processorMs += 400;
+    await clock.advance(4999);
+    expect(state.collections).toBe(0);
+    await clock.advance(1);
+    expect(state.collections).toBe(1);
+  });
+
+  test('does not while it works', async () => {
+    const { clock, state } = bench();
+    for (let i = 0; i < 10; i++) {
+      state.processorMs += 501;
+      await clock.advance(5000);
+    }
+    expect(state.collections).toBe(0);
+    await clock.advance(5000);
+    expect(state.collections).toBe(1);
+  });
+
+  test('does it again only when there is something to give back again', async () => {
+    const { clock, state } = bench();
+    await clock.advance(60_000);
+    expect(state.collections).toBe(1);
+    state.young = 5 * MIB;
+    await clock.advance(5000);
+    expect(state.collections).toBe(2);
+  });
+
+  test('does nothing any more when it is disposed', async () => {
+    const { clock, state, trimming } = bench();
+    trimming[Symbol.dispose]();
+    await clock.advance(60_000);
+    expect(state.collections).toBe(0);
+    expect(clock.running).toBe(0);
+  });
+
+  test('really has a smaller heap afterwards', () => {
+    const heap = processHeap();
+    // Lives through several collections of the young generation, which makes it grow.
+    const held: object[] = [];
+    for (let i = 0; i < 300_000; i++) held.push({ at: i });
+    expect(heap.processorMs()).toBeGreaterThan(0);
+    expect(heap.youngBytes()).toBeGreaterThan(4 * MIB);
+    heap.collect();
+    expect(heap.youngBytes()).toBeLessThanOrEqual(4 * MIB);
+    expect(held).toHaveLength(300_000);
+  });
+});

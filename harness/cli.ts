@@ -6,9 +6,12 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { CommandContext } from './commands/context.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
+import type { UpFlags } from './commands/up.ts';
+import { compile } from './compile.ts';
 import { DRIVER_NAMES } from './drivers/driver.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
 import { FLAVOUR_NAMES } from './flavours/flavour.ts';
+import { svcProgram } from './flavours/svc-program.ts';
 import { CREDITS, PROFILES } from './profiles.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state.ts';
@@ -52,6 +55,13 @@ async function run<F>(flags: F, command: Run<F>): Promise<void> {
   if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir(), 'tools'));
   const code = await command(flags, contextOf(flags as Flags));
   if (typeof code === 'number') exitCode = code;
+}
+
+/** The nodes' code is compiled while this process loads its own. */
+async function up(flags: UpFlags, context: CommandContext): Promise<void> {
+  const folder = compileCacheDir(context.stateDir, 'nodes');
+  if (flags.nodes !== 0) void compile(svcProgram('compile'), folder, context.signal);
+  await (await import('./commands/up.ts')).up(flags, context);
 }
 
 function commandLine(): Command {
@@ -100,7 +110,7 @@ function commandLine(): Command {
       'after',
       `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n${MIXED_NOTE}`,
     )
-    .action((flags) => run(flags, async (f, c) => (await import('./commands/up.ts')).up(f, c)));
+    .action((flags) => run(flags, up));
 
   about('ps', 'list the nodes of a cluster, or the clusters')
     .option('--wide', 'print every value in full')

@@ -69,7 +69,29 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   return { id: { pid, startedAt: startTimeOf(pid) ?? 'gone' }, exited };
 }
 
-function compileCacheOf({ compileCache }: SpawnOptions): Record<string, string> {
+/**
+ * Runs a program to its end, unseen.
+ * @returns whether it ended by itself and well; false also when it could not be started
+ */
+export function runProgram(
+  command: Command,
+  options: { compileCache: string; timeoutMs: number; signal?: AbortSignal | undefined },
+): Promise<boolean> {
+  const { signal } = options;
+  const child = spawn(command.file, [...command.args], {
+    stdio: 'ignore',
+    env: { ...inheritedEnvironment(), ...compileCacheOf(options), ...command.env },
+    timeout: options.timeoutMs,
+    killSignal: 'SIGKILL',
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return new Promise((resolve) => {
+    child.once('exit', (code) => resolve(code === 0));
+    child.once('error', () => resolve(false));
+  });
+}
+
+function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): Record<string, string> {
   return compileCache === undefined
     ? { NODE_DISABLE_COMPILE_CACHE: '1' }
     : { NODE_COMPILE_CACHE: compileCache };

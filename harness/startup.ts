@@ -84,6 +84,8 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   );
 
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  // Beside the chain, which leaves a processor idle most of the time that it takes.
+  const prepared = prepare(context);
   const started = await startChainOf(context, identities, launched);
   if (started.anvil !== undefined) {
     writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
@@ -101,6 +103,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
 
   context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plans.length} ready` });
   const batches = batchesOf(started, identities);
+  await prepared;
   const { nodes, records } = await startNodes(context, { started, identities, batches, launched });
   const nodesMs = clock.lap();
   context.onProgress({
@@ -133,6 +136,11 @@ async function checkPrograms({ nodes }: Definition): Promise<void> {
   for (const [index, { flavour, binary, options }] of nodes.entries()) {
     await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
   }
+}
+
+async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
+  const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
+  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
 }
 
 function startChainOf(

@@ -1,4 +1,4 @@
-/** Command line → options → start. Exit codes: 0 stopped, 1 could not start or broke down, 2 bad usage. */
+/** Command line → options → start. Exit codes: 0 stopped or done, 1 could not start or broke down, 2 bad usage. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { systemClock } from './env/clock.ts';
@@ -20,8 +20,13 @@ async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(`${VERSION}\n`);
     return;
   }
+  if (command === 'compile') {
+    // What is loaded here the runtime leaves in its compile cache when the process ends.
+    await import('./compose.ts');
+    return;
+  }
   if (command !== 'start')
-    throw new OptionError(`unknown command '${command}', expected start, version or help`);
+    throw new OptionError(`unknown command '${command}', expected start, compile, version or help`);
   await run(options(rest));
 }
 
@@ -105,6 +110,7 @@ function usage(): string {
     'A storage node.',
     '',
     'usage: node node/main.ts start [--name value ...]',
+    '       node node/main.ts compile   fills the folder named by NODE_COMPILE_CACHE, and ends',
     '       node node/main.ts version',
     '',
     'Every option is also an environment variable (SVC_DATA_DIR for --data-dir) and a key of the --config file.',

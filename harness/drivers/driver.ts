@@ -27,6 +27,11 @@ interface NodePlace {
 
 export interface Driver {
   readonly name: DriverName;
+  /**
+   * Does once what every node of the flavour would otherwise do at its first start, if it was not done before. Nothing
+   * depends on it but time, so a failure is left to those starts.
+   */
+  prepare(flavour: Flavour, signal?: AbortSignal): Promise<void>;
   /** Writes what the node needs before its first start: key files and configuration. */
   create(plan: NodePlan, flavour: Flavour): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */

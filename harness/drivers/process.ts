@@ -1,7 +1,8 @@
 /** One operating-system process per node on the loopback interface: needs nothing but this package. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { compile, isCompiled } from '../compile.ts';
 import { HarnessError, messageOf } from '../errors.ts';
 import {
   endProcess,
@@ -23,21 +24,20 @@ export interface ProcessDriverOptions {
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const guards = new Map<number, ChildProcess>();
-  let writerChosen = false;
 
-  /**
-   * A process writes what it has compiled when it ends, some thousand files. While there is nothing yet, one node
-   * does it for all: five at once would take longer than a stop may.
-   */
+  /** A process writes what it has compiled when it ends, some hundred files: too many for the time a stop may take. */
   function compileCache(): string | undefined {
-    if (writerChosen && !hasEntries(options.compileCache)) return undefined;
-    writerChosen = true;
-    return options.compileCache;
+    return isCompiled(options.compileCache) ? options.compileCache : undefined;
   }
 
   return {
     name: 'process',
     host: '127.0.0.1',
+
+    async prepare(flavour, signal) {
+      const command = flavour.compile?.();
+      if (command !== undefined) await compile(command, options.compileCache, signal);
+    },
 
     async create(plan, flavour) {
       for (const file of await flavour.files(plan)) {
@@ -124,10 +124,4 @@ function spawnGuard(script: string): ChildProcess {
 function dropGuard(guards: Map<number, ChildProcess>, id: ProcessId): void {
   guards.get(id.pid)?.kill('SIGKILL');
   guards.delete(id.pid);
-}
-
-/** The runtime makes one folder per version of itself at once, and fills it when a process ends. */
-function hasEntries(folder: string): boolean {
-  if (!existsSync(folder)) return false;
-  return readdirSync(folder).some((version) => readdirSync(join(folder, version)).length > 0);
 }

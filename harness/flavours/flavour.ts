@@ -97,6 +97,8 @@ export interface Flavour {
     binary: string | undefined;
     options: Readonly<Record<string, unknown>>;
   }): Promise<void>;
+  /** Of a program that is compiled when it is loaded: loads what a node loads, and ends. */
+  compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */

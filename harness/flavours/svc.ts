@@ -2,33 +2,16 @@
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
-import { programPath } from '../programs.ts';
 import type { NodeIdentity } from '../seed.ts';
 import type { Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
+import { svcProgram } from './svc-program.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
 /** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/**
- * Megabytes of a half of the young generation, which V8 lets grow to 64: chunks in flight fill whatever there is, and
- * a node that uploads becomes 90 MB larger than it need be. Can only be given on the command line; see also the Dockerfile.
- */
-const YOUNG_GENERATION = '--max-semi-space-size=8';
-/**
- * Growth of the old generation, in percent of what lives, before V8 looks for garbage in it: by default it more than
- * doubles, and holds on to chunk buffers all the time. Measured while 48 MiB stream in and out: 65 MiB less for the
- * uploader, 35 MiB for the reader, at the same processor time per chunk pushed.
- */
-const OLD_GENERATION = '--heap-growing-percent=60';
-/**
- * One heap of the C library, given back to the system above a megabyte: by default every thread of Node.js keeps
- * freed chunk buffers in a heap of its own. Measured on uploads and downloads: 75 MiB less per node.
- */
-const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
-
 /** Low waits and high credit: clusters that are usable in seconds. `production` leaves the network's values. */
 const PROFILE_OPTIONS = {
   fast: {
@@ -97,20 +80,8 @@ export const svcFlavour = {
   watchesParent: true,
   stopGraceMs: STOP_GRACE_MS,
   files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
-  command({ dataDir }: { dataDir: string }) {
-    return {
-      file: process.execPath,
-      args: [
-        YOUNG_GENERATION,
-        OLD_GENERATION,
-        programPath('node/main'),
-        'start',
-        '--config',
-        `${dataDir}/${CONFIG_FILE}`,
-      ],
-      env: ALLOCATOR,
-    };
-  },
+  compile: () => svcProgram('compile'),
+  command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
   underlay: ({ identity, port, host }: { identity: NodeIdentity; port: number; host: string }) =>
     multiaddress({ host, port, peerId: identity.peerId }),
 } satisfies Flavour;

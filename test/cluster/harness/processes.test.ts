@@ -1,15 +1,18 @@
 /** Processes that outlive, or must not outlive, who started them; ports for them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
+import { compile } from '../../../harness/compile.ts';
+import type { Driver } from '../../../harness/drivers/driver.ts';
 import { createProcessDriver } from '../../../harness/drivers/process.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
+import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import { follow, tail } from '../../../harness/logs.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/ports.ts';
 import {
@@ -117,7 +120,7 @@ test('a process that only has the pid of another is left alone', async () => {
 /** Starts a node as a library does, says its pid, and waits to be killed itself. */
 function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
-    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
+import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
@@ -165,23 +168,72 @@ test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
   },
 );
 
-test('while there is no compiled code, one node writes it for all', async () => {
-  const cache = join(folder, 'cache');
-  const say = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without')); setInterval(() => {}, 1000);`;
-  const flavour = { command: () => ({ file: process.execPath, args: ['-e', say], env: {} }) };
-  const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
-  const heard: string[] = [];
-  for (const name of ['first', 'second', 'third']) {
-    const log = join(folder, `${name}.log`);
-    if (name === 'third') {
-      mkdirSync(join(cache, 'v24'), { recursive: true });
-      writeFileSync(join(cache, 'v24', 'entry'), '');
-    }
-    const { id } = await driver.start({ flavour: flavour as unknown as Flavour, dataDir: folder, log });
+describe('compiled code', () => {
+  const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without')); setInterval(() => {}, 1000);`;
+  const ENTRY = `const { mkdirSync, appendFileSync } = require('node:fs'); const folder = process.env.NODE_COMPILE_CACHE + '/v24';
+    mkdirSync(folder, { recursive: true }); appendFileSync(folder + '/entry', 'x');`;
+  const command = (program: string) => () => ({ file: process.execPath, args: ['-e', program], env: {} });
+  const flavour = (compile?: string): Flavour =>
+    ({ command: command(SAY), ...(compile === undefined ? {} : { compile: command(compile) }) }) as never;
+
+  async function heardBy(driver: Driver, log: string): Promise<string> {
+    const { id } = await driver.start({ flavour: flavour(), dataDir: folder, log: join(folder, log) });
     started.push(id);
-    heard.push(await said('up', log));
+    return said('up', join(folder, log));
   }
-  expect(heard).toEqual([`up ${cache}`, 'up without', `up ${cache}`]);
+
+  test('is made once, before the nodes start, and all of them read it', async () => {
+    const cache = join(folder, 'cache');
+    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    expect(await heardBy(driver, 'before.log')).toBe('up without');
+    await driver.prepare(flavour(ENTRY));
+    await driver.prepare(flavour(ENTRY));
+    expect(readFileSync(join(cache, 'v24', 'entry'), 'utf8')).toBe('x');
+    expect(await heardBy(driver, 'first.log')).toBe(`up ${cache}`);
+    expect(await heardBy(driver, 'second.log')).toBe(`up ${cache}`);
+  });
+
+  test('that can not be made is done without', async () => {
+    const driver = createProcessDriver({ stopWithParent: false, compileCache: join(folder, 'cache') });
+    await driver.prepare(flavour());
+    await driver.prepare({ compile: () => ({ file: '/no/such/program', args: [], env: {} }) } as never);
+    expect(await heardBy(driver, 'node.log')).toBe('up without');
+  });
+
+  test('is no longer made when the start is given up', async () => {
+    const driver = createProcessDriver({ stopWithParent: false, compileCache: join(folder, 'cache') });
+    const stop = new AbortController();
+    const pidFile = join(folder, 'pid');
+    const compiling = driver.prepare(
+      flavour(
+        `require('node:fs').writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000);`,
+      ),
+      stop.signal,
+    );
+    const compiler = await until<ProcessId>(
+      'the compiler does not run',
+      () => {
+        const running = existsSync(pidFile) ? processOf(Number(readFileSync(pidFile, 'utf8'))) : undefined;
+        return Promise.resolve(running === undefined ? { missing: 'no pid' } : { done: running });
+      },
+      TIMEOUT,
+    );
+    stop.abort();
+    await compiling;
+    await until<true>(
+      'the compiler goes on',
+      () => Promise.resolve(isAlive(compiler) ? { missing: 'it is alive' } : { done: true }),
+      TIMEOUT,
+    );
+  });
+
+  test('of our own nodes is there before they have started', async () => {
+    const cache = join(folder, 'cache');
+    expect(await compile(svcFlavour.compile(), cache)).toBe(true);
+    const [version = ''] = readdirSync(cache);
+    // At least every file of ours that a start loads.
+    expect(readdirSync(join(cache, version)).length).toBeGreaterThan(300);
+  });
 });
 
 test('a program that cannot be started is an error with its name', async () => {

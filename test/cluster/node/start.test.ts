@@ -143,7 +143,10 @@ describe.concurrent('bad usage ends with code 2', () => {
     let stderr = '';
     child.stderr.on('data', (piece) => (stderr += String(piece)));
     const [code] = (await once(child, 'close')) as [number];
-    expect([code, stderr]).toEqual([2, "svc: unknown command 'strat', expected start, version or help\n"]);
+    expect([code, stderr]).toEqual([
+      2,
+      "svc: unknown command 'strat', expected start, compile, version or help\n",
+    ]);
   });
 });
 

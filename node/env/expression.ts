@@ -30,8 +30,11 @@ export function matches(expression: string, texts: readonly string[]): boolean[]
     const matched: unknown = runInNewContext(MATCHING, { matcher, texts }, { timeout: MATCHING_MS_MAX });
     return Array.from(matched as boolean[]);
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    throw new ExpressionError('takes too long', expression);
+    if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+      throw new ExpressionError('takes too long', expression);
+    // The engine compiles at the first match, and only then finds that an expression is too large.
+    if (error instanceof SyntaxError) throw refused(error, expression);
+    throw error;
   }
 }
 
@@ -39,8 +42,11 @@ function compiled(expression: string): RegExp {
   try {
     return new RegExp(expression);
   } catch (error) {
-    // The engine repeats the expression between its own words.
-    const reason = (error as Error).message.split(': ').at(-1) ?? 'invalid';
-    throw new ExpressionError(reason.toLowerCase(), expression);
+    throw refused(error as Error, expression);
   }
+}
+
+/** The engine repeats the expression between its own words. */
+function refused({ message }: Error, expression: string): ExpressionError {
+  return new ExpressionError((message.split(': ').at(-1) ?? 'invalid').toLowerCase(), expression);
 }

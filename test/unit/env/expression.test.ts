@@ -18,6 +18,12 @@ describe('an expression of a client', () => {
     expect(() => matches(expression, [])).toThrow(expect.objectContaining({ code: 'EXPRESSION_INVALID' }));
   });
 
+  test('is refused where only matching shows that it is too large', () => {
+    expect(() => matches('(a|b)*'.repeat(20_000), ['node'])).toThrow(
+      expect.objectContaining({ code: 'EXPRESSION_INVALID' }),
+    );
+  });
+
   test('is stopped where it would never end', () => {
     const text = 'node/retrieval'.repeat(4);
     expect(() => matches('((.|.)*)*#', [text])).toThrow('takes too long: `((.|.)*)*#`');

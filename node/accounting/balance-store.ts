@@ -22,7 +22,9 @@ export class BalanceStore {
   readonly #clock: Clock;
   readonly #state: KeyValueStore;
   readonly #log: Logger;
-  readonly #changed = new Set<StoredBalance>();
+  #changed = new Set<StoredBalance>();
+  /** On its way to the disk. */
+  #unwritten = new Set<StoredBalance>();
   readonly #stopping = new AbortController();
   #writing: Promise<void> | undefined;
 
@@ -45,6 +47,7 @@ export class BalanceStore {
   /** The account is dropped: nothing of it is kept. */
   forgotten(account: StoredBalance): void {
     this.#changed.delete(account);
+    this.#unwritten.delete(account);
     this.#state.remove(account.id).catch((err: unknown) => this.#log.warn({ err }, 'balance not removed'));
   }
 
@@ -70,12 +73,13 @@ export class BalanceStore {
 
   async #write(): Promise<void> {
     if (this.#changed.size === 0) return;
-    const changed = [...this.#changed];
-    const changes = changed.map((account) => ({ put: account.id, value: encode(account) }));
-    this.#changed.clear();
+    this.#unwritten = this.#changed;
+    this.#changed = new Set();
+    const changes = Array.from(this.#unwritten, (account) => ({ put: account.id, value: encode(account) }));
     await this.#state.batch(changes).catch((err: unknown) => {
       this.#log.warn({ err }, 'balances not written');
-      for (const account of changed) this.#changed.add(account);
+      // Without those that were forgotten meanwhile.
+      for (const account of this.#unwritten) this.#changed.add(account);
     });
   }
 }

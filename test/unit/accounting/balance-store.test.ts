@@ -52,3 +52,16 @@ test('a balance that could not be written is written later', async () => {
   expect(onDisk()).toBe(1n);
   expect(clock.running).toBe(0);
 });
+
+test('a balance that is forgotten while its write fails does not come back', async () => {
+  const { clock, state, store, account, onDisk } = bench();
+  const held = Promise.withResolvers<void>();
+  state.next = () => held.promise;
+  store.changed(account);
+  await clock.advance(INTERVAL_MS);
+  store.forgotten(account);
+  held.reject(new Error('disk full'));
+  await clock.advance(INTERVAL_MS);
+  expect(onDisk()).toBeUndefined();
+  expect(clock.running).toBe(0);
+});

@@ -11,6 +11,8 @@ import type { Clock } from './clock.ts';
 const REST_MS = 5000;
 /** Share of a processor below which it is at rest: a node without traffic needs three hundredths. */
 const REST_SHARE = 0.1;
+/** Processor time that collections may take, as a share of the time: a large heap on a slow processor is seldom due. */
+const COLLECTIONS_SHARE_MAX = 0.01;
 /** A young generation that is no larger is not worth a collection; afterwards it has one megabyte. */
 const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
 
@@ -44,10 +46,17 @@ export function trimAtRest({ clock, processorMs, youngBytes, collect }: HeapDeps
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 
   function look(): void {
-    if (shareSince() < REST_SHARE && youngBytes() > YOUNG_BYTES_MIN) collect();
+    const due = shareSince() < REST_SHARE && youngBytes() > YOUNG_BYTES_MIN;
+    const costMs = due ? costOf(collect) : 0;
     // The collection itself is no work of the node.
     since = { atMs: clock.monotonic(), processorMs: processorMs() };
-    timer = clock.timer(REST_MS, look);
+    timer = clock.timer(Math.max(REST_MS, costMs / COLLECTIONS_SHARE_MAX), look);
+  }
+
+  function costOf(work: () => void): number {
+    const before = processorMs();
+    work();
+    return processorMs() - before;
   }
 
   function shareSince(): number {

@@ -4,7 +4,7 @@ import { ManualClock } from '../protocols/manual-clock.ts';
 
 const MIB = 1024 * 1024;
 
-function bench() {
+function bench({ costMs = 80, grownAgain = MIB } = {}) {
   const clock = new ManualClock();
   const state = { processorMs: 0, young: 16 * MIB, collections: 0 };
   const trimming = trimAtRest({
@@ -13,8 +13,8 @@ function bench() {
     youngBytes: () => state.young,
     collect() {
       state.collections++;
-      state.young = MIB;
-      state.processorMs += 80;
+      state.young = grownAgain;
+      state.processorMs += costMs;
     },
   });
   return { clock, state, trimming };
@@ -47,6 +47,19 @@ describe('a process', () => {
     expect(state.collections).toBe(1);
     state.young = 5 * MIB;
     await clock.advance(5000);
+    expect(state.collections).toBe(2);
+  });
+
+  test.each([
+    [80, 8],
+    [2000, 200],
+  ])('spends a hundredth of its time on that: %i ms once in %i seconds', async (costMs, seconds) => {
+    const { clock, state } = bench({ costMs, grownAgain: 16 * MIB });
+    await clock.advance(5000);
+    expect(state.collections).toBe(1);
+    await clock.advance(seconds * 1000 - 1);
+    expect(state.collections).toBe(1);
+    await clock.advance(1);
     expect(state.collections).toBe(2);
   });
 

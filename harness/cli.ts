@@ -60,8 +60,15 @@ async function run<F>(flags: F, command: Run<F>): Promise<void> {
 /** The nodes' code is compiled while this process loads its own. */
 async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const folder = compileCacheDir(context.stateDir, 'nodes');
-  if (flags.nodes !== 0) void compile(svcProgram('compile'), folder, context.signal);
-  await (await import('./commands/up.ts')).up(flags, context);
+  const failed = new AbortController();
+  if (flags.nodes !== 0)
+    void compile(svcProgram('compile'), folder, AbortSignal.any([context.signal, failed.signal]));
+  try {
+    await (await import('./commands/up.ts')).up(flags, context);
+  } catch (error) {
+    failed.abort();
+    throw error;
+  }
 }
 
 function commandLine(): Command {

@@ -1,7 +1,7 @@
 /** Processes that outlive, or must not outlive, who started them; ports for them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -120,7 +120,7 @@ test('a process that only has the pid of another is left alone', async () => {
 /** Starts a node as a library does, says its pid, and waits to be killed itself. */
 function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
-import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
+    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
@@ -193,6 +193,24 @@ describe('compiled code', () => {
     expect(await heardBy(driver, 'second.log')).toBe(`up ${cache}`);
   });
 
+  test('of which a run that was killed has left a half is made again', async () => {
+    const cache = join(folder, 'cache');
+    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    await driver.prepare(flavour(`${ENTRY} process.kill(process.pid, 'SIGKILL');`));
+    expect(await heardBy(driver, 'half.log')).toBe('up without');
+    await driver.prepare(flavour(ENTRY));
+    expect(readFileSync(join(cache, 'v24', 'entry'), 'utf8')).toBe('xx');
+    expect(await heardBy(driver, 'whole.log')).toBe(`up ${cache}`);
+  });
+
+  test('that has no place to be kept is done without', async () => {
+    const cache = join(folder, 'cache');
+    writeFileSync(cache, 'a file');
+    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    await driver.prepare(flavour('0'));
+    expect(await heardBy(driver, 'node.log')).toBe('up without');
+  });
+
   test('that can not be made is done without', async () => {
     const driver = createProcessDriver({ stopWithParent: false, compileCache: join(folder, 'cache') });
     await driver.prepare(flavour());
@@ -230,7 +248,7 @@ describe('compiled code', () => {
   test('of our own nodes is there before they have started', async () => {
     const cache = join(folder, 'cache');
     expect(await compile(svcFlavour.compile(), cache)).toBe(true);
-    const [version = ''] = readdirSync(cache);
+    const [version = ''] = readdirSync(cache).filter((name) => statSync(join(cache, name)).isDirectory());
     // At least every file of ours that a start loads.
     expect(readdirSync(join(cache, version)).length).toBeGreaterThan(300);
   });

@@ -157,7 +157,10 @@ export async function inTime(
  * one change in each; and what happened before is older than the next block.
  */
 export async function nextSecond(signal: AbortSignal): Promise<void> {
-  await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
+  const second = () => Math.floor(Date.now() / 1000);
+  const before = second();
+  // A timer may ring within the last millisecond of the second.
+  while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
 }
 
 /** Runs the works with at most `limit` under way; the first failure ends it. */

@@ -45,7 +45,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     async (who, way) => {
       const victim = of(who === 'ours' ? 'svc' : 'bee', net).at(-1);
       if (victim === undefined) throw new Error('a mixed cluster has both');
-      const traffic = new Traffic(net, victim, `${who} ${way}`);
+      await using traffic = new Traffic(net, victim, `${who} ${way}`);
       await traffic.more(FILES);
       await victim[way]();
       await traffic.more(FILES);
@@ -76,7 +76,7 @@ describe.each(BEES)('$name', ({ binary }) => {
 });
 
 /** Each node uploads one file after the other; the one that goes away may fail meanwhile, the others may not. */
-class Traffic {
+class Traffic implements AsyncDisposable {
   readonly #net: Cluster;
   readonly #victim: ClusterNode;
   readonly #name: string;
@@ -104,9 +104,14 @@ class Traffic {
     this.#check();
   }
 
-  async end(): Promise<readonly Kept[]> {
+  /** Also of a test that has failed: the next one would meet it. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
     await Promise.all(this.#loops);
+  }
+
+  async end(): Promise<readonly Kept[]> {
+    await this[Symbol.asyncDispose]();
     this.#check();
     return this.#kept;
   }

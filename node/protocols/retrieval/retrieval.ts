@@ -15,7 +15,6 @@
  * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
  * forwarded ones separately.
  */
-
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { isResponsible } from '../../chunk/address.ts';
 import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';

@@ -134,6 +134,7 @@ test('an endpoint that is away for a while costs a pending transaction nothing',
   expect((await withdraw('nativetoken', 1n)).json).toEqual({
     code: 500,
     message: 'unable to acquire balance from the chain backend',
+    reasons: ['chain: the endpoint does not answer, try again later'],
   });
   await net.chain.resume();
   await net.chain.setRpcFault({ kind: 'none' });

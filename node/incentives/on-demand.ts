@@ -5,7 +5,7 @@
 import { Lock } from '../onchain/lock.ts';
 import { SingleFlight } from '../protocols/single-flight.ts';
 import { IncentivesError } from './ports.ts';
-import type { MadeSample, Sampler } from './sampler.ts';
+import { keyOf, type MadeSample, type Sampler } from './sampler.ts';
 
 /** Different samples under way: one is made, the others wait. Two walks at once only take twice as long each. */
 export const SAMPLES_ON_DEMAND_MAX = 8;
@@ -18,8 +18,7 @@ export function samplesOnDemand(sampler: Sampler): Sampler {
   const turns = new Lock();
   const flights = new SingleFlight<MadeSample>();
   return async (request, signal) => {
-    const { anchor, depth, round } = request;
-    const key = `${Buffer.from(anchor).toString('hex')}/${depth}/${round}`;
+    const key = keyOf(request);
     if (flights.size >= SAMPLES_ON_DEMAND_MAX && !flights.has(key))
       throw new IncentivesError('SAMPLING_BUSY', `${flights.size} samples are under way`);
     return flights.join(key, signal, (shared) => turns.run(() => sampler(request, shared), shared));

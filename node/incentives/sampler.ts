@@ -1,4 +1,5 @@
 /** Samples of the own reserve on the terms that hold for everybody in a round. `node-behaviour.md` 9.2. */
+import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { SendingChain } from '../onchain/chain.ts';
@@ -56,8 +57,10 @@ export function createSampler({ roundLength }: { readonly roundLength: number },
     }
   }
 
-  return (request, signal) => {
-    const key = `${Buffer.from(request.anchor).toString('hex')}/${request.depth}/${request.round}`;
-    return flights.join(key, signal, (shared) => make(request, shared));
-  };
+  return (request, signal) => flights.join(keyOf(request), signal, (shared) => make(request, shared));
+}
+
+/** The same for equal requests alone. */
+export function keyOf({ anchor, depth, round }: SampleRequest): string {
+  return `${toHex(anchor)}/${depth}/${round}`;
 }

@@ -11,6 +11,11 @@ const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** For requests that read or change a little. Transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/**
+ * An operation on the chain is answered when its transactions are mined, or when the node says which one is not: two
+ * minutes for each of two.
+ */
+export const CHAIN_TIMEOUT_MS = 300_000;
 /** A message of an error body; larger ones are not from a node. */
 const ERROR_BODY_MAX = 16_384;
 

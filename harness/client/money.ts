@@ -1,6 +1,6 @@
 /** What a node's money is asked and told: chequebook, wallet, stake, the storage game, and the transactions behind them. */
 import type { Dialect } from './dialect.ts';
-import type { HttpClient } from './http.ts';
+import { CHAIN_TIMEOUT_MS, type HttpClient } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type {
   Cashout,
@@ -13,8 +13,6 @@ import type {
   Wallet,
 } from './money-types.ts';
 
-/** Operations that are answered when they are mined take several blocks. */
-const CHAIN_TIMEOUT_MS = 120_000;
 /** A sample reads and hashes every chunk of the reserve. */
 const SAMPLE_TIMEOUT_MS = 300_000;
 

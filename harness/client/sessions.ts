@@ -1,10 +1,8 @@
 /** What a node keeps for its owner: batches, and upload sessions. */
-import { type HttpClient, settled } from './http.ts';
+import { CHAIN_TIMEOUT_MS, type HttpClient, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, Tag } from './types.ts';
 
-/** A purchase is answered when its transactions are mined, which takes several blocks. */
-const CHAIN_TIMEOUT_MS = 120_000;
 /** Most that `GET /tags` gives in one answer. */
 const TAGS_PAGE = 1000;
 

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { ClientError, classOfAnswer, classOfFailure } from '../../../harness/client/errors.ts';
+import { CHAIN_TIMEOUT_MS } from '../../../harness/client/http.ts';
 import { amount, parseJson } from '../../../harness/client/json.ts';
+import { MINED_WITHIN_MS } from '../../../node/onchain/patience.ts';
 
 test.each([
   [402, 'batch is overissued', 'stamp.full'],
@@ -60,4 +62,8 @@ test('integers beyond 2^53 keep every digit', () => {
 
 test.each([12, 12n, '12'])('the amount %s is read in each of its spellings', (value) => {
   expect(amount(value)).toBe(12n);
+});
+
+test('an operation of two transactions is waited for until the node says which one is stuck', () => {
+  expect(CHAIN_TIMEOUT_MS).toBeGreaterThan(2 * MINED_WITHIN_MS);
 });

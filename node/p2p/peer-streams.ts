@@ -69,7 +69,7 @@ export class PeerStreams {
 
   async open(peer: Peer, protocolId: string, options: OpenOptions): Promise<MessageStream> {
     const session = this.#sessions.of(peer.id);
-    const link = session?.peer === peer ? this.#sessions.link(session.remoteId) : undefined;
+    const link = session?.peer === peer ? this.#sessions.linkOf(session) : undefined;
     if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
     const stream = this.#framed(link.open(protocolId), options.signal);
     const limit = this.#headersLimit(stream);

@@ -60,6 +60,14 @@ export class Sessions {
     return this.#links.get(remoteId)?.values().next().value;
   }
 
+  /**
+   * The link for our streams: the one that the peer introduced itself on, while it is open. The other side may know us
+   * by that one alone, when both have dialled at the same time and the other introduction is still under way.
+   */
+  linkOf({ link, remoteId }: Session): Link | undefined {
+    return this.#links.get(remoteId)?.has(link) === true ? link : this.link(remoteId);
+  }
+
   links(remoteId: string): Link[] {
     return [...(this.#links.get(remoteId) ?? [])];
   }

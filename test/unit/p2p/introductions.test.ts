@@ -6,7 +6,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { encodeFrame } from '../../../node/p2p/codec.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
-import { type Generation, HostError } from '../../../node/p2p/host.ts';
+import { type Generation, HostError, type Peer } from '../../../node/p2p/host.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/record.ts';
 import type { Link } from '../../../node/p2p/transport.ts';
 import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
@@ -121,6 +121,30 @@ test('a second connection of a peer belongs to it, and either may end', async ()
   expect(await isServed(second)).toBe(true);
   second.close(new Error('gone'));
   expect(node.host.peers()).toEqual([]);
+});
+
+test('streams to a peer go over the connection on which it introduced itself, while there is one', async () => {
+  const { clock, node } = await started();
+  const opened: string[] = [];
+  const link = (name: string) =>
+    Object.assign(node.link(), {
+      open: () => {
+        opened.push(name);
+        return scriptedStream().raw;
+      },
+    });
+  // Dialled at the same time; the other side knows us by the second one, so far.
+  link('first');
+  const second = link('second');
+  await introduce(node, second, { clock });
+  const [peer] = node.host.peers();
+  const open = () => expect(node.host.open(peer as Peer, ECHO, {})).rejects.toThrow('no headers');
+  const streams = [open()];
+  second.close(new Error('gone'));
+  streams.push(open());
+  await clock.advance(10_000);
+  await Promise.all(streams);
+  expect(opened).toEqual(['second', 'first']);
 });
 
 test('streams of a second identity with the same overlay are reset, and the first one stays', async () => {

@@ -4,7 +4,7 @@
  *   announcer                                 receiver
  *   Peers{at most 30 records}  ──►            over its budget → reset, nothing is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
- *                                             all good ones of the message → topology
+ *                                             those and all that we have a record of → topology
  *
  * Larger sets take several streams. Nobody answers, and nothing is dialled here.
  */
@@ -50,7 +50,7 @@ export interface HiveDeps {
 export interface Hive {
   /** Tells `peer` about these overlays, as far as we know them and its budget allows. @throws StreamError and the like */
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Called with the overlays that one message taught us. */
+  /** Called with the overlays of one message that we have records of, new ones or old. */
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
 }
 
@@ -127,13 +127,15 @@ class Gossip implements Hive {
       stored: (overlay: Uint8Array) => this.#deps.addressBook.get(toHex(overlay)),
     };
     const taken: AddressRecord[] = [];
+    const learned: string[] = [];
     for (const wire of peers) {
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
+      // Where only the record is no news its node may be: one that introduced itself, and left before it was a peer.
+      if ('take' in verdict || context.stored(wire.overlay) !== undefined) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));
-    const learned = taken.map(({ overlay }) => toHex(overlay));
     if (learned.length > 0) for (const listener of this.#listeners) listener(learned);
     await Promise.all(writes);
     log.debug({ peer: stream.peer.id, records: peers.length, taken: taken.length }, 'peers announced');

@@ -58,6 +58,15 @@ test('announced peers are learned and written to the address book', async () => 
   expect(b.addressBook.get(toHex(records[0]?.overlay ?? new Uint8Array(0)))).toEqual(records[0]);
 });
 
+test('a record that we have is no news, its node may be: it is named to the topology', async () => {
+  const { a, b, clock, learned, announce } = await gossips();
+  const record = recordOf(11);
+  for (const { addressBook } of [a, b]) await addressBook.put(record);
+  await announce([toHex(record.overlay)]);
+  await clock.settle();
+  expect(learned).toEqual([[toHex(record.overlay)]]);
+});
+
 test('more than thirty records travel in several messages', async () => {
   const { a, clock, learned, announce } = await gossips();
   const records = Array.from({ length: 70 }, (_, i) => recordOf(i + 11));

@@ -2,7 +2,8 @@
  * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
  * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
  * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
- * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures.
+ * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures; a bin
+ * below the radius is balanced first, and then filled up to eight peers.
  */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -21,6 +22,7 @@ import {
   REDIAL_MS,
   RETRY_MS,
   ROUND_MS,
+  SATURATION,
   SLOTS,
 } from './rules.ts';
 
@@ -138,13 +140,25 @@ export class Dialler {
     for (let index = 0; index < BINS; index++) {
       if (index >= radius && bins.knownIn(index) < SLOTS) continue;
       const bin = { own: host.overlay, index, connected: bins.connected(index) };
-      for (const peer of balancedCandidates(bin, [...bins.known(index)].filter(free))) due.set(peer.id, peer);
+      const candidates = [...bins.known(index)].filter(free);
+      const balanced = balancedCandidates(bin, candidates);
+      const room = index < radius ? this.#room(index) : 0;
+      const others = candidates.filter((peer) => !balanced.includes(peer));
+      const filling = others.slice(0, Math.max(0, room - balanced.length));
+      for (const peer of [...balanced, ...filling]) due.set(peer.id, peer);
     }
     for (let index = radius; index < BINS; index++) {
       const neighbours = [...bins.known(index)].filter(free).slice(0, NEIGHBOUR_DIALS_PER_BIN);
       for (const peer of neighbours) due.set(peer.id, peer);
     }
     return [...due.values()];
+  }
+
+  /** How many peers the bin lacks, beside those that are being dialled. */
+  #room(index: number): number {
+    const { bins } = this.#deps;
+    const dialled = [...bins.known(index)].filter(({ id }) => this.#running.has(id) && !bins.isConnected(id));
+    return SATURATION - bins.connectedIn(index) - dialled.length;
   }
 
   async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {

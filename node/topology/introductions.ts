@@ -4,7 +4,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import type { Peer } from '../p2p/host.ts';
-import { BROADCAST_BIN_SIZE } from './rules.ts';
+import { BROADCAST_BIN_SIZE, SATURATION } from './rules.ts';
 import type { Standing } from './tiers.ts';
 
 const ANNOUNCE_TIMEOUT_MS = 60_000;
@@ -27,69 +27,102 @@ export interface IntroductionsDeps {
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
+/** Connected peers that may be named to others, by proximity order to us, and where a peer stands among them. */
+export interface Place {
+  readonly bins: readonly (readonly Peer[])[];
+  /** Of the peer. */
+  readonly bin: number;
+  readonly radius: number;
+}
+
 export class Introductions {
   readonly #deps: IntroductionsDeps;
+  /** Whom each peer has been told of: one that leaves and comes back is somebody else. */
+  readonly #told = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Who hears of a new peer, and whom it hears of: for a neighbour all neighbours, otherwise two of every bin that
-   * others can reach.
-   * @param place.bins connected peers that may be named to others, by proximity order to us
+   * Who hears of a new peer, and whom it hears of: for a neighbour all neighbours, otherwise those that others can
+   * reach, all of a bin that is not full and two of one that is.
    */
-  audience(peer: Peer, place: { bins: readonly (readonly Peer[])[]; bin: number; radius: number }): Peer[] {
-    const { bins, bin: own, radius } = place;
-    const audience: Peer[] = [];
+  audience(peer: Peer, place: Place): Peer[] {
+    return this.#chosen(peer, place, ({ id }) => this.#deps.standing.isPublic(id));
+  }
+
+  #chosen(peer: Peer, { bins, bin: own, radius }: Place, may: (other: Peer) => boolean): Peer[] {
+    const chosen: Peer[] = [];
     for (let bin = 0; bin < BINS; bin++) {
       const others = bins[bin]!.filter(({ id }) => id !== peer.id);
-      if (own >= radius && bin >= radius) audience.push(...others);
-      else audience.push(...this.#sample(others.filter(({ id }) => this.#deps.standing.isPublic(id))));
+      if (own >= radius && bin >= radius) chosen.push(...others);
+      else chosen.push(...this.#sample(others.filter(may)));
     }
-    return audience;
+    return chosen;
   }
 
   /** A new full peer: it is told of its audience, and its audience of it. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
-    for (const other of audience) this.tell(other, [peer.id]);
+    for (const other of audience) this.tell(other, [peer]);
     this.tellNewcomer(peer, audience);
   }
 
-  /** In the background; a peer that does not listen is left alone. */
-  tell(peer: Peer, overlaysHex: readonly string[]): void {
-    this.#announce(peer, overlaysHex).catch((err: unknown) =>
+  /**
+   * We have learned that others can reach a peer, which takes a moment after it has come. Who came in this moment was
+   * not told of it, and hears of it now.
+   */
+  reached(peer: Peer, place: Place): void {
+    for (const other of this.#chosen(peer, place, () => true)) this.tell(other, [peer]);
+    this.tell(peer, this.audience(peer, place));
+  }
+
+  /** In the background; a peer that does not listen is left alone. Nobody is told twice of the same peer. */
+  tell(peer: Peer, others: readonly Peer[]): void {
+    const told = this.#told.get(peer);
+    const news = others.filter((other) => told?.has(other) !== true);
+    this.#announce(peer, news).catch((err: unknown) =>
       this.#deps.log.debug({ err, peer: peer.id }, 'announcement failed'),
     );
   }
 
   tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
-    const overlays = audience.map(({ id }) => id);
-    this.#announce(peer, overlays).catch((err: unknown) => {
+    this.#announce(peer, audience).catch((err: unknown) => {
       this.#deps.log.debug({ err, peer: peer.id }, 'announcement failed');
       const moot = peer.closed.aborted || this.#deps.stopped.aborted;
       if (!moot) this.#deps.drop(peer, 'failed broadcasting to peer');
     });
   }
 
-  /** Each of them hears of the others. */
+  /** Each of them hears of the others, once more. */
   remind(neighbours: readonly Peer[]): void {
     for (const peer of neighbours) {
+      this.#told.delete(peer);
       this.tell(
         peer,
-        neighbours.filter(({ id }) => id !== peer.id).map(({ id }) => id),
+        neighbours.filter((other) => other !== peer),
       );
     }
   }
 
-  async #announce(peer: Peer, overlaysHex: readonly string[]): Promise<void> {
-    if (overlaysHex.length === 0) return;
+  async #announce(peer: Peer, others: readonly Peer[]): Promise<void> {
+    if (others.length === 0) return;
+    const told = this.#told.get(peer) ?? new WeakSet();
+    this.#told.set(peer, told);
+    for (const other of others) told.add(other);
+    const overlaysHex = others.map(({ id }) => id);
     using deadline = this.#deps.clock.deadline(ANNOUNCE_TIMEOUT_MS, this.#deps.stopped);
-    await this.#deps.hive.announce(peer, overlaysHex, deadline.signal);
+    try {
+      await this.#deps.hive.announce(peer, overlaysHex, deadline.signal);
+    } catch (error) {
+      for (const other of others) told.delete(other);
+      throw error;
+    }
   }
 
   #sample(peers: readonly Peer[]): Peer[] {
     const rest = [...peers];
+    if (rest.length < SATURATION) return rest;
     while (rest.length > BROADCAST_BIN_SIZE) rest.splice(this.#deps.random.below(rest.length), 1);
     return rest;
   }

@@ -16,7 +16,7 @@ import { peerIdOf } from '../p2p/underlay.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Bins } from './bins.ts';
 import { Dialler } from './dialler.ts';
-import { type Announcer, Introductions } from './introductions.ts';
+import { type Announcer, Introductions, type Place } from './introductions.ts';
 import { KADEMLIA_METRICS } from './metrics.ts';
 import { PeerCounters } from './peer-counters.ts';
 import { Prober } from './prober.ts';
@@ -264,7 +264,7 @@ class KademliaTable implements Kademlia {
     this.#introductions.introduce(peer, audience);
     // On the public network only of those that dialled in: a light node that came early knows few peers for ever.
     if (!this.#bootnodes.has(peer.id)) {
-      for (const light of this.#light.values()) this.#introductions.tell(light, [peer.id]);
+      for (const light of this.#light.values()) this.#introductions.tell(light, [peer]);
     }
     this.#prober.connected(peer);
     this.#changed();
@@ -305,16 +305,21 @@ class KademliaTable implements Kademlia {
   }
 
   #audience(peer: Peer): Peer[] {
-    const bin = this.#bins.binOf(peer.overlay);
-    return this.#introductions.audience(peer, { bins: this.#usable(), bin, radius: this.storageRadius() });
+    return this.#introductions.audience(peer, this.#placeOf(peer));
+  }
+
+  #placeOf(peer: Peer): Place {
+    return { bins: this.#usable(), bin: this.#bins.binOf(peer.overlay), radius: this.storageRadius() };
   }
 
   #probed(peer: Peer, reachability: Reachability): void {
     this.#metrics.reachability.inc({ peers_reachability_status: reachability });
     if (!this.#counters.probed(peer.id, reachability)) return;
     this.#arrange();
+    if (reachability !== 'Public') return;
     // Who is reachable counts towards saturation and is told to others.
-    if (reachability === 'Public') this.#changed();
+    if (!this.#bootnodes.has(peer.id)) this.#introductions.reached(peer, this.#placeOf(peer));
+    this.#changed();
   }
 
   /** Connected peers that are not mere bootnodes, by bin. */

@@ -6,7 +6,12 @@ export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
 /** Neighbours that are dialled per bin and round. */
 export const NEIGHBOUR_DIALS_PER_BIN = 8;
-/** Peers of other bins that hear of a new one. */
+/**
+ * A bin with fewer connected peers is not full: whoever is known of it is dialled, and all of its peers are named to a
+ * new one. Else a network of a few nodes would stay in part unconnected, by chance.
+ */
+export const SATURATION = 8;
+/** Peers of a bin that is full that hear of a new one. */
 export const BROADCAST_BIN_SIZE = 2;
 /** Each bin is divided by this many bits into slots, so that its peers spread over it. */
 const SLOT_BITS = 4;

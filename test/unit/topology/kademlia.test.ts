@@ -103,12 +103,27 @@ test('blocklisted peers are not dialled', async () => {
   await kademlia.stop();
 });
 
-test('a shallow bin with few known peers is left alone, one with many is balanced', async () => {
-  const { kademlia, net, know, dialled } = table({ storageRadius: () => 4 });
+/** Twelve of the first bin, eleven of them in one slot and the last in another, and one of the second bin. */
+const CROWDED = [...Array.from({ length: 11 }, (_, i) => 0x8000 + i), 0xf800, 0x4000].map((n) =>
+  id(n.toString(16)),
+);
+
+test('a bin below the radius is balanced first, then filled up to eight, with those that can be reached', async () => {
+  const { kademlia, clock, net, know, dialled } = table({ storageRadius: () => 4 });
+  const away = new Set(CROWDED.slice(1, 3).map((overlay) => underlayOf(overlay)));
   everybodyHome(net);
+  const home = net.dial;
+  net.dial = (underlay) => {
+    if (away.has(underlay)) throw new HostError('DIAL_FAILED', 'nobody there');
+    return home(underlay);
+  };
   await kademlia.start();
-  await know(['80', '81', 'f8', '40'].map(id));
-  expect(dialled()).toEqual([underlayOf(id('80')), underlayOf(id('f8')), underlayOf(id('40'))]);
+  await know(CROWDED);
+  await clock.settle();
+  const order = [0, 11, 1, 2, 3, 4, 5, 6, 12, 7, 8];
+  expect(dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
+  await clock.advance(60_000);
+  expect(dialled()).toEqual([]);
   await kademlia.stop();
 });
 
@@ -172,17 +187,67 @@ test('a neighbour is announced to all neighbours, and hears of them', async () =
   await kademlia.stop();
 });
 
-test('beyond the radius two peers of every bin hear of a new one', async () => {
-  const { kademlia, clock, connect, announced } = table({ storageRadius: () => 8 });
+test.each([
+  [7, 'all', ['80', '81', '82', '83', '84', '85', '86', '40']],
+  [8, 'two', ['86', '87', '40']],
+])(
+  'beyond the radius a bin of %i peers lets %s of them hear of a new one',
+  async (count, _some, audience) => {
+    const { kademlia, clock, net, connect, announced } = table({ storageRadius: () => 8 });
+    await kademlia.start();
+    for (let i = 0; i < count; i++) connect(id((0x80 + i).toString(16)));
+    connect(id('40'));
+    await clock.settle();
+    announced.length = 0;
+    net.probe = unreachable;
+    connect(id('20'));
+    await clock.settle();
+    expect(announced).toEqual([
+      ...audience.map((prefix) => ({ to: id(prefix), about: [id('20')] })),
+      { to: id('20'), about: audience.map(id) },
+    ]);
+    await kademlia.stop();
+  },
+);
+
+test('who came before a peer was known to be reachable hears of it then, and is told once', async () => {
+  const { kademlia, clock, net, connect, disconnect, announced } = table({ storageRadius: () => 8 });
+  const probed = Promise.withResolvers<void>();
+  net.probe = () => probed.promise;
   await kademlia.start();
-  for (const prefix of ['80', '81', '82', '40']) connect(id(prefix));
+  for (const prefix of ['80', '40']) connect(id(prefix));
   await clock.settle();
+  expect(announced).toEqual([]);
+  probed.resolve();
+  await clock.settle();
+  const about80 = { to: id('40'), about: [id('80')] };
+  const about40 = { to: id('80'), about: [id('40')] };
+  expect(announced).toHaveLength(2);
+  expect(announced).toEqual(expect.arrayContaining([about80, about40]));
+  // It may have another address now.
   announced.length = 0;
-  connect(id('20'));
+  disconnect(id('40'));
+  connect(id('40'));
   await clock.settle();
-  expect(announced.filter(({ about }) => about.includes(id('20'))).map(({ to }) => to)).toEqual(
-    ['81', '82', '40'].map(id),
-  );
+  expect(announced).toEqual([about40, about80]);
+  await kademlia.stop();
+});
+
+test('an announcement that failed is made again when the peer turns out to be reachable', async () => {
+  const { kademlia, clock, net, connect, announced } = table();
+  const probed = Promise.withResolvers<void>();
+  net.probe = () => probed.promise;
+  net.announce = (to) => {
+    if (to === id('80')) throw new Error('no answer');
+  };
+  await kademlia.start();
+  for (const prefix of ['80', '40']) connect(id(prefix));
+  await clock.settle();
+  expect(announced.splice(0)).toEqual([{ to: id('40'), about: [id('80')] }]);
+  net.announce = () => undefined;
+  probed.resolve();
+  await clock.settle();
+  expect(announced).toEqual([{ to: id('80'), about: [id('40')] }]);
   await kademlia.stop();
 });
 
@@ -286,7 +351,7 @@ test('a radius that has changed is looked at at once: what is now in the neighbo
   const { kademlia, net, know, dialled, clock } = table({ storageRadius: () => radius });
   everybodyHome(net);
   await kademlia.start();
-  await know(['80', '81', 'f8', '40'].map(id));
+  await know(CROWDED);
   dialled();
   let changes = 0;
   kademlia.onChange(() => changes++);
@@ -294,7 +359,7 @@ test('a radius that has changed is looked at at once: what is now in the neighbo
   kademlia.radiusChanged();
   expect(changes).toBe(1);
   await clock.settle();
-  expect(dialled()).toEqual([underlayOf(id('81'))]);
+  expect(dialled()).toEqual(CROWDED.slice(7, 11).map((overlay) => underlayOf(overlay)));
   await kademlia.stop();
 });
 
@@ -452,12 +517,12 @@ test('a change of the radius starts a round of dials', async () => {
   const { kademlia, clock, net, know, dialled } = table({ storageRadius: () => radius });
   everybodyHome(net);
   await kademlia.start();
-  await know(['80', '81'].map(id));
-  expect(dialled()).toEqual([underlayOf(id('80'))]);
+  await know(CROWDED.slice(0, 9));
+  expect(dialled()).toHaveLength(8);
   radius = 0;
   kademlia.radiusChanged();
   await clock.settle();
-  expect(dialled()).toEqual([underlayOf(id('81'))]);
+  expect(dialled()).toEqual([underlayOf(CROWDED[8] as string)]);
   await kademlia.stop();
 });
 

@@ -25,7 +25,7 @@ import type { MessageOf } from '../../p2p/message.ts';
 import type { BzzAddress } from '../../p2p/record.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, judge, toAnnounce } from './rules.ts';
+import { Budget, isNoNews, judge, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -133,7 +133,7 @@ class Gossip implements Hive {
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
       // Where only the record is no news its node may be: one that introduced itself, and left before it was a peer.
-      if ('take' in verdict || context.stored(wire.overlay) !== undefined) learned.push(toHex(wire.overlay));
+      if ('take' in verdict || isNoNews(verdict.drop)) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));
     if (learned.length > 0) for (const listener of this.#listeners) listener(learned);

@@ -46,6 +46,18 @@ export type DropReason =
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
+/** We have a record of the node that is as good: what is dropped is believed, and no news. */
+const NO_NEWS: ReadonlySet<DropReason> = new Set([
+  'UNCHANGED',
+  'WITHOUT_TIME',
+  'TIMESTAMP_NOT_NEWER',
+  'TIMESTAMP_TOO_SOON',
+]);
+
+export function isNoNews(reason: DropReason): boolean {
+  return NO_NEWS.has(reason);
+}
+
 export type Verdict = { readonly take: AddressRecord } | { readonly drop: DropReason };
 
 export interface ReceiveContext {

@@ -67,6 +67,15 @@ test('a record that we have is no news, its node may be: it is named to the topo
   expect(learned).toEqual([[toHex(record.overlay)]]);
 });
 
+test('a record that nobody can have signed names no node, also one that we know', async () => {
+  const { a, b, peer, clock, learned } = await gossips();
+  await b.addressBook.put(recordOf(19));
+  const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
+  await stream.write(Peers, { peers: [{ ...recordOf(18), overlay: recordOf(19).overlay }] });
+  await clock.settle();
+  expect(learned).toEqual([]);
+});
+
 test('more than thirty records travel in several messages', async () => {
   const { a, clock, learned, announce } = await gossips();
   const records = Array.from({ length: 70 }, (_, i) => recordOf(i + 11));

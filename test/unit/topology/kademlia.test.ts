@@ -233,6 +233,18 @@ test('who came before a peer was known to be reachable hears of it then, and is 
   await kademlia.stop();
 });
 
+test('a peer that one probe has missed is named to others after the next', async () => {
+  const { kademlia, clock, net, connect, announced } = table({ storageRadius: () => 8 });
+  net.probe = unreachable;
+  await kademlia.start();
+  for (const prefix of ['80', '40']) connect(id(prefix));
+  await clock.settle();
+  net.probe = async () => undefined;
+  await clock.advance(15_000);
+  expect(announced.map(({ to }) => to).sort()).toEqual([id('40'), id('80')]);
+  await kademlia.stop();
+});
+
 test('an announcement that failed is made again when the peer turns out to be reachable', async () => {
   const { kademlia, clock, net, connect, announced } = table();
   const probed = Promise.withResolvers<void>();
@@ -425,9 +437,11 @@ test('an overfull bin gives up an unhealthy peer first, then the last that nobod
   await kademlia.start();
   // Slots 0 to 3, of which two peers too many can be reached.
   const overlays = Array.from({ length: 24 }, (_, i) => id((0x80 + i).toString(16)));
-  const walled = ['90', '92'].map(id);
+  const walled = ['90', '92'].map((prefix) => underlayOf(id(prefix)));
+  net.probe = async (underlay) => {
+    if (walled.includes(underlay)) await unreachable();
+  };
   for (const overlay of overlays) {
-    net.probe = walled.includes(overlay) ? unreachable : async () => undefined;
     connect(overlay, 'outbound');
     await clock.settle();
     kademlia.rated(overlay, { healthy: overlay !== id('83') });

@@ -3,9 +3,11 @@
  * through crashes and without an endpoint; who lacks a chunk pays for it; and no token comes from nowhere.
  */
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { AbiCoder } from 'ethers';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RedistributionState } from '../../../harness/client/money-types.ts';
 import { Cluster } from '../../../harness/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster-node.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
@@ -69,32 +71,17 @@ function inPool(count: number, what: string): Promise<true> {
   });
 }
 
-interface State {
-  readonly phase: string;
-  readonly round: number;
-  readonly block: number;
-  readonly isFrozen: boolean;
-  readonly isFullySynced: boolean;
-  readonly isHealthy: boolean;
-  readonly lastWonRound: number;
-  readonly lastPlayedRound: number;
-  readonly lastFrozenRound: number;
-  readonly lastSelectedRound: number;
-  readonly reward: string;
-  readonly fees: string;
-}
+const stateOf = (node: ClusterNode) => node.redistribution.state();
 
-async function stateOf(node: ClusterNode): Promise<State> {
-  const { status, json } = await http(node, '/redistributionstate');
-  expect(status).toBe(200);
-  return json as unknown as State;
-}
-
-function allStates(what: string, isSo: (state: State) => boolean, nodes = net.nodes): Promise<true> {
+function allStates(
+  what: string,
+  isSo: (state: RedistributionState) => boolean,
+  nodes = net.nodes,
+): Promise<true> {
   return eventually(what, async () => {
     for (const node of nodes) {
       const state = await stateOf(node);
-      if (!isSo(state)) return `${node.name}: ${JSON.stringify(state)}`;
+      if (!isSo(state)) return `${node.name}: ${inspect(state)}`;
     }
     return undefined;
   });
@@ -161,11 +148,11 @@ async function expectPaid(
   before: Awaited<ReturnType<typeof tokens>>,
   rewardBefore: bigint,
 ) {
-  await allStates('the reward is not counted', (state) => BigInt(state.reward) > rewardBefore, [winner]);
+  await allStates('the reward is not counted', (state) => state.reward > rewardBefore, [winner]);
   const after = await tokens();
   const paid = before.postage - after.postage;
   expect(paid).toBeGreaterThan(0n);
-  expect(BigInt((await stateOf(winner)).reward) - rewardBefore).toBe(paid);
+  expect((await stateOf(winner)).reward - rewardBefore).toBe(paid);
   expect(after.stakes).toBe(before.stakes);
   expect(after.nodes).toEqual(
     before.nodes.map((balance, n) => (net.nodes[n] === winner ? balance + paid : balance)),
@@ -245,7 +232,7 @@ describe('before the game', () => {
 test('a round is played by everybody, won by one and paid to the last unit', async () => {
   await toSample();
   const before = await tokens();
-  const rewards = await Promise.all(net.nodes.map(async (node) => BigInt((await stateOf(node)).reward)));
+  const rewards = await Promise.all(net.nodes.map(async (node) => (await stateOf(node)).reward));
   await mineTo(start());
   await mined(PLAYERS, 'commit');
   await allStates('not everybody played', (state) => state.lastPlayedRound === round);
@@ -260,9 +247,9 @@ test('a round is played by everybody, won by one and paid to the last unit', asy
   await expectPaid(winner, before, rewards[net.nodes.indexOf(winner)]!);
   for (const node of net.nodes) {
     const { fees, lastFrozenRound, reward } = await stateOf(node);
-    expect(BigInt(fees)).toBeGreaterThan(0n);
+    expect(fees).toBeGreaterThan(0n);
     expect(lastFrozenRound).toBe(0);
-    if (node !== winner) expect(reward).toBe('0');
+    if (node !== winner) expect(reward).toBe(0n);
   }
   round++;
 });
@@ -278,7 +265,7 @@ test(
     await toSample();
     await again(net.node(1));
     const before = await tokens();
-    const rewards = await Promise.all(net.nodes.map(async (node) => BigInt((await stateOf(node)).reward)));
+    const rewards = await Promise.all(net.nodes.map(async (node) => (await stateOf(node)).reward));
     await mineTo(start());
     await inPool(PLAYERS, 'commit');
     await again(net.node(2));
@@ -314,7 +301,7 @@ test('an endpoint that is away at the beginning of every phase costs no round', 
   };
   await toSample();
   const before = await tokens();
-  const rewards = await Promise.all(net.nodes.map(async (node) => BigInt((await stateOf(node)).reward)));
+  const rewards = await Promise.all(net.nodes.map(async (node) => (await stateOf(node)).reward));
   await away(() => mineTo(start()));
   await mined(PLAYERS, 'commit');
   await away(() => mineTo(start() + REVEAL));
@@ -380,7 +367,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   expect(await stateOf(careless!)).toMatchObject({
     lastPlayedRound: round - 1,
     lastWonRound: 0,
-    reward: '0',
+    reward: 0n,
   });
 });
 

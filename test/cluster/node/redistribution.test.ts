@@ -355,6 +355,8 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   await mineTo(start() + CLAIM);
   const winner = await winnerOf();
   expect(winner).not.toBe(careless);
+  // A node looks at its stake once in a phase: who looks only after the claim is frozen a round earlier.
+  await allStates('not everybody has looked at its stake', (state) => state.lastSelectedRound === round + 1);
   await net.chain.mine();
 
   round++;

@@ -172,14 +172,14 @@ test('garbage is never a message', () => {
 });
 
 test('a shared secret is the same from both sides and loses the zeros in front', () => {
-  for (let n = 0; n < 600; n++) {
+  for (let n = 0; n < 6000; n++) {
     const [a, b] = [ephemeralKey(random), ephemeralKey(random)];
     const secret = sharedSecret(a, publicKeyOf(b));
     expect(toHex(secret)).toBe(toHex(sharedSecret(b, publicKeyOf(a))));
     expect(secret[0]).not.toBe(0);
     if (secret.length < 32) return;
   }
-  throw new Error('no secret of 600 begins with a zero, of which one in 256 does');
+  throw new Error('no secret of 6,000 begins with a zero, of which one in 256 does');
 });
 
 describe('mining', () => {

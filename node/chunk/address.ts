@@ -34,3 +34,10 @@ export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): numb
 export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
   return proximityOrder(overlay, address) >= storageRadius;
 }
+
+/** The first bits of an address. @param length bits, 0 to 32 @returns text of `0` and `1` */
+export function addressPrefix(address: Uint8Array, length: number): string {
+  let bits = '';
+  for (let i = 0; i < length; i++) bits += (address[i >> 3]! >> (7 - (i & 7))) & 1;
+  return bits;
+}

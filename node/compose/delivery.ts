@@ -4,7 +4,7 @@ import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';
 import type { NodeOptions } from '../options.ts';
 import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { createPusher, type Pusher } from '../protocols/pushsync/pusher.ts';
-import { createPushsync } from '../protocols/pushsync/pushsync.ts';
+import { createPushsync, type Pushsync } from '../protocols/pushsync/pushsync.ts';
 import { refusingHost } from '../protocols/refusal.ts';
 import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieval.ts';
 import { createPss, type Pss } from '../pss/pss.ts';
@@ -14,6 +14,7 @@ import type { Network } from './network.ts';
 
 export interface Delivery {
   readonly retrieval: Retrieval;
+  readonly pushsync: Pushsync;
   readonly pusher: Pusher;
   readonly pullsync: Pullsync;
   readonly pss: Pss;
@@ -49,7 +50,15 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     },
     { ...shared, postage, signer, onDelivered, log: module('pushsync') },
   );
-  const pusher = createPusher({ pushsync, store, postage, clock, log: module('pusher'), metrics });
+  const pusher = createPusher({
+    pushsync,
+    store,
+    postage,
+    storageRadius: () => topology.storageRadius(),
+    clock,
+    log: module('pusher'),
+    metrics,
+  });
   const pullsync = createPullsync({ ...shared, reserve, postage, onDelivered, log: module('pullsync') });
   const pss = createPss(
     { privateKey: deps.keys.pss },
@@ -57,5 +66,5 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
   );
   deps.parts.defer(() => pss.stop());
   const gsoc = createGsoc({ clock });
-  return { retrieval, pusher, pullsync, pss, gsoc };
+  return { retrieval, pushsync, pusher, pullsync, pss, gsoc };
 }

@@ -3,6 +3,7 @@ import { createPlayer, type Player } from '../incentives/game.ts';
 import { isFullySynced } from '../incentives/rules.ts';
 import { createSampler } from '../incentives/sampler.ts';
 import { createStaking, type OwnStake } from '../incentives/staking.ts';
+import { createHandOver } from '../neighbourhood/hand-over.ts';
 import { ownStatus } from '../neighbourhood/own-status.ts';
 import { createPuller, type Puller } from '../neighbourhood/puller.ts';
 import { createReserveWorker, type ReserveWorker } from '../neighbourhood/reserve-worker.ts';
@@ -55,18 +56,6 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
   deps.parts.defer(reserve.onRadius(() => topology.radiusChanged()));
   const isGone = (id: Uint8Array) => postage.batches.get(id) === undefined && !postage.awaited(id);
   deps.parts.defer(postage.onExpired(() => store.uploads.forgetBatches(isGone)));
-  const reserveWorker = createReserveWorker(
-    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
-    {
-      reserve,
-      postage,
-      pullRate: () => puller.rate(),
-      onSettled: () => puller.start(),
-      clock,
-      log: module('reserve'),
-      metrics,
-    },
-  );
   const snapshot = () =>
     ownStatus({
       store,
@@ -79,6 +68,34 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
       capacityDoubling: options['reserve-capacity-doubling'],
     });
   const status = createStatus({ host, clock, snapshot, log: module('status') });
+  const { overlay } = host;
+  const handOver = createHandOver({
+    overlay,
+    topology,
+    status,
+    pullsync: deps.delivery.pullsync,
+    pushsync: deps.delivery.pushsync,
+    batches: postage.batches,
+    reserve,
+    clock,
+    log: module('handover'),
+    metrics,
+  });
+  const reserveWorker = createReserveWorker(
+    { wakeUpMs: options['reserve-wake-up'], minimumRadius: options['minimum-storage-radius'] },
+    {
+      reserve,
+      postage,
+      handOver,
+      topology,
+      overlay,
+      pullRate: () => puller.rate(),
+      onSettled: () => puller.start(),
+      clock,
+      log: module('reserve'),
+      metrics,
+    },
+  );
   const salud = createSalud(
     { pauseMs: options['salud-pause'] },
     {

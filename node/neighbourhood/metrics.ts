@@ -40,6 +40,20 @@ export const RESERVE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+export const HAND_OVER_METRICS = {
+  handedOver: {
+    kind: 'counter',
+    name: 'localstore_handed_over_count',
+    help: 'Chunks below the radius that left because responsible nodes hold them: held already, or pushed.',
+    labels: ['how'],
+  },
+  refused: {
+    kind: 'counter',
+    name: 'localstore_hand_over_refused_count',
+    help: 'Chunks below the radius that no responsible node took.',
+  },
+} as const satisfies MetricTable;
+
 /** `node-behaviour.md` 12. */
 export const PULLER_METRICS = {
   worker: {

@@ -3,25 +3,37 @@
  *
  *   the network's radius is known  a node that has none of its own yet begins with it
  *   a batch has expired            every chunk of it leaves
- *   more chunks than capacity      chunks below the radius leave, batch by batch; where they are not enough, the radius
- *                                  grows by one, and again
- *   every so often                 a reserve that stays too empty has its radius reduced by one
+ *   the neighbourhood is too large the radius grows by one, unless the half that it leaves out would have no node
+ *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); what nobody takes stays
+ *   every so often                 a reserve that stays too empty has its radius reduced by one, and so has one whose
+ *                                  neighbours beside it have left, when there is room for what was theirs
  *
  * One thing at a time, in this order. Which batches have expired is not written down anywhere: they are those of the
  * reserve that postage does not know, looked for at the start and every time there may be one. So nothing is forgotten
  * in a crash, nor a chunk that came while its batch expired.
  */
-import { MAX_PO } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { BatchStore } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';
+import type { Topology } from '../topology/topology.ts';
+import type { HandOver, Leftover } from './hand-over.ts';
 import { RESERVE_METRICS } from './metrics.ts';
-import { isTooEmpty, startRadius } from './rules.ts';
+import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts';
 
-/** Chunks that leave per batch at least, so that one chunk over capacity does not mean one look per chunk. */
-const EVICTED_MIN = 1000;
+/** Room that a hand-over makes beyond what is over capacity, so that not every chunk means a look at other nodes. */
+const ROOM_MADE_MAX = 1000;
+const ROOM_MADE_PART = 0.1;
+/** Part of the capacity up to which chunks may still wait to be handed over when the radius grows. */
+const LEFTOVERS_MAX = 1;
+/** Pause after a run that could not let go of anything, milliseconds; doubles up to the longest. */
+const STUCK_PAUSE_MIN_MS = 250;
+const STUCK_PAUSE_MAX_MS = 32_000;
+/** The pause at which it is told, once: what is over in a moment is no trouble. */
+const STUCK_TOLD_MS = 8_000;
+/** Looks in a row at which the neighbours beside must have been away before their chunks are this node's: not a restart. */
+const UNCOVERED_LOOKS = 3;
 /** Batches looked at between two turns of other work. */
 const BATCHES_PER_LOOK = 64;
 
@@ -39,6 +51,10 @@ export interface ReserveWorkerDeps {
     awaited(batchId: Uint8Array): boolean;
     onExpired(listener: () => void): () => void;
   };
+  readonly handOver: HandOver;
+  readonly topology: Pick<Topology, 'peers' | 'onChange'>;
+  /** Of this node, 32 bytes. */
+  readonly overlay: Uint8Array;
   /** Historical chunks per second that come from the peers now. */
   readonly pullRate: () => number;
   /** Called once, when the radius is one that peers can be asked by. */
@@ -55,6 +71,19 @@ export interface ReserveWorker {
   networkRadius(radius: number): void;
   /** Waits for the open transaction at most. */
   stop(): Promise<void>;
+  congestion(): Congestion;
+}
+
+/** What keeps the reserve from taking more, and what it cannot let go of. */
+export interface Congestion {
+  /** The neighbourhood's own chunks fill the reserve, and the radius cannot grow. */
+  readonly full: boolean;
+  /** The node that would let the radius grow: first bits of its overlay; undefined when there is one. */
+  readonly missing: string | undefined;
+  /** Below the radius, while the reserve is over its capacity and nobody takes them. */
+  readonly leftovers: readonly Leftover[];
+  /** Why nobody takes them, if so. */
+  readonly refusal: string | undefined;
 }
 
 export function createReserveWorker(options: ReserveWorkerOptions, deps: ReserveWorkerDeps): ReserveWorker {
@@ -71,8 +100,17 @@ class Worker implements ReserveWorker {
   /** The start radius is known and not yet written down. */
   #settling = false;
   #timer: Disposable | undefined;
+  /** After a run that could not let go of anything: until this timer nothing is tried again. */
+  #stuck: { readonly timer: Disposable } | undefined;
+  #stuckPauseMs = STUCK_PAUSE_MIN_MS;
+  /** Something has changed since the last hand-over began. */
+  #retryAsked = false;
+  #uncoveredLooks = 0;
+  /** Ends what is being handed over. */
+  #interruption = new AbortController();
   #woken = Promise.withResolvers<void>();
   #stopped = false;
+  #radiusWritten: Promise<void> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: ReserveWorkerOptions, deps: ReserveWorkerDeps) {
@@ -83,14 +121,21 @@ class Worker implements ReserveWorker {
   }
 
   start(): void {
-    const { reserve, postage } = this.#deps;
+    const { reserve, postage, topology } = this.#deps;
     this.#ends.push(
       reserve.onPut(() => {
         this.#show();
-        if (this.#excess() > 0) this.#wake({ unreserve: true });
+        if (this.#stuck === undefined && this.#isFull()) this.#wake({ unreserve: true });
       }),
+      reserve.onOverflow(() => this.#growIfNeeded()),
       reserve.onRadius(() => this.#show()),
-      postage.onExpired(() => this.#wake({ sweep: true })),
+      // Who comes may take what nobody has taken.
+      topology.onChange(() => this.#retry()),
+      postage.onExpired(() => {
+        // What has expired goes first; afterwards there may be nothing left to hand over.
+        this.#interruption.abort();
+        this.#wake({ sweep: true });
+      }),
     );
     this.#scheduleLook();
     this.#running = this.#run();
@@ -106,9 +151,12 @@ class Worker implements ReserveWorker {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();
+    this.#stuck?.timer[Symbol.dispose]();
+    this.#interruption.abort();
     for (const end of this.#ends.splice(0)) end();
     this.#woken.resolve();
     await this.#running;
+    await this.#radiusWritten;
   }
 
   #scheduleLook(): void {
@@ -179,64 +227,107 @@ class Worker implements ReserveWorker {
     let missing = 0;
     for await (const batchId of this.#batches()) {
       if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) continue;
-      const evicted = await this.#evict({ batchId, belowBin: MAX_PO + 1, count: Number.POSITIVE_INFINITY });
-      missing += evicted;
-      this.#metrics.expired.inc(evicted);
+      while (!this.#stopped) {
+        const evicted = await this.#deps.reserve.evictBatch(batchId);
+        if (evicted === 0) break;
+        missing += evicted;
+        this.#metrics.expired.inc(evicted);
+      }
     }
     this.#metrics.missing.set(missing);
-    if (missing > 0) log.info({ chunks: missing }, 'chunks of expired batches have left the reserve');
+    if (missing === 0) return;
+    log.info({ chunks: missing }, 'chunks of expired batches have left the reserve');
+    this.#retry();
   }
 
-  /** Takes out as many chunks as there are too many, growing the radius where those below it are not enough. */
+  /** Brings the reserve below its capacity, growing the radius where the neighbourhood itself is too large. */
   async #unreserve(): Promise<void> {
-    const { reserve, log } = this.#deps;
-    const target = this.#excess();
-    if (target <= 0) return;
-    this.#metrics.overCapacity.inc();
-    let left = target;
-    for (let radius = reserve.radius(); ; radius++) {
-      if (radius > reserve.radius()) {
-        await reserve.setRadius(radius);
-        log.info({ radius, chunks: reserve.size() }, 'storage radius has grown');
-      }
-      for await (const batchId of this.#batches()) {
-        const evicted = await this.#evict({ batchId, belowBin: radius, count: Math.max(left, EVICTED_MIN) });
-        left -= evicted;
-        this.#metrics.evicted.inc(evicted);
-        if (left <= 0 || this.#stopped) return;
-        if (this.#due.sweep) {
-          // What has expired goes first; afterwards there may be nothing left to do here.
-          this.#due.unreserve = true;
-          return;
-        }
-      }
-      if (radius === MAX_PO) {
-        log.warn({ chunks: reserve.size() }, 'reserve is over capacity at the highest radius');
-        return;
-      }
+    const { reserve, handOver } = this.#deps;
+    if (!this.#isFull()) return;
+    this.#interruption = new AbortController();
+    if (this.#due.sweep || this.#stopped) {
+      this.#due.unreserve = true;
+      return;
     }
+    this.#metrics.overCapacity.inc();
+    this.#retryAsked = false;
+    this.#growIfNeeded();
+    const count = reserve.size() - reserve.capacity() + this.#roomMade();
+    let released = 0;
+    try {
+      released = await handOver.release(count, this.#interruption.signal);
+    } finally {
+      this.#metrics.evicted.inc(released);
+      if (released > 0) this.#stuckPauseMs = STUCK_PAUSE_MIN_MS;
+      // Chunks that have come meanwhile are no reason to try the same again at once.
+      const again = released > 0 || this.#due.sweep || this.#retryAsked;
+      this.#due.unreserve = this.#isFull() && again;
+      if (this.#isFull() && !again && !this.#stopped) this.#rest();
+    }
+  }
+
+  /** At once: every chunk that comes before is refused. Also while chunks are being handed over. */
+  #growIfNeeded(): void {
+    const { reserve, log } = this.#deps;
+    const radius = reserve.radius();
+    const leftovers = reserve.size() - reserve.sizeWithinRadius();
+    // Each growth adds to them; the disk is never to hold more than two and a half times the capacity.
+    const mayAdd = leftovers <= reserve.capacity() * LEFTOVERS_MAX;
+    if (!this.#overflows() || !mayAdd || radius >= this.#covered()) return;
+    log.info({ radius: radius + 1, chunks: reserve.size() }, 'storage radius has grown');
+    this.#radiusWritten = reserve
+      .setRadius(radius + 1)
+      .catch((err: unknown) => log.error({ err }, 'storage radius not written down'));
+    this.#stuckPauseMs = STUCK_PAUSE_MIN_MS;
+    this.#retry();
+  }
+
+  /** Nothing could be let go of: what stands in the way may be gone after a pause. */
+  #rest(): void {
+    const { clock, handOver, log, reserve } = this.#deps;
+    const { refusal } = handOver;
+    const about = { chunks: reserve.size(), capacity: reserve.capacity(), refusal };
+    if (this.#stuckPauseMs === STUCK_TOLD_MS)
+      log.warn(about, 'the reserve is full, and no node takes from it');
+    this.#stuck = { timer: clock.timer(this.#stuckPauseMs, () => this.#retry()) };
+    this.#stuckPauseMs = Math.min(this.#stuckPauseMs * 2, STUCK_PAUSE_MAX_MS);
+  }
+
+  #retry(): void {
+    this.#retryAsked = true;
+    this.#stuck?.timer[Symbol.dispose]();
+    this.#stuck = undefined;
+    if (this.#isFull()) this.#wake({ unreserve: true });
   }
 
   async #look(): Promise<void> {
-    const { reserve, pullRate, log } = this.#deps;
+    const { reserve, pullRate, topology, log } = this.#deps;
     const radius = reserve.radius();
     if (radius <= this.#options.minimumRadius) return;
+    const capacity = reserve.capacity();
     const withinRadius = reserve.sizeWithinRadius();
-    if (!isTooEmpty({ withinRadius, capacity: reserve.capacity(), pullRate: pullRate() })) return;
+    const withinSmaller = reserve.sizeFrom(radius - 1);
+    // Alone it is this node that has lost the others.
+    const uncovered = radius > this.#covered() && topology.peers().length > 0;
+    this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
+    const takesOver = this.#uncoveredLooks >= UNCOVERED_LOOKS && withinSmaller < capacity;
+    if (!takesOver && !isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate: pullRate() })) return;
     await reserve.setRadius(radius - 1);
     log.info({ radius: radius - 1, chunks: withinRadius }, 'storage radius has shrunk');
   }
 
-  /** @returns how many have left: `count`, or all there were, or fewer when the worker is stopped */
-  async #evict(what: { batchId: Uint8Array; belowBin: number; count: number }): Promise<number> {
-    const { batchId, belowBin, count } = what;
-    let evicted = 0;
-    while (evicted < count && !this.#stopped) {
-      const left = await this.#deps.reserve.evict({ batchId, belowBin, limit: count - evicted });
-      if (left === 0) break;
-      evicted += left;
-    }
-    return evicted;
+  congestion(): Congestion {
+    const { handOver, overlay, reserve } = this.#deps;
+    const radius = reserve.radius();
+    const overflows = this.#overflows();
+    const covered = this.#covered();
+    const isStuck = this.#stuck !== undefined && reserve.size() >= reserve.capacity();
+    return {
+      full: overflows && radius >= covered,
+      missing: overflows && radius >= covered ? siblingPrefix(overlay, covered) : undefined,
+      leftovers: isStuck ? handOver.leftovers() : [],
+      refusal: isStuck ? handOver.refusal : undefined,
+    };
   }
 
   async *#batches(): AsyncGenerator<Uint8Array> {
@@ -249,8 +340,21 @@ class Worker implements ReserveWorker {
     }
   }
 
-  #excess(): number {
-    return this.#deps.reserve.size() - this.#deps.reserve.capacity();
+  #isFull(): boolean {
+    return this.#deps.reserve.size() >= this.#deps.reserve.capacity();
+  }
+
+  /** The neighbourhood's own chunks leave no room. */
+  #overflows(): boolean {
+    return !this.#deps.reserve.hasRoomFor(this.#deps.overlay);
+  }
+
+  #covered(): number {
+    return coveredDepth(this.#deps.overlay, this.#deps.topology.peers());
+  }
+
+  #roomMade(): number {
+    return Math.min(ROOM_MADE_MAX, Math.ceil(this.#deps.reserve.capacity() * ROOM_MADE_PART));
   }
 
   #show(): void {

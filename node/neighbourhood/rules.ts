@@ -1,18 +1,51 @@
 /** Pure decisions of the reserve worker. `node-behaviour.md` 1.5, 2.5. */
 
-import { MAX_PO } from '../chunk/address.ts';
+import { addressPrefix, MAX_PO, proximityOrder } from '../chunk/address.ts';
 
 /** Part of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;
+/** Part of the capacity that the chunks within the smaller radius may take, so that it does not grow again at once. */
+const WITHIN_SMALLER_MAX = 0.9;
 
-/** Is there room for the chunks of twice the neighbourhood? Not while more may still come from the peers there are. */
-export function isTooEmpty(reserve: {
+/** What decides whether the radius shrinks. Chunks, per stamp. */
+export interface Filling {
   readonly withinRadius: number;
+  /** Within the radius that is smaller by one, as far as they are here. */
+  readonly withinSmaller: number;
   readonly capacity: number;
   /** Historical chunks per second that peers send. */
   readonly pullRate: number;
-}): boolean {
-  return reserve.withinRadius < reserve.capacity * FILLED_MIN && reserve.pullRate === 0;
+}
+
+/**
+ * Is there room for the chunks of twice the neighbourhood? Not while more may still come from the peers there are, nor
+ * while what has been left out since the radius grew would fill it again.
+ */
+export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: Filling): boolean {
+  return (
+    withinRadius < capacity * FILLED_MIN && withinSmaller < capacity * WITHIN_SMALLER_MAX && pullRate === 0
+  );
+}
+
+/**
+ * Depth up to which every neighbourhood beside this node's has a node: the bins from 0 on that have a peer. Chunks that
+ * a radius beyond it leaves out would have nobody.
+ * @param peers full nodes
+ */
+export function coveredDepth(
+  overlay: Uint8Array,
+  peers: readonly { readonly overlay: Uint8Array }[],
+): number {
+  const bins = new Set(peers.map((peer) => proximityOrder(overlay, peer.overlay)));
+  let depth = 0;
+  while (depth < MAX_PO && bins.has(depth)) depth++;
+  return depth;
+}
+
+/** Prefix of the neighbourhood beside the own one at a depth: its last bit is the other one. */
+export function siblingPrefix(overlay: Uint8Array, depth: number): string {
+  const own = addressPrefix(overlay, depth + 1);
+  return own.slice(0, depth) + (own.endsWith('0') ? '1' : '0');
 }
 
 /**
@@ -51,7 +84,7 @@ export function neighbourhoods(
   },
 ): Neighbourhood[] {
   const { radius, capacityDoubling } = reserve;
-  const bits = Array.from(overlay, (byte) => byte.toString(2).padStart(8, '0')).join('');
+  const bits = addressPrefix(overlay, radius + 1);
   const prefix = bits.slice(0, radius);
   if (capacityDoubling === 0) return [{ prefix, size: reserve.sizeFrom(radius), proximity: radius }];
   const inner = reserve.sizeFrom(radius + 1);

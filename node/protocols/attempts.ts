@@ -34,8 +34,8 @@ export interface AttemptsPlan<T, R> {
   attempt(peer: Peer, credit: Credit): Promise<T>;
   /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
-  /** A connected peer failed; also called after the end of the call. */
-  failed(peer: Peer, error: unknown): void;
+  /** A connected peer failed; also called after the end of the call. @returns whether asking further peers is of use */
+  failed(peer: Peer, error: unknown): boolean;
 }
 
 export type AttemptsOutcome<R> =
@@ -188,8 +188,7 @@ class Attempts<T, R> {
     this.#inFlight--;
     // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again when it is back.
     if (!peer.closed.aborted) {
-      this.#plan.failed(peer, error);
-      this.#errorsLeft--;
+      this.#errorsLeft = this.#plan.failed(peer, error) ? this.#errorsLeft - 1 : 0;
     }
     if (this.#errorsLeft <= 0) this.#finish({ outcome: 'exhausted', cause: error });
     else this.#next();

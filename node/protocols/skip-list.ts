@@ -36,6 +36,11 @@ export class SkipList {
     return new Set(peers.keys());
   }
 
+  /** No peer is skipped for `chunk` any more. */
+  forget(chunk: string): void {
+    this.#peersOf.delete(chunk);
+  }
+
   #forgetOldest(): void {
     for (const chunk of this.#peersOf.keys()) {
       this.#peersOf.delete(chunk);

@@ -66,6 +66,8 @@ export interface PendingPush {
   /** Order of pushing. */
   readonly sequence: number;
   readonly tagUid: number;
+  readonly address: Uint8Array;
+  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` */
   readonly chunk: Chunk;
   readonly stamp: Stamp;
 }
@@ -97,14 +99,16 @@ export class ReserveOverwriteError extends Error {
   }
 }
 
-/** One entry of a bin of the reserve: a chunk under one stamp. */
-export interface ReserveItem {
-  /** Place in its bin, from 1. */
-  readonly binId: bigint;
-  /** 32 bytes each. */
+/** A chunk under one stamp. 32 bytes each. */
+export interface ReserveEntry {
   readonly address: Uint8Array;
   readonly batchId: Uint8Array;
   readonly stampHash: Uint8Array;
+}
+
+/** An entry with its place in its bin of the reserve, from 1. */
+export interface ReserveItem extends ReserveEntry {
+  readonly binId: bigint;
 }
 
 /** Chunks received for storage, with their stamps. Bin of a chunk: proximity order of its address and the overlay. */
@@ -121,11 +125,24 @@ export interface Reserve {
   /** Entries of a bin with `binId >= fromBinId`, ascending, at most `limit`. Ids of what has left are missing. */
   items(bin: number, fromBinId: bigint, limit: number): ReserveItem[];
   /**
-   * Takes entries of a batch out, those of the lowest bins first, in one transaction of bounded size: at most `limit`
-   * of those with a bin below `belowBin`. Bytes that nobody else holds go with them.
-   * @returns how many have left, 0 when there is none
+   * Takes entries of a batch out, in one transaction of bounded size. Bytes that no other store holds go with them.
+   * @returns how many have left, 0 when the batch has none
    */
-  evict(what: { batchId: Uint8Array; belowBin: number; limit: number }): Promise<number>;
+  evictBatch(batchId: Uint8Array): Promise<number>;
+  /**
+   * Takes these entries out, those that are there and lie below the radius, in one transaction. Bytes that no other
+   * store holds go with them. @returns how many have left
+   */
+  release(entries: readonly ReserveEntry[]): Promise<number>;
+  /**
+   * Whether a chunk may still be put: while the reserve is below its capacity; beyond that only within the radius, as
+   * long as what is within it fits: the rest is there to leave. `put` itself does not ask.
+   */
+  hasRoomFor(address: Uint8Array): boolean;
+  /** Whether a chunk is held under this index of a batch: a newer stamp replaces it and needs no room. */
+  hasIndex(stamp: Pick<Stamp, 'batchId' | 'index'>): boolean;
+  /** Called by every put from which on there is no more room within the radius. @returns ends the calls */
+  onOverflow(listener: () => void): () => void;
   /** Batches that have entries, ascending, at most `limit` of those behind `after`. Leaves other work its turn. */
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]>;
   /** Called with the bin for every new entry of it, once it can be seen. @returns ends the calls */
@@ -137,7 +154,7 @@ export interface Reserve {
   sizeFrom(firstBin: number): number;
   /** Bin from which this node stores chunks. */
   radius(): number;
-  /** Holds, and is durable, when it resolves. @param radius 0..31 */
+  /** Holds at once, and is durable when it resolves. @param radius 0..31 */
   setRadius(radius: number): Promise<void>;
   /** Called after every change of the radius. @returns ends the calls */
   onRadius(listener: (radius: number, before: number) => void): () => void;

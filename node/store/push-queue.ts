@@ -5,6 +5,7 @@
  * pusher steps over an open session block by block and a rollback finds what is its own. While a session is open, a
  * marker lies in `openSessions`; one that is found at the start belongs to a session that a crash cut short.
  */
+import type { Chunk } from '../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Logger } from '../env/logger.ts';
@@ -71,7 +72,7 @@ export class PushQueue {
   }
 
   /** @returns false when the chunk waits already under the same batch; then nothing is stored */
-  add(tx: Transaction, place: PushPlace, push: Omit<PendingPush, 'sequence'>): boolean {
+  add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
     const waiting = tx.get('uploads', key);
@@ -98,14 +99,14 @@ export class PushQueue {
       const first = Math.max(after + 1, block * BLOCK_SIZE);
       const pushes = this.#scan(this.#backend, first, (block + 1) * BLOCK_SIZE, limit - found.length);
       if (pushes.length === 0 && first === block * BLOCK_SIZE) this.#forgetBlock(block);
-      for (const [sequence, record] of pushes) found.push(this.#load(sequence, record));
+      for (const [sequence, record] of pushes) found.push(this.#waiting(sequence, record));
       if (found.length === limit) break;
     }
     return found;
   }
 
-  has(tx: Transaction, push: PendingPush): boolean {
-    return tx.has('pushes', encodeNumber(push.sequence));
+  has(reader: TableReader, push: PendingPush): boolean {
+    return reader.has('pushes', encodeNumber(push.sequence));
   }
 
   /** Takes a push that has ended out of the queue. @returns false when it had been already */
@@ -180,12 +181,26 @@ export class PushQueue {
       .map(([sequence, record]) => [decodeNumber(sequence), decodePush(record)]);
   }
 
-  #load(sequence: number, { address, tagUid, stamp }: PushRecord): PendingPush {
+  #waiting(sequence: number, { address, tagUid, stamp }: PushRecord): PendingPush {
+    let loaded: Chunk | undefined;
+    const load = () => (loaded ??= this.#load(address));
+    return {
+      sequence,
+      tagUid,
+      address,
+      stamp,
+      get chunk() {
+        return load();
+      },
+    };
+  }
+
+  #load(address: Uint8Array): Chunk {
     const chunk = this.#chunks.get(address);
     if (chunk === undefined) {
       throw new StoreError('STORE_CORRUPT', `chunk ${toHex(address)} waits to be pushed but is not stored`);
     }
-    return { sequence, tagUid, chunk, stamp };
+    return chunk;
   }
 
   #remove(tx: Transaction, sequence: number, { address, stamp }: PushRecord): void {

@@ -1,13 +1,13 @@
 /** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
-import { proximityOrder } from '../chunk/address.ts';
+import { BINS, isResponsible, proximityOrder } from '../chunk/address.ts';
 import type { Chunk } from '../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../chunk/stamp.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
-import type { Backend, Transaction } from './backend.ts';
+import type { Backend, Entry, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
 import { StoreError } from './errors.ts';
-import { type Reserve, type ReserveItem, ReserveOverwriteError } from './ports.ts';
+import { type Reserve, type ReserveEntry, type ReserveItem, ReserveOverwriteError } from './ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from './records.ts';
 import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './reserve-bins.ts';
 
@@ -19,7 +19,7 @@ const TIMESTAMP_SIZE = 8;
 const BIN_OFFSET = ADDRESS_SIZE;
 const ADDRESS_OFFSET = BIN_OFFSET + 1;
 const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
-/** Entries that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
+/** Entries of a batch that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
 const EVICTED_MAX = 64;
 
 export interface ReserveOptions {
@@ -33,9 +33,6 @@ interface ReserveDeps {
   readonly chunks: ChunkTable;
   readonly overlay: Uint8Array;
 }
-
-/** One chunk under one stamp. */
-type Holding = Omit<ReserveItem, 'binId'>;
 
 /** What the last lives of the reserve have left. */
 interface Found {
@@ -72,8 +69,12 @@ class StoredReserve implements Reserve {
   readonly #overlay: Uint8Array;
   readonly #bins: ReserveBins;
   readonly #putListeners = new Set<(bin: number) => void>();
+  readonly #overflowListeners = new Set<() => void>();
   readonly #radiusListeners = new Set<(radius: number, before: number) => void>();
   #radius: number;
+  /** Entries whose put is not committed yet, by key, and how many there are per bin. */
+  readonly #arriving = new Set<string>();
+  readonly #arrivingIn = new Uint32Array(BINS);
 
   constructor(
     { capacity, epoch, radius }: Found & { capacity: number },
@@ -89,8 +90,20 @@ class StoredReserve implements Reserve {
   }
 
   async put(chunk: Chunk, stamp: Stamp): Promise<void> {
-    const holding: Holding = { address: chunk.address, batchId: stamp.batchId, stampHash: stampHash(stamp) };
-    const counts = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
+    const holding: ReserveEntry = {
+      address: chunk.address,
+      batchId: stamp.batchId,
+      stampHash: stampHash(stamp),
+    };
+    const landed = this.#arrives(holding);
+    let counts: BinCounts | undefined;
+    try {
+      if (landed !== undefined && this.#isOverflowing())
+        for (const listener of this.#overflowListeners) listener();
+      counts = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
+    } finally {
+      landed?.();
+    }
     if (counts === undefined) return;
     this.#bins.committed(counts);
     const bin = this.#binOf(chunk.address);
@@ -121,10 +134,34 @@ class StoredReserve implements Reserve {
     }));
   }
 
-  async evict(what: { batchId: Uint8Array; belowBin: number; limit: number }): Promise<number> {
-    const { evicted, counts } = await this.#backend.change((tx) => this.#evict(tx, what));
-    this.#bins.committed(counts);
-    return evicted;
+  evictBatch(batchId: Uint8Array): Promise<number> {
+    return this.#takeOut((tx) => tx.scan('reserve', batchId, behind(batchId), EVICTED_MAX));
+  }
+
+  release(entries: readonly ReserveEntry[]): Promise<number> {
+    const below = new Map<string, Uint8Array>();
+    for (const entry of entries) {
+      if (this.#isWithinRadius(entry.address)) continue;
+      const key = this.#key(entry);
+      // Taken out twice, an entry would take the bytes of another one with it.
+      below.set(idOf(key), key);
+    }
+    if (below.size === 0) return Promise.resolve(0);
+    return this.#takeOut((tx) =>
+      [...below.values()].flatMap((key) => {
+        const record = tx.get('reserve', key);
+        return record === undefined ? [] : [[key, record] as const];
+      }),
+    );
+  }
+
+  hasIndex({ batchId, index }: Pick<Stamp, 'batchId' | 'index'>): boolean {
+    return this.#backend.has('stampIndex', join(batchId, index));
+  }
+
+  hasRoomFor(address: Uint8Array): boolean {
+    if (this.#expectedFrom(0) < this.#capacity) return true;
+    return this.#isWithinRadius(address) && !this.#isOverflowing();
   }
 
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]> {
@@ -148,6 +185,11 @@ class StoredReserve implements Reserve {
     return () => this.#putListeners.delete(listener);
   }
 
+  onOverflow(listener: () => void): () => void {
+    this.#overflowListeners.add(listener);
+    return () => this.#overflowListeners.delete(listener);
+  }
+
   size(): number {
     return this.sizeFrom(0);
   }
@@ -169,11 +211,11 @@ class StoredReserve implements Reserve {
   }
 
   async setRadius(radius: number): Promise<void> {
-    await this.#backend.change((tx) => tx.put('meta', RADIUS, encodeNumber(radius)));
     const before = this.#radius;
-    if (radius === before) return;
     this.#radius = radius;
-    for (const listener of this.#radiusListeners) listener(radius, before);
+    const written = this.#backend.change((tx) => tx.put('meta', RADIUS, encodeNumber(radius)));
+    if (radius !== before) for (const listener of this.#radiusListeners) listener(radius, before);
+    await written;
   }
 
   onRadius(listener: (radius: number, before: number) => void): () => void {
@@ -192,7 +234,7 @@ class StoredReserve implements Reserve {
   /** @returns what it made of the bins, undefined when the stamp was there already */
   #put(
     tx: Transaction,
-    holding: Holding,
+    holding: ReserveEntry,
     { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
   ): BinCounts | undefined {
     if (tx.has('reserve', this.#key(holding))) return undefined;
@@ -215,7 +257,7 @@ class StoredReserve implements Reserve {
 
   #enter(
     tx: Transaction,
-    { holding, stamp, counts }: { holding: Holding; stamp: Stamp; counts: Map<number, number> },
+    { holding, stamp, counts }: { holding: ReserveEntry; stamp: Stamp; counts: Map<number, number> },
   ): void {
     const bin = this.#binOf(holding.address);
     const { id, count } = this.#bins.enter(tx, bin);
@@ -224,7 +266,7 @@ class StoredReserve implements Reserve {
     tx.put('bins', binKey(bin, id), join(holding.address, holding.batchId, holding.stampHash));
   }
 
-  #leave(tx: Transaction, holding: Holding, counts: Map<number, number>): void {
+  #leave(tx: Transaction, holding: ReserveEntry, counts: Map<number, number>): void {
     const key = this.#key(holding);
     const record = tx.get('reserve', key);
     if (record === undefined) {
@@ -236,40 +278,77 @@ class StoredReserve implements Reserve {
     tx.remove('bins', binKey(bin, decodeNumber(record)));
   }
 
-  #evict(
-    tx: Transaction,
-    { batchId, belowBin, limit }: { batchId: Uint8Array; belowBin: number; limit: number },
-  ): { evicted: number; counts: BinCounts } {
-    const to = join(batchId, Uint8Array.of(belowBin));
-    const entries = tx.scan('reserve', batchId, to, Math.min(limit, EVICTED_MAX));
+  /** @param choose records of table `reserve` @returns how many have left */
+  async #takeOut(choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
+    const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx)));
+    this.#bins.committed(counts);
+    return taken;
+  }
+
+  #remove(tx: Transaction, entries: readonly Entry[]): { taken: number; counts: BinCounts } {
     const leaving = new Map<number, number>();
     for (const [key, record] of entries) {
       const bin = key[BIN_OFFSET]!;
       leaving.set(bin, (leaving.get(bin) ?? 0) + 1);
       tx.remove('reserve', key);
       tx.remove('bins', binKey(bin, decodeNumber(record)));
-      tx.remove('stampIndex', join(batchId, decodeStamp(record.subarray(NUMBER_SIZE)).index));
+      const { batchId, index } = decodeStamp(record.subarray(NUMBER_SIZE));
+      tx.remove('stampIndex', join(batchId, index));
       this.#chunks.release(tx, key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET));
     }
     const counts = new Map<number, number>();
     for (const [bin, count] of leaving) counts.set(bin, this.#bins.leave(tx, bin, count));
-    return { evicted: entries.length, counts };
+    return { taken: entries.length, counts };
+  }
+
+  /** Counts a new entry until its put is committed. @returns ends that; undefined for one that is counted already */
+  #arrives(entry: ReserveEntry): (() => void) | undefined {
+    const key = this.#key(entry);
+    const id = idOf(key);
+    if (this.#arriving.has(id) || this.#backend.has('reserve', key)) return undefined;
+    const bin = key[BIN_OFFSET]!;
+    this.#arriving.add(id);
+    this.#arrivingIn[bin]! += 1;
+    return () => {
+      this.#arriving.delete(id);
+      this.#arrivingIn[bin]! -= 1;
+    };
+  }
+
+  /** Entries in the bins from one on, with those on their way: by the time they are committed more would have come. */
+  #expectedFrom(firstBin: number): number {
+    let expected = this.sizeFrom(firstBin);
+    for (let bin = firstBin; bin < BINS; bin++) expected += this.#arrivingIn[bin]!;
+    return expected;
+  }
+
+  #isOverflowing(): boolean {
+    return this.#expectedFrom(this.#radius) >= this.#capacity;
+  }
+
+  #isWithinRadius(address: Uint8Array): boolean {
+    return isResponsible(this.#overlay, address, this.#radius);
   }
 
   #binOf(address: Uint8Array): number {
     return proximityOrder(this.#overlay, address);
   }
 
-  #key({ address, batchId, stampHash }: Holding): Uint8Array {
+  #key({ address, batchId, stampHash }: ReserveEntry): Uint8Array {
     return join(batchId, Uint8Array.of(this.#binOf(address)), address, stampHash);
   }
+}
+
+/** A key as one that a map can hold. */
+function idOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('latin1');
 }
 
 /**
  * A stamp's index is in use: the newer stamp wins, for every kind of batch.
  * @param used record of the stamp index @returns what has to leave @throws ReserveOverwriteError unless `stamp` is newer
  */
-function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): Holding {
+function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): ReserveEntry {
   const stored = used.subarray(0, TIMESTAMP_SIZE);
   if (Buffer.compare(stored, timestamp) >= 0) {
     const [previous, current] = [stored, timestamp].map((time) => BigInt(`0x${toHex(time)}`));

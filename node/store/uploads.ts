@@ -45,7 +45,7 @@ export async function openUploads({ backend, chunks, tags, handedOver, log }: De
         .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
     },
     report(push, outcome) {
-      if (outcome === 'synced') handedOver.add(push.chunk, push.stamp.batchId);
+      if (outcome === 'synced' && queue.has(backend, push)) handedOver.add(push.chunk, push.stamp.batchId);
       return backend.change((tx) => {
         const counts = COUNTS[outcome];
         if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);

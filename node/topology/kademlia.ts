@@ -156,7 +156,7 @@ class KademliaTable implements Kademlia {
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined {
     const self = options.includeSelf && this.#options.reachable ? this.#deps.host.overlay : undefined;
-    const closest = this.#tiers.closest(address, options.skip, self);
+    const closest = this.#tiers.closest(address, this.storageRadius(), options.skip, self);
     return closest ?? (self === undefined ? undefined : 'self');
   }
 

@@ -2,7 +2,7 @@
  * Who is closest to a chunk. Every chunk asks, so the peers are kept as this question needs them: by bin, once for
  * each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
  */
-import { closerTo, proximityOrder } from '../chunk/address.ts';
+import { closerTo, isResponsible, proximityOrder } from '../chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 
 /** What is known of a connected peer beyond that it is connected. */
@@ -32,17 +32,27 @@ export class Tiers {
   }
 
   /**
-   * Closest peer of the first tier that has one.
+   * Closest peer of the first tier that has one in the neighbourhood of the address; without any, of the first tier that
+   * has one at all: a healthy peer further away would only pass the chunk on to the same neighbours.
+   * @param radius of the neighbourhood, bits
    * @param closerThan an overlay that the peer must be closer than; a tier without such a peer is passed over
    */
-  closest(address: Uint8Array, skip: ReadonlySet<string>, closerThan?: Uint8Array): Peer | undefined {
+  closest(
+    address: Uint8Array,
+    radius: number,
+    skip: ReadonlySet<string>,
+    closerThan?: Uint8Array,
+  ): Peer | undefined {
     const bin = proximityOrder(this.#own, address);
+    let further: Peer | undefined;
     for (const tier of this.#tiers) {
       const peer = closestOf(tier, { address, bin, skip });
       if (peer === undefined) continue;
-      if (closerThan === undefined || closerTo(address, peer.overlay, closerThan) < 0) return peer;
+      if (closerThan !== undefined && closerTo(address, peer.overlay, closerThan) >= 0) continue;
+      if (isResponsible(peer.overlay, address, radius)) return peer;
+      further ??= peer;
     }
-    return undefined;
+    return further;
   }
 }
 

@@ -107,7 +107,7 @@ function listed(reserve: Reserve): ReserveItem[] {
 
 async function evicted(reserve: Reserve, batch: number): Promise<void> {
   const { batchId } = stampOf(0, batch, 1);
-  while ((await reserve.evict({ batchId, belowBin: BINS, limit: CHUNKS })) > 0);
+  while ((await reserve.evictBatch(batchId)) > 0);
 }
 
 function newChunks(round: number): Chunk[] {

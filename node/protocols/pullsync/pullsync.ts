@@ -23,7 +23,7 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { MessageOf, MessageTable } from '../../p2p/message.ts';
-import type { Reserve, ReserveItem } from '../../store/ports.ts';
+import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
 import { converse, converseWithin } from '../conversation.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
@@ -47,7 +47,7 @@ export interface PullsyncDeps extends IntakeDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
   readonly reserve: Pick<
     Reserve,
-    'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius'
+    'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius' | 'hasRoomFor'
   >;
   readonly clock: Clock;
   readonly log: Logger;
@@ -70,14 +70,25 @@ export interface Pulled {
   readonly errors: readonly Error[];
 }
 
+export interface Listed {
+  /** Nothing of the bin from `start` up to here is missing from `entries`. */
+  readonly topmost: bigint;
+  readonly entries: readonly ReserveEntry[];
+}
+
 export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
    * Pulls one page of the peer's bin; waits without limit for a chunk from `start` on.
-   * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`; what the store throws; the signal's reason
+   * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`, `NO_ROOM`; what the store throws; the signal's reason
    */
   sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled>;
+  /**
+   * What the peer holds in one of its bins from `start` on, at most a page, without any chunk of it. Waits without limit
+   * for the first one. @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
+   */
+  list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed>;
 }
 
 /** Registers the serving side. */
@@ -127,6 +138,25 @@ class PullsyncProtocol implements Pullsync {
     return ack;
   }
 
+  list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed> {
+    return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
+      const { topmost, chunks } = await this.#offered(stream, { bin, start }, signal);
+      if (chunks.length > 0) await stream.write(Want, { bitVector: bitVectorOf(chunks.length, []) });
+      return { topmost, entries: chunks };
+    });
+  }
+
+  async #offered(
+    stream: MessageStream,
+    { bin, start }: { bin: number; start: bigint },
+    signal: AbortSignal,
+  ): Promise<MessageOf<typeof Offer>> {
+    await stream.write(Get, { bin, start });
+    const offer = await stream.read(Offer, signal);
+    if (offer.chunks.length > 0) checkOffer(offer, start);
+    return offer;
+  }
+
   async sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
     const errors: Error[] = [];
     for (let count = 0; ; ) {
@@ -143,11 +173,8 @@ class PullsyncProtocol implements Pullsync {
     signal: AbortSignal,
   ): Promise<PulledPage> {
     return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
-      await stream.write(Get, { bin, start });
-      const offer = await stream.read(Offer, signal);
-      const { topmost, chunks } = offer;
+      const { topmost, chunks } = await this.#offered(stream, { bin, start }, signal);
       if (chunks.length === 0) return { topmost, count: 0, errors: [], shared: [] };
-      checkOffer(offer, start);
       this.#metrics.offered.inc(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);
       this.#metrics.wanted.inc(wanted.length);
@@ -177,6 +204,10 @@ class PullsyncProtocol implements Pullsync {
       const key = keyOf(address, batchId, stampHash);
       // An offer that names a chunk twice is answered once.
       if (selection.claims.has(key)) continue;
+      if (!reserve.hasRoomFor(address)) {
+        for (const claim of selection.claims.values()) claim.end(false);
+        throw new PullsyncError('NO_ROOM', 'the reserve has no room for what the peer offers');
+      }
       const claim = this.#wants.claim(key);
       if ('shared' in claim) selection.shared.push(claim.shared);
       else {

@@ -30,7 +30,8 @@ export type PullsyncErrorCode =
   | 'CURSORS_INVALID'
   | 'OFFER_INVALID'
   | 'WANT_INVALID'
-  | 'CHUNK_UNSOLICITED';
+  | 'CHUNK_UNSOLICITED'
+  | 'NO_ROOM';
 
 export class PullsyncError extends Error {
   readonly code: PullsyncErrorCode;

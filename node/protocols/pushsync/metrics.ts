@@ -25,6 +25,11 @@ export const PUSHSYNC_METRICS = {
     help: 'Deliveries received and refused.',
   },
   forwarder: { kind: 'counter', name: 'pushsync_forwarder', help: 'Deliveries passed on.' },
+  noRoom: {
+    kind: 'counter',
+    name: 'pushsync_no_room',
+    help: 'Deliveries refused because the reserve was full.',
+  },
   storer: { kind: 'counter', name: 'pushsync_storer', help: 'Deliveries stored.' },
   shallow: {
     kind: 'counter',

@@ -3,10 +3,12 @@
  * an upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4.
  *
  * The store is the queue, nothing else is: a pass walks the waiting chunks from the first to the last and leaves out
- * those being pushed. What was pushed is gone from the store; what failed meets the next pass, which comes when an
- * upload is done or after a pause. A failing chunk so keeps neither a slot nor memory, and after a crash the first
- * pass is the recovery.
+ * those being pushed and those whose neighbourhood takes nothing now (`pauses.ts`). What was pushed is gone from the
+ * store; what failed meets the next pass, which comes when an upload is done or after a pause. A failing chunk so keeps
+ * neither a slot nor memory, and after a crash the first pass is the recovery.
  */
+
+import { addressPrefix } from '../../chunk/address.ts';
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import { toHex } from '../../crypto/hex.ts';
@@ -17,44 +19,61 @@ import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { type BatchStore, PostageError } from '../../postage/ports.ts';
 import type { PendingPush, Reserve, UploadStore } from '../../store/ports.ts';
 import { PUSHER_METRICS } from './metrics.ts';
+import { type Pause, Pauses } from './pauses.ts';
 import type { Pushsync } from './pushsync.ts';
-import { PushsyncError } from './rules.ts';
+import { NoRoomError, PushsyncError } from './rules.ts';
 import { Slots } from './slots.ts';
 
 /** Chunks being pushed at once: the network's number. */
 const IN_FLIGHT_MAX = 128;
 /** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** Shallow receipts of one push after which the chunk counts as synced: deeper storers are out of reach. */
+/** Shallow receipts of one push after which it has failed for now. */
 const SHALLOW_MAX = 6;
 /** Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to leave them out. */
 const PASS_PAUSE_MS = 10;
+/** The same for every chunk that a pass has left out: some ten times what looking at it takes. */
+const LEFT_OUT_PAUSE_MS = 0.1;
+const PASS_PAUSE_MAX_MS = 5_000;
 /** Pause when there is no peer, milliseconds. */
 const NO_PEER_PAUSE_MS = 5_000;
-/** Pause before failed chunks are tried again, milliseconds; doubles while nothing succeeds. */
-const RETRY_PAUSE_MIN_MS = 1_000;
-const RETRY_PAUSE_MAX_MS = 60_000;
+/** Pause before failed chunks are tried again, milliseconds. */
+const RETRY_PAUSE_MS = 1_000;
+/** Bits by which the neighbourhood of a storer may be smaller than one of this node's radius. */
+const DEEPER_MAX = 2;
+/** How long a direct upload waits for room, milliseconds. */
+const DIRECT_PATIENCE_MS = 30_000;
 
 export interface PusherDeps {
   readonly pushsync: Pushsync;
   readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put'> };
   readonly postage: { readonly batches: Pick<BatchStore, 'get'>; awaited(batchId: Uint8Array): boolean };
+  /** Chunks that share so many bits with each other are stored by the same nodes. */
+  readonly storageRadius: () => number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
 
+/** Uploads that wait because a neighbourhood takes nothing. */
+export interface Held extends Pause {
+  /** Chunks of deferred uploads, as of the last pass over the queue. */
+  readonly chunks: number;
+}
+
 export interface Pusher {
   /**
-   * Pushes one chunk and resolves when a storer has it. Waits for a slot first. Missing peers and shallow receipts
-   * are tried again until the signal aborts.
-   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, ReserveOverwriteError, the signal's reason
+   * Pushes one chunk and resolves when a storer has it. Waits for a slot first. Missing peers are waited for until the
+   * signal aborts, a neighbourhood that takes nothing for half a minute.
+   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the signal's reason
    */
   direct(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<void>;
   /** Begins with the waiting chunks. */
   start(): void;
   /** Ends pushing waiting chunks; those in flight stay in the store. */
   stop(): Promise<void>;
+  /** What waits for which neighbourhoods, and why. */
+  held(): Held[];
 }
 
 export function createPusher(deps: PusherDeps): Pusher {
@@ -81,11 +100,15 @@ class ChunkPusher implements Pusher {
   #news = true;
   #wake: (() => void) | undefined;
   #passEnds = false;
-  #retryPlanned = false;
-  #retryPauseMs = RETRY_PAUSE_MIN_MS;
+  /** The next pass without news, and when it comes, monotonic. */
+  #retry: { readonly timer: Disposable; readonly at: number } | undefined;
+  readonly #pauses: Pauses;
+  /** Neighbourhood → chunks that the last whole pass has left out for it. */
+  #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
     this.#deps = deps;
+    this.#pauses = new Pauses(deps.clock);
     this.#metrics = deps.metrics.register(PUSHER_METRICS);
   }
 
@@ -97,41 +120,63 @@ class ChunkPusher implements Pusher {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new DOMException('the pusher stops', 'AbortError'));
+    this.#retry?.timer[Symbol.dispose]();
     this.#wake?.();
     await this.#draining;
     const waiting = [...this.#running.values()].filter(({ sequence }) => sequence !== undefined);
     await Promise.all(waiting.map(({ ended }) => ended));
   }
 
+  held(): Held[] {
+    return this.#pauses.list().flatMap((pause) => {
+      const chunks = this.#leftOut.get(pause.neighbourhood) ?? 0;
+      return chunks === 0 ? [] : [{ ...pause, chunks }];
+    });
+  }
+
   async direct(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     const key = keyOf(chunk, stamp);
+    const until = clock.monotonic() + DIRECT_PATIENCE_MS;
+    for (;;) {
+      const pauseMs = await this.#inSlot(signal, async () => {
+        const running = this.#running.get(key);
+        if (running !== undefined) return (await abortable(running.ended, signal)) ? undefined : 0;
+        return await this.#alone(
+          { key, sequence: undefined },
+          () => this.#directly(chunk, stamp, { signal, until }),
+          (pause) => pause === undefined,
+        );
+      });
+      if (pauseMs === undefined) return;
+      // Without a slot: others have somewhere to go.
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal);
+    }
+  }
+
+  async #inSlot<R>(signal: AbortSignal, work: () => Promise<R>): Promise<R> {
     await this.#slots.acquire(signal);
     try {
-      for (;;) {
-        const running = this.#running.get(key);
-        if (running !== undefined) {
-          if (await abortable(running.ended, signal)) return;
-          continue;
-        }
-        const arrived = await this.#alone({ key, sequence: undefined }, () =>
-          this.#directly(chunk, stamp, signal),
-        );
-        if (arrived) return;
-        await this.#deps.clock.sleep(NO_PEER_PAUSE_MS, signal);
-      }
+      return await work();
     } finally {
       this.#slots.release();
     }
   }
 
-  /** @returns false when there is no peer */
-  async #directly(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<boolean> {
+  /** @returns pause before the next try, milliseconds; undefined when the chunk has arrived */
+  async #directly(
+    chunk: Chunk,
+    stamp: Stamp,
+    { signal, until }: { signal: AbortSignal; until: number },
+  ): Promise<number | undefined> {
     if (!this.#batchExists(stamp)) throw new PostageError('BATCH_NOT_FOUND', 'batch with id not found');
     try {
       await this.#push(chunk, stamp, { signal });
-      return true;
+      return undefined;
     } catch (error) {
-      if (hasNoPeer(error)) return false;
+      if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
+      // Full for a moment: its radius grows, or it hands over.
+      if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
   }
@@ -150,11 +195,17 @@ class ChunkPusher implements Pusher {
       } catch (err) {
         if (signal.aborted) return;
         this.#deps.log.warn({ err }, 'waiting chunks not read');
-        this.#retryLater(this.#retryPauseMs);
+        this.#retryIn(RETRY_PAUSE_MS);
       }
       if (!this.#news) await this.#newsOrStop();
-      else if (this.#running.size > 0) await this.#pause(PASS_PAUSE_MS);
+      else await this.#pause(this.#passPauseMs());
     }
+  }
+
+  #passPauseMs(): number {
+    const leftOut = [...this.#leftOut.values()].reduce((sum, chunks) => sum + chunks, 0);
+    const running = this.#running.size > 0 ? PASS_PAUSE_MS : 0;
+    return Math.min(Math.max(running, leftOut * LEFT_OUT_PAUSE_MS), PASS_PAUSE_MAX_MS);
   }
 
   #newsOrStop(): Promise<void> {
@@ -167,29 +218,45 @@ class ChunkPusher implements Pusher {
   /** Starts every waiting chunk once; ends before the last have arrived. */
   async #pass(signal: AbortSignal): Promise<void> {
     this.#passEnds = false;
+    const leftOut = new Map<string, number>();
     for (let after = 0; ; ) {
       const page = this.#deps.store.uploads.pending(after, PAGE);
       const last = page.at(-1);
-      if (last === undefined) return;
+      if (last === undefined) break;
       after = last.sequence;
+      let going = 0;
       // Now, not when its turn comes: a push that ends in between is gone from the store but not from this page.
-      for (const push of page.filter((push) => this.#isIdle(push))) {
+      for (const push of page.filter((push) => this.#mayGo(push, leftOut) && this.#isIdle(push))) {
         await this.#slots.acquire(signal);
-        if (this.#passEnds || !this.#isIdle(push)) {
+        if (this.#passEnds || !this.#mayGo(push, leftOut) || !this.#isIdle(push)) {
           this.#slots.release();
           continue;
         }
+        going++;
         void this.#handle(push);
       }
       if (this.#passEnds) return;
+      // A long queue of which nothing may go is read without ever waiting for a slot.
+      if (going === 0) await this.#pause(0);
     }
+    this.#leftOut = leftOut;
+    const { endsInMs } = this.#pauses;
+    if (leftOut.size > 0) this.#retryIn(endsInMs ?? RETRY_PAUSE_MS);
+  }
+
+  /** @param leftOut counts those that may not */
+  #mayGo({ address }: PendingPush, leftOut: Map<string, number>): boolean {
+    const neighbourhood = this.#pauses.waitsFor(address);
+    if (neighbourhood === undefined) return true;
+    leftOut.set(neighbourhood, (leftOut.get(neighbourhood) ?? 0) + 1);
+    return false;
   }
 
   #isIdle({ chunk, stamp, sequence }: PendingPush): boolean {
     const running = this.#running.get(keyOf(chunk, stamp));
     if (running === undefined) return true;
     // The same chunk by another way: it must come round again when that one fails.
-    if (running.sequence !== sequence) this.#retryLater(this.#retryPauseMs);
+    if (running.sequence !== sequence) this.#retryIn(RETRY_PAUSE_MS);
     return false;
   }
 
@@ -199,13 +266,13 @@ class ChunkPusher implements Pusher {
     const { signal } = this.#stopping;
     const key = keyOf(push.chunk, push.stamp);
     try {
-      await this.#alone({ key, sequence: push.sequence }, () => this.#pushWaiting(push, signal));
-      this.#retryPauseMs = RETRY_PAUSE_MIN_MS;
+      const work = () => this.#pushWaiting(push, signal);
+      await this.#alone({ key, sequence: push.sequence }, work, (arrived) => arrived);
     } catch (err) {
       if (signal.aborted) return;
-      log.debug({ err, chunk: toHex(push.chunk.address) }, 'chunk not pushed');
+      log.debug({ err, chunk: toHex(push.address) }, 'chunk not pushed');
       if (hasNoPeer(err)) this.#passEnds = true;
-      this.#retryLater(hasNoPeer(err) ? NO_PEER_PAUSE_MS : this.#retryPauseMs);
+      this.#retryIn(hasNoPeer(err) ? NO_PEER_PAUSE_MS : RETRY_PAUSE_MS);
     } finally {
       this.#slots.release();
     }
@@ -227,16 +294,18 @@ class ChunkPusher implements Pusher {
   }
 
   /** Runs `work` as the only push of its key. */
-  async #alone(
+  async #alone<R>(
     { key, sequence }: { key: string; sequence: number | undefined },
-    work: () => Promise<boolean>,
-  ): Promise<boolean> {
+    work: () => Promise<R>,
+    hasArrived: (result: R) => boolean,
+  ): Promise<R> {
     const { promise: ended, resolve } = Promise.withResolvers<boolean>();
     this.#running.set(key, { sequence, ended });
     let arrived = false;
     try {
-      arrived = await work();
-      return arrived;
+      const result = await work();
+      arrived = hasArrived(result);
+      return result;
     } finally {
       this.#running.delete(key);
       resolve(arrived);
@@ -252,8 +321,14 @@ class ChunkPusher implements Pusher {
       try {
         return await this.#attempt(chunk, stamp, options);
       } catch (error) {
-        if (!(error instanceof PushsyncError) || error.code !== 'SHALLOW_RECEIPT') throw error;
-        if (shallow === SHALLOW_MAX) return 'synced';
+        if (!(error instanceof PushsyncError)) throw error;
+        // As if it had been stored and then replaced, which is what the owner of a batch that is not immutable wants.
+        if (error.code === 'SUPERSEDED' && this.#mayBeReplaced(stamp)) return 'synced';
+        if (error.code !== 'SHALLOW_RECEIPT') throw error;
+        if (shallow === SHALLOW_MAX) {
+          this.#failed(chunk, 'every receipt is shallow: no node stores for the neighbourhood');
+          throw new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause: error });
+        }
       }
     }
   }
@@ -269,9 +344,12 @@ class ChunkPusher implements Pusher {
     try {
       const { outcome } = await pushsync.push(chunk, stamp, options);
       if (outcome === 'want-self') await store.reserve.put(chunk, stamp);
+      this.#pauses.arrived(chunk.address);
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       return outcome === 'synced' ? 'synced' : 'stored';
     } catch (error) {
+      if (error instanceof NoRoomError) this.#failed(chunk, error.message, error.neighbourhood);
+      else if (isRefused(error)) this.#failed(chunk, reasonOf(error));
       this.#metrics.errors.inc();
       this.#metrics.errorTime.observe((clock.monotonic() - startedAt) / 1000);
       throw error;
@@ -280,22 +358,36 @@ class ChunkPusher implements Pusher {
     }
   }
 
+  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  #mayBeReplaced({ batchId }: Stamp): boolean {
+    return this.#deps.postage.batches.get(batchId)?.immutable === false;
+  }
+
   #batchExists(stamp: Stamp): boolean {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** Plans the next pass, unless one is planned already. */
-  #retryLater(pauseMs: number): void {
-    if (this.#retryPlanned) return;
-    this.#retryPlanned = true;
-    void this.#retryAfter(pauseMs);
+  /** @param said prefix that a storer has named: its word, which only says how far its neighbourhood reaches */
+  #failed(chunk: Chunk, reason: string, said = ''): void {
+    const { log, storageRadius } = this.#deps;
+    const own = storageRadius();
+    const prefix = addressPrefix(chunk.address, Math.min(Math.max(said.length, own), own + DEEPER_MAX));
+    if (this.#pauses.failed(prefix, reason)) {
+      log.warn({ neighbourhood: prefix, reason }, 'uploads wait for a neighbourhood that takes nothing');
+    }
   }
 
-  async #retryAfter(pauseMs: number): Promise<void> {
-    await this.#pause(pauseMs);
-    this.#retryPlanned = false;
-    this.#retryPauseMs = Math.min(this.#retryPauseMs * 2, RETRY_PAUSE_MAX_MS);
-    this.#look();
+  /** Another pass after a while, unless one comes sooner. */
+  #retryIn(pauseMs: number): void {
+    const { clock } = this.#deps;
+    const at = clock.monotonic() + pauseMs;
+    if (this.#stopping.signal.aborted || (this.#retry !== undefined && this.#retry.at <= at)) return;
+    this.#retry?.timer[Symbol.dispose]();
+    const timer = clock.timer(pauseMs, () => {
+      this.#retry = undefined;
+      this.#look();
+    });
+    this.#retry = { timer, at };
   }
 
   /** Ends early when the pusher stops. */
@@ -309,6 +401,15 @@ class ChunkPusher implements Pusher {
 
 function keyOf(chunk: Chunk, stamp: Stamp): string {
   return toHex(chunk.identity) + toHex(stamp.batchId);
+}
+
+/** The network did not take the chunk; not that there is none. */
+function isRefused(error: unknown): error is PushsyncError {
+  return error instanceof PushsyncError && (error.code === 'PUSH_FAILED' || error.code === 'SUPERSEDED');
+}
+
+function reasonOf({ message, cause }: PushsyncError): string {
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
 function hasNoPeer(error: unknown): boolean {

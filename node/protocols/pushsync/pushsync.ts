@@ -18,10 +18,10 @@
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
-import { isResponsible, proximityOrder } from '../../chunk/address.ts';
+import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../chunk/address.ts';
 import type { Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
-import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
+import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { equalBytes, toHex } from '../../crypto/hex.ts';
 import type { Signer } from '../../crypto/signer.ts';
@@ -41,8 +41,11 @@ import {
   ATTEMPT_TIMEOUT_MS,
   FAILED_SKIP_MS,
   FORWARDER,
+  finalRefusal,
   isShallow,
   MULTIPLEX,
+  NO_ROOM_MAX,
+  NoRoomError,
   ORIGIN,
   PushsyncError,
   type Receipt,
@@ -64,10 +67,10 @@ export interface PushsyncOptions {
 
 export interface PushsyncDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
-  readonly topology: Pick<Topology, 'closestPeer' | 'isCutOff' | 'storageRadius'>;
+  readonly topology: Pick<Topology, 'closestPeer' | 'isCutOff' | 'peers' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
-  readonly store: { readonly reserve: Pick<Reserve, 'put'> };
+  readonly store: { readonly reserve: Pick<Reserve, 'put' | 'has' | 'hasIndex' | 'hasRoomFor'> };
   /** Key of this node's overlay. */
   readonly signer: Signer;
   /** Sees every valid chunk that is delivered, whether it is then stored, passed on or refused for its stamp. Must not throw. */
@@ -78,15 +81,21 @@ export interface PushsyncDeps {
 }
 
 export type PushResult =
-  | { readonly outcome: 'synced'; readonly receipt: Receipt }
-  /** Nobody is left to push to: this node has to store the chunk. */
+  | {
+      readonly outcome: 'synced';
+      readonly receipt: Receipt;
+      /** Proximity order of chunk and storer. */
+      readonly storerPO: number;
+    }
+  /** No other node takes the chunk, and it belongs here: this node has to store it. */
   | { readonly outcome: 'want-self' };
 
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
-   * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another storer is asked), `PUSH_FAILED`;
-   * the signal's reason
+   * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
+   * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
+   * signal's reason
    */
   push(
     chunk: Chunk,
@@ -155,35 +164,58 @@ class PushsyncProtocol implements Pushsync {
   /** @throws SignatureError, which makes the push a failed one */
   #judge(receipt: Receipt, peer: Peer): Judged {
     const storer = storerOf(receipt, this.#options.networkId);
-    return { receipt, peer, storerPO: proximityOrder(storer, receipt.address) };
+    return { receipt, peer, storer, storerPO: proximityOrder(storer, receipt.address) };
   }
 
-  #synced(parcel: Parcel, { receipt, peer, storerPO }: Judged): PushResult {
+  #synced(parcel: Parcel, { receipt, peer, storer, storerPO }: Judged): PushResult {
     const depth = {
       storerPO,
       receiptRadius: receipt.storageRadius,
       ownRadius: this.#deps.topology.storageRadius(),
       capacityDoubling: this.#options.capacityDoubling,
     };
-    if (isShallow(depth)) {
+    // Whoever is closer than the storer does not exist, as far as we know: it keeps what nobody else can.
+    if (isShallow(depth) && !this.#isClosest(storer, receipt.address)) {
       this.#metrics.shallow.inc();
       this.#metrics.shallowDepth.inc({ depth: storerPO });
       this.#failed.add(parcel.id, peer.id);
       throw new PushsyncError('SHALLOW_RECEIPT', 'shallow receipt');
     }
     this.#metrics.receiptDepth.inc({ depth: storerPO });
-    return { outcome: 'synced', receipt };
+    return { outcome: 'synced', receipt, storerPO };
   }
 
   #notSynced(chunk: Chunk, outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
-    if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
+    const refused = outcome.outcome === 'exhausted' ? outcome.cause : undefined;
+    if (refused !== undefined && !(refused instanceof NoRoomError)) throw couldNotPush(refused);
+    const { store, topology } = this.#deps;
     // Cut off, a chunk kept here would count as synced where nobody looks for it.
-    if (!this.#options.fullNode || this.#deps.topology.isCutOff()) {
-      throw new PushsyncError('NO_PEER', 'no peer found');
+    if (!this.#options.fullNode || topology.isCutOff()) {
+      throw refused ?? new PushsyncError('NO_PEER', 'no peer found');
     }
+    if (!this.#belongsHere(chunk.address)) throw refused ?? couldNotPush(new Error(NOBODY_CLOSER));
+    if (!store.reserve.hasRoomFor(chunk.address)) throw refused ?? this.#noRoomFor(chunk.address);
     // It has arrived. Single-owner chunks are seen when others bring them: own uploads are no news to their node.
     if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
     return { outcome: 'want-self' };
+  }
+
+  /** Whether no connected peer is closer to the chunk. */
+  #isClosest(overlay: Uint8Array, address: Uint8Array): boolean {
+    return this.#deps.topology.peers().every((peer) => closerTo(address, overlay, peer.overlay) <= 0);
+  }
+
+  /** Named after the chunk's neighbourhood: this node may not be of it, and only be closer than others. */
+  #noRoomFor(address: Uint8Array): NoRoomError {
+    return new NoRoomError(addressPrefix(address, this.#deps.topology.storageRadius()));
+  }
+
+  /** Whether the chunk is this node's to store when no other takes it. */
+  #belongsHere(address: Uint8Array): boolean {
+    const { host, topology } = this.#deps;
+    return (
+      isResponsible(host.overlay, address, topology.storageRadius()) || this.#isClosest(host.overlay, address)
+    );
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
@@ -237,9 +269,8 @@ class PushsyncProtocol implements Pushsync {
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
     this.#deps.onDelivered(chunk);
-    const radius = topology.storageRadius();
-    if (this.#options.reachable && isResponsible(host.overlay, chunk.address, radius)) {
-      return await this.#store(chunk, stamp, radius);
+    if (this.#options.reachable && isResponsible(host.overlay, chunk.address, topology.storageRadius())) {
+      return await this.#store(chunk, stamp);
     }
 
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined };
@@ -249,17 +280,31 @@ class PushsyncProtocol implements Pushsync {
     const exclude = this.#options.reachable ? [] : [sender.id];
     const outcome = await this.#send(parcel, way, deadline.signal, exclude);
     if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
-    if (outcome.outcome === 'nobody') return await this.#store(chunk, stamp, radius);
+    if (outcome.outcome === 'nobody') {
+      // Those that are closer have failed a moment ago. Kept here the chunk would count as stored where it is not looked for.
+      if (!this.#belongsHere(chunk.address)) throw couldNotPush(new Error(NOBODY_CLOSER));
+      return await this.#store(chunk, stamp);
+    }
     this.#metrics.forwarder.inc();
     return outcome.result;
   }
 
-  async #store(chunk: Chunk, stamp: Stamp, storageRadius: number): Promise<Receipt> {
-    this.#validate(chunk, stamp);
-    await this.#deps.store.reserve.put(chunk, stamp);
-    this.#metrics.storer.inc();
+  async #store(chunk: Chunk, stamp: Stamp): Promise<Receipt> {
+    const { signer, store, topology } = this.#deps;
     const { address } = chunk;
-    return { address, signature: this.#deps.signer.sign(address), nonce: this.#options.nonce, storageRadius };
+    this.#validate(chunk, stamp);
+    // What is here already, and what replaces something, needs no room.
+    const isHeld = () =>
+      store.reserve.has(address, stamp.batchId, stampHash(stamp)) || store.reserve.hasIndex(stamp);
+    if (!store.reserve.hasRoomFor(address) && !isHeld()) {
+      this.#metrics.noRoom.inc();
+      throw this.#noRoomFor(address);
+    }
+    await store.reserve.put(chunk, stamp);
+    this.#metrics.storer.inc();
+    // The radius of now: it may have grown since the delivery came, and then this node does not answer for the chunk.
+    const storageRadius = topology.storageRadius();
+    return { address, signature: signer.sign(address), nonce: this.#options.nonce, storageRadius };
   }
 
   #validate(chunk: Chunk, stamp: Stamp): void {
@@ -287,27 +332,44 @@ class PushsyncProtocol implements Pushsync {
     const { address } = parcel.chunk;
     const skip = this.#failed.peers(parcel.id);
     for (const id of exclude) skip.add(id);
-    return await attemptPeers<Receipt, R>(
+    const isInside = (peer: Peer) => isResponsible(peer.overlay, address, topology.storageRadius());
+    let full: NoRoomError | undefined;
+    let refusals = 0;
+    const outcome = await attemptPeers<Receipt, R>(
       {
         ...way.role,
         skip,
         choose(skip) {
-          const includeSelf = !way.originated;
-          const peer = topology.closestPeer(address, { skip, includeSelf });
-          return peer === 'self' ? undefined : peer;
+          const peer = topology.closestPeer(address, { skip, includeSelf: !way.originated });
+          if (peer === undefined || peer === 'self') return undefined;
+          // All of the neighbourhood have been asked: anybody else would only ask them again.
+          return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
         },
         multiplex: MULTIPLEX,
-        isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
+        isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, address, way.originated),
         attempt: (peer, credit) => this.#request(peer, parcel, credit),
         accept: way.accept,
         failed: (peer, err) => {
-          this.#failed.add(parcel.id, peer.id);
           log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
+          if (isSuperseded(err)) return false;
+          if (err instanceof NoRoomError) {
+            // It may have room in a moment, so it is not left out of the next push.
+            full = err;
+            refusals++;
+          } else this.#failed.add(parcel.id, peer.id);
+          return refusals < NO_ROOM_MAX;
         },
       },
       { clock, signal },
     );
+    // Whoever failed is asked again by the next push: it comes after a pause, and else there would be nobody to ask.
+    if (outcome.outcome !== 'done' && way.originated) this.#failed.forget(parcel.id);
+    // What a storer has said of itself says more than what became of the peers that were asked after it.
+    const isFinal = outcome.outcome === 'exhausted' && isSuperseded(outcome.cause);
+    return outcome.outcome === 'done' || full === undefined || isFinal
+      ? outcome
+      : { outcome: 'exhausted', cause: full };
   }
 
   #reserveCredit(peer: Peer, address: Uint8Array, originated: boolean): Credit {
@@ -349,7 +411,11 @@ class PushsyncProtocol implements Pushsync {
       return await stream.read(ReceiptMessage);
     });
     if (receipt.err !== '') {
-      throw new PushsyncError('DELIVERY_FAILED', `delivery of chunk failed: ${receipt.err}`);
+      throw (
+        NoRoomError.in(receipt.err) ??
+        finalRefusal(receipt.err) ??
+        new PushsyncError('DELIVERY_FAILED', `delivery of chunk failed: ${receipt.err}`)
+      );
     }
     if (!equalBytes(receipt.address, address)) {
       throw new PushsyncError('RECEIPT_INVALID', `invalid receipt. chunk ${toHex(address)}, peer ${peer.id}`);
@@ -358,15 +424,24 @@ class PushsyncProtocol implements Pushsync {
   }
 }
 
+function isSuperseded(error: unknown): error is PushsyncError {
+  return error instanceof PushsyncError && error.code === 'SUPERSEDED';
+}
+
+const NOBODY_CLOSER = 'no closer peer takes the chunk';
+
 /** A receipt whose signer is known. */
 interface Judged {
   readonly receipt: Receipt;
   readonly peer: Peer;
+  /** Overlay, 32 bytes. */
+  readonly storer: Uint8Array;
   /** Between the storer and the chunk. */
   readonly storerPO: number;
 }
 
 function couldNotPush(cause: unknown): PushsyncError {
+  if (cause instanceof NoRoomError || isSuperseded(cause)) return cause;
   return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
 }
 

@@ -9,6 +9,17 @@ export const FAILED_SKIP_MS = 300_000;
 /** Most doublings of a reserve. */
 const CAPACITY_DOUBLING_MAX = 1;
 
+/** What a storer says when the batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
+const NEWER_STAMP = 'overwriting chunk with newer timestamp';
+
+/** What the text of a refusal says of the chunk itself, whoever is asked; undefined when it says nothing. */
+export function finalRefusal(text: string): PushsyncError | undefined {
+  return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
+}
+
+/** Storers without room after which a push ends: as many as it places copies. The rest would send it to these again. */
+export const NO_ROOM_MAX = 3;
+
 /** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
 /** Failures tolerated, and pause before one more peer is asked, by role. */
@@ -20,7 +31,9 @@ export type PushsyncErrorCode =
   | 'SHALLOW_RECEIPT'
   | 'PUSH_FAILED'
   | 'DELIVERY_FAILED'
-  | 'RECEIPT_INVALID';
+  | 'RECEIPT_INVALID'
+  | 'NO_ROOM'
+  | 'SUPERSEDED';
 
 export class PushsyncError extends Error {
   readonly code: PushsyncErrorCode;
@@ -29,6 +42,23 @@ export class PushsyncError extends Error {
     super(message, options);
     this.name = 'PushsyncError';
     this.code = code;
+  }
+}
+
+/** A storer's reserve is full: its neighbourhood takes no more. */
+export class NoRoomError extends PushsyncError {
+  /** Bits of the chunk's address up to the storer's radius, as `0` and `1`. */
+  readonly neighbourhood: string;
+
+  constructor(neighbourhood: string) {
+    super('NO_ROOM', `no room in neighbourhood '${neighbourhood}'`);
+    this.neighbourhood = neighbourhood;
+  }
+
+  /** Out of the text of a refusal, which forwarders put their own words in front of. */
+  static in(text: string): NoRoomError | undefined {
+    const prefix = /no room in neighbourhood '([01]{0,32})'/.exec(text)?.[1];
+    return prefix === undefined ? undefined : new NoRoomError(prefix);
   }
 }
 

@@ -198,6 +198,7 @@ class RetrievalProtocol implements Retrieval {
         failed: (peer, err) => {
           if (!isRefusal(err)) this.#failed.add(id, peer.id);
           this.#deps.log.debug({ err, chunk: id, peer: peer.id }, 'chunk not delivered');
+          return true;
         },
       },
       { clock, signal },

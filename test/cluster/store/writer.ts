@@ -1,4 +1,5 @@
 /** `node writer.ts FOLDER LIFE`: works on the store until it is killed and tells what has been promised. */
+import { toHex } from '../../../node/crypto/hex.ts';
 import {
   CHUNKS_PER_BATCH,
   CHUNKS_PER_PIN,
@@ -53,7 +54,7 @@ async function reserve(): Promise<void> {
   }
 }
 
-/** Batches come, are thinned out from the lowest bins, and go, while other chunks are put. */
+/** Batches come, lose what lies below the radius, and go, while other chunks are put. */
 async function churn(): Promise<void> {
   for (let batch = base + CHURN_NUMBERS; ; batch += CHUNKS_PER_BATCH) {
     const batchId = numberedBatch(batch);
@@ -65,12 +66,15 @@ async function churn(): Promise<void> {
       );
     const numbers = Array.from({ length: CHUNKS_PER_BATCH }, (_, n) => n);
     for (let n = 0; n < CHUNKS_PER_BATCH; n += 10) await Promise.all(numbers.slice(n, n + 10).map(put));
+    const outermost = store.reserve
+      .items(0, 1n, 1_000)
+      .filter((item) => toHex(item.batchId) === toHex(batchId));
     await Promise.all([
-      store.reserve.evict({ batchId, belowBin: 1, limit: 50 }),
+      store.reserve.release(outermost),
       store.reserve.setRadius((batch / CHUNKS_PER_BATCH) % 5),
       put(CHUNKS_PER_BATCH),
     ]);
-    while ((await store.reserve.evict({ batchId, belowBin: 32, limit: 1000 })) > 0);
+    while ((await store.reserve.evictBatch(batchId)) > 0);
     tell({ did: 'gone', batch });
   }
 }

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BINS, closerTo, MAX_PO, proximityOrder } from '../../../node/chunk/address.ts';
+import {
+  addressPrefix,
+  BINS,
+  closerTo,
+  isResponsible,
+  MAX_PO,
+  proximityOrder,
+} from '../../../node/chunk/address.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import vectors from '../../vectors/keys-and-cheques.json' with { type: 'json' };
 
@@ -34,6 +41,32 @@ describe('proximity order', () => {
         const b = a.slice();
         b[bit >> 3]! ^= 0x80 >> (bit & 7);
         expect(proximityOrder(a, b)).toBe(bit);
+      }),
+    );
+  });
+});
+
+describe('a prefix', () => {
+  test.each([
+    ['a5', 0, ''],
+    ['a5', 1, '1'],
+    ['a5', 4, '1010'],
+    ['a5', 8, '10100101'],
+    ['a5c0', 11, '10100101110'],
+    ['00000001', 31, '0'.repeat(31)],
+    ['00000001', 32, `${'0'.repeat(31)}1`],
+  ])('of %s with %i bits is "%s"', (start, length, bits) => {
+    expect(addressPrefix(fromHex(start.padEnd(64, '0')), length)).toBe(bits);
+  });
+
+  test('of a radius is the same for a node and the chunks it is responsible for, and for no others', () => {
+    fc.assert(
+      fc.property(addresses, addresses, fc.nat(MAX_PO), fc.nat(MAX_PO), (overlay, other, shared, radius) => {
+        const address = overlay.slice();
+        address.set(other.subarray(4), 4);
+        if (shared < MAX_PO) address[shared >> 3]! ^= 0x80 >> (shared & 7);
+        const isSame = addressPrefix(address, radius) === addressPrefix(overlay, radius);
+        expect(isSame).toBe(isResponsible(overlay, address, radius));
       }),
     );
   });

@@ -104,6 +104,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
   const pullsync: Pullsync = {
     cursors: async (peer, signal) => await of(peer).cursors(signal),
     sync: async (peer, bin, start, signal) => await of(peer).sync(bin, start, signal),
+    list: () => Promise.reject(new Error('the puller never asks for a list')),
   };
   const puller: Puller = createPuller(
     { rateWindowMs: options.rateWindowMs ?? 900_000 },

@@ -8,9 +8,11 @@ import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import type { HandOver } from '../../../node/neighbourhood/hand-over.ts';
 import { createReserveWorker, type ReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
 import type { Batch } from '../../../node/postage/ports.ts';
-import type { Reserve } from '../../../node/store/ports.ts';
+import type { Reserve, ReserveEntry } from '../../../node/store/ports.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores.ts';
 
@@ -25,6 +27,8 @@ type Operation =
   | { readonly do: 'upload'; readonly chunk: Chunk }
   | { readonly do: 'expire'; readonly batch: number }
   | { readonly do: 'look'; readonly pullRate: number }
+  /** The bins below this one have a peer, and no others. */
+  | { readonly do: 'connect'; readonly covered: number }
   | { readonly do: 'restart'; readonly capacity: number; readonly minimumRadius: number };
 
 const chunks = fc
@@ -50,6 +54,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('upload'), chunk: chunks }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('expire'), batch: fc.constantFrom(...BATCHES) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('look'), pullRate: fc.constantFrom(0, 0, 0.5) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('connect'), covered: fc.nat(6) }) },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('restart'), capacity: capacities, minimumRadius: fc.nat(3) }),
@@ -66,6 +71,8 @@ interface Entry {
 const keyOf = ({ chunk, stamp }: Pick<Entry, 'chunk' | 'stamp'>) =>
   toHex(chunk.address) + toHex(stamp.batchId) + toHex(stampHash(stamp));
 const batchOf = ({ stamp }: Pick<Entry, 'stamp'>) => stamp.batchId[0]!;
+/** Of the chunks below the radius deeper nodes hold those of the first two batches. */
+const isHeldElsewhere = ({ batchId }: Pick<ReserveEntry, 'batchId'>) => batchId[0]! < 3;
 
 /** The rules, without a disk, a clock or a worker. */
 class Model {
@@ -79,6 +86,8 @@ class Model {
   radius: number;
   capacity: number;
   minimumRadius: number;
+  covered = 6;
+  #uncoveredLooks = 0;
   /** What a restart finds. A minimum is not written down: with a smaller one the radius is what it was. */
   #keptRadius = 0;
 
@@ -91,9 +100,21 @@ class Model {
   /** @returns whether the put is refused */
   put(chunk: Chunk, stamp: Stamp): boolean {
     if (this.entries.some((entry) => keyOf(entry) === keyOf({ chunk, stamp }))) return false;
+    const bin = proximityOrder(OVERLAY, chunk.address);
+    // A chunk counts as soon as it comes: when the radius grows by it, chunks are handed over once it is stored.
+    const handsOver = this.#grow(bin) && this.entries.length >= this.capacity;
+    if (handsOver) this.#grow(bin);
+    const refused = !this.#store(chunk, stamp);
+    if (handsOver) this.#release();
+    this.unreserve();
+    return refused;
+  }
+
+  /** @returns whether the put is accepted */
+  #store(chunk: Chunk, stamp: Stamp): boolean {
     const indexOf = ({ batchId, index }: Stamp) => toHex(batchId) + toHex(index);
     const old = this.entries.find((entry) => indexOf(entry.stamp) === indexOf(stamp));
-    if (old !== undefined && Buffer.compare(old.stamp.timestamp, stamp.timestamp) >= 0) return true;
+    if (old !== undefined && Buffer.compare(old.stamp.timestamp, stamp.timestamp) >= 0) return false;
     this.#keep(this.entries.filter((entry) => entry !== old || old.chunk.address === chunk.address));
     const held = this.bytes.has(toHex(chunk.address));
     const bin = proximityOrder(OVERLAY, chunk.address);
@@ -101,8 +122,7 @@ class Model {
     this.entries = [...this.entries.filter((entry) => entry !== old), { chunk, stamp, bin, id }];
     if (!held || chunk.kind === 'soc') this.bytes.set(toHex(chunk.address), toHex(chunk.data));
     this.#keep(this.entries);
-    if (this.entries.length > this.capacity) this.unreserve();
-    return false;
+    return true;
   }
 
   upload(chunk: Chunk): void {
@@ -116,30 +136,53 @@ class Model {
     this.#keep(this.entries.filter((entry) => !this.expired.has(batchOf(entry))));
   }
 
+  /** Hands over until the reserve is no longer full, or nobody takes any more and the radius cannot grow. */
   unreserve(): void {
-    let left = this.entries.length - this.capacity;
-    for (; left > 0; this.#setRadius(this.radius + 1)) {
-      for (const batch of BATCHES) {
-        const staying = this.entries.filter((entry) => batchOf(entry) !== batch || entry.bin >= this.radius);
-        left -= this.entries.length - staying.length;
-        this.#keep(staying);
-        if (left <= 0) return;
-      }
-      if (this.radius === BINS - 1) return;
+    while (this.entries.length >= this.capacity) {
+      const grown = this.#grow();
+      if (this.#release() === 0 && !grown) return;
     }
   }
 
   look(pullRate: number): void {
     this.sweep();
-    const within = this.entries.filter(({ bin }) => bin >= this.radius).length;
-    if (within < this.capacity / 2 && pullRate === 0 && this.radius > this.minimumRadius)
-      this.#setRadius(this.radius - 1);
+    this.unreserve();
+    if (this.radius <= this.minimumRadius) return;
+    const within = this.#from(this.radius);
+    const withinSmaller = this.#from(this.radius - 1);
+    const uncovered = this.radius > this.covered && this.covered > 0;
+    this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
+    const takesOver = this.#uncoveredLooks >= 3 && withinSmaller < this.capacity;
+    const tooEmpty = within < this.capacity / 2 && withinSmaller < this.capacity * 0.9 && pullRate === 0;
+    if (takesOver || tooEmpty) this.#setRadius(this.radius - 1);
   }
 
   start(reopened: boolean): void {
     if (reopened) this.radius = Math.max(this.#keptRadius, this.minimumRadius);
+    this.#uncoveredLooks = 0;
     this.sweep();
     this.unreserve();
+  }
+
+  /** @param arriving bin of a chunk on its way @returns whether the radius has grown */
+  #grow(arriving = -1): boolean {
+    const within = this.#from(this.radius);
+    const leftovers = this.entries.length - within;
+    const isFull = within + (arriving >= this.radius ? 1 : 0) >= this.capacity;
+    if (!isFull || leftovers > this.capacity || this.radius >= this.covered) return false;
+    this.#setRadius(this.radius + 1);
+    return true;
+  }
+
+  /** @returns how many have left */
+  #release(): number {
+    const before = this.entries.length;
+    this.#keep(this.entries.filter(({ bin, stamp }) => bin >= this.radius || !isHeldElsewhere(stamp)));
+    return before - this.entries.length;
+  }
+
+  #from(bin: number): number {
+    return this.entries.filter((entry) => entry.bin >= bin).length;
   }
 
   references(): number[] {
@@ -168,6 +211,9 @@ class Pair {
   readonly #model: Model;
   readonly #clock = new ManualClock();
   readonly #expiryListeners = new Set<() => void>();
+  readonly #topologyListeners = new Set<() => void>();
+  /** The put that is running: nothing is handed over before it has ended. */
+  #putting: Promise<unknown> = Promise.resolve();
   #pullRate = 0;
   #worker: ReserveWorker;
 
@@ -185,6 +231,9 @@ class Pair {
     const radius = this.#reserve.radius();
     const before = this.#listed();
     const replaced = await this.#do(operation);
+    await this.#atRest();
+    // What nobody has taken is tried again without a pause, and stays.
+    for (const listener of this.#topologyListeners) listener();
     await this.#atRest();
     this.#checkLosses({ before, replaced, radius });
     await this.#check();
@@ -207,6 +256,7 @@ class Pair {
           () => false,
           (error: { code?: string }) => error.code === 'OVERWRITE_NEWER',
         );
+        this.#putting = outcome;
         expect(await outcome).toBe(model.put(chunk, stamp));
         return rivals.map(keyOf)[0];
       }
@@ -218,12 +268,18 @@ class Pair {
       case 'expire':
         model.expired.add(operation.batch);
         model.sweep();
+        model.unreserve();
         for (const listener of this.#expiryListeners) listener();
         return undefined;
       case 'look':
         this.#pullRate = operation.pullRate;
         model.look(operation.pullRate);
         await this.#clock.advance(WAKE_UP_MS);
+        return undefined;
+      case 'connect':
+        model.covered = operation.covered;
+        model.unreserve();
+        for (const listener of this.#topologyListeners) listener();
         return undefined;
       case 'restart':
         await this.#restart(operation);
@@ -265,6 +321,16 @@ class Pair {
             return () => this.#expiryListeners.delete(listener);
           },
         },
+        handOver: this.#handOver(),
+        topology: {
+          peers: () =>
+            Array.from({ length: this.#model.covered }, (_, bin) => ({ overlay: addressIn(bin, 1) }) as Peer),
+          onChange: (listener) => {
+            this.#topologyListeners.add(listener);
+            return () => this.#topologyListeners.delete(listener);
+          },
+        },
+        overlay: OVERLAY,
         pullRate: () => this.#pullRate,
         onSettled: () => undefined,
         clock: this.#clock,
@@ -274,6 +340,21 @@ class Pair {
     );
     worker.start();
     return worker;
+  }
+
+  /** Lets go of everything that may leave. */
+  #handOver(): HandOver {
+    const reserve = this.#reserve;
+    return {
+      refusal: undefined,
+      leftovers: () => [],
+      release: async (count) => {
+        expect(count).toBeGreaterThan(0);
+        await this.#putting;
+        const below = Array.from({ length: reserve.radius() }, (_, bin) => reserve.items(bin, 1n, 1000));
+        return await reserve.release(below.flat().filter(isHeldElsewhere));
+      },
+    };
   }
 
   /** Waits for what the model expects, and then to see whether it stays. */
@@ -298,13 +379,15 @@ class Pair {
     return new Map(items.flat());
   }
 
-  /** Within the radius a chunk is lost to a newer stamp, to the end of its batch, or to a larger radius alone. */
+  /** A chunk leaves for a newer stamp, with its batch, or because it lies below the radius and others hold it. */
   #checkLosses(was: { before: Map<string, number>; replaced: string | undefined; radius: number }): void {
     const after = this.#listed();
     for (const [key, bin] of was.before) {
       if (after.has(key) || key === was.replaced) continue;
       const batch = Number.parseInt(key.slice(64, 66), 16);
-      const reason = this.#model.expired.has(batch) || bin < Math.max(was.radius, this.#reserve.radius());
+      const isLeftOver = bin < Math.max(was.radius, this.#reserve.radius());
+      const batchId = Uint8Array.of(batch);
+      const reason = this.#model.expired.has(batch) || (isLeftOver && isHeldElsewhere({ batchId }));
       expect(reason, `bin ${bin} at radius ${was.radius}`).toBe(true);
     }
   }

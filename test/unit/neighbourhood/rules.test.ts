@@ -1,18 +1,54 @@
 import { expect, test } from 'vitest';
-import { isTooEmpty, neighbourhoods, startRadius } from '../../../node/neighbourhood/rules.ts';
+import { addressPrefix } from '../../../node/chunk/address.ts';
+import {
+  coveredDepth,
+  isTooEmpty,
+  neighbourhoods,
+  siblingPrefix,
+  startRadius,
+} from '../../../node/neighbourhood/rules.ts';
+import { addressIn, OVERLAY } from '../store/stores.ts';
+
+/** 1010 1111 0000… */
+const overlay = new Uint8Array(32).fill(0xaf, 0, 1);
 
 test.each([
-  { withinRadius: 49, capacity: 100, pullRate: 0, tooEmpty: true },
-  { withinRadius: 50, capacity: 100, pullRate: 0, tooEmpty: false },
-  { withinRadius: 2, capacity: 5, pullRate: 0, tooEmpty: true },
-  { withinRadius: 0, capacity: 1, pullRate: 0, tooEmpty: true },
-  { withinRadius: 0, capacity: 100, pullRate: 0.1, tooEmpty: false },
+  { withinRadius: 49, withinSmaller: 49, capacity: 100, pullRate: 0, tooEmpty: true },
+  { withinRadius: 50, withinSmaller: 50, capacity: 100, pullRate: 0, tooEmpty: false },
+  { withinRadius: 2, withinSmaller: 2, capacity: 5, pullRate: 0, tooEmpty: true },
+  { withinRadius: 0, withinSmaller: 0, capacity: 1, pullRate: 0, tooEmpty: true },
+  { withinRadius: 0, withinSmaller: 0, capacity: 100, pullRate: 0.1, tooEmpty: false },
+  { withinRadius: 10, withinSmaller: 89, capacity: 100, pullRate: 0, tooEmpty: true },
+  { withinRadius: 10, withinSmaller: 90, capacity: 100, pullRate: 0, tooEmpty: false },
 ])(
-  '$withinRadius chunks of $capacity at $pullRate chunks per second: too empty is $tooEmpty',
+  '$withinRadius chunks, $withinSmaller with the next bin, of $capacity at $pullRate chunks per second: too empty is $tooEmpty',
   ({ tooEmpty, ...reserve }) => {
     expect(isTooEmpty(reserve)).toBe(tooEmpty);
   },
 );
+
+test.each([
+  { bins: [], depth: 0 },
+  { bins: [1, 2], depth: 0 },
+  { bins: [0], depth: 1 },
+  { bins: [2, 0, 1, 1, 0], depth: 3 },
+  { bins: [0, 1, 3], depth: 2 },
+  { bins: Array.from({ length: 32 }, (_, bin) => bin), depth: 31 },
+])('with peers in bins $bins the neighbourhoods beside are covered up to depth $depth', ({ bins, depth }) => {
+  const peers = bins.map((bin) => ({ overlay: addressIn(bin, 1) }));
+  expect(coveredDepth(OVERLAY, peers)).toBe(depth);
+});
+
+test.each([
+  { depth: 0, prefix: '0' },
+  { depth: 1, prefix: '11' },
+  { depth: 4, prefix: '10100' },
+  { depth: 9, prefix: '1010111101' },
+  { depth: 31, prefix: `10101111${'0'.repeat(23)}1` },
+])('the neighbourhood beside that of overlay 10101111 0… at depth $depth is $prefix', ({ depth, prefix }) => {
+  expect(siblingPrefix(overlay, depth)).toBe(prefix);
+  expect(addressPrefix(overlay, depth)).toBe(prefix.slice(0, -1));
+});
 
 test.each([
   { local: 0, minimum: 0, network: 3, start: 3 },
@@ -25,8 +61,6 @@ test.each([
   expect(startRadius(radius)).toBe(start);
 });
 
-/** 1010 1111 0000… */
-const overlay = new Uint8Array(32).fill(0xaf, 0, 1);
 /** Eight chunks in bin 0, four in bin 1 and so on. */
 const sizeFrom = (firstBin: number) => [15, 7, 3, 1, 0][firstBin] ?? 0;
 

@@ -4,8 +4,8 @@ import type { PaymentTerms } from '../../../node/accounting/terms.ts';
 import { closerTo } from '../../../node/chunk/address.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
+import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -82,6 +82,8 @@ export class FakeStore {
   readonly held = new Map<string, Chunk>();
   readonly reserved = new Map<string, Stamp>();
   readonly cached = new Map<string, Chunk>();
+  /** Whether the reserve takes what it does not hold yet. */
+  hasRoom = true;
   readonly chunks = {
     get: (address: Uint8Array) => this.held.get(toHex(address)) ?? this.cached.get(toHex(address)),
   };
@@ -91,6 +93,15 @@ export class FakeStore {
       this.hold(chunk);
       this.reserved.set(toHex(chunk.address), stamp);
     },
+    has: (address: Uint8Array, _batchId: Uint8Array, hash: Uint8Array) => {
+      const stamp = this.reserved.get(toHex(address));
+      return stamp !== undefined && equalBytes(stampHash(stamp), hash);
+    },
+    hasIndex: ({ batchId, index }: Pick<Stamp, 'batchId' | 'index'>) =>
+      [...this.reserved.values()].some(
+        (stamp) => equalBytes(stamp.batchId, batchId) && equalBytes(stamp.index, index),
+      ),
+    hasRoomFor: () => this.hasRoom,
   };
 
   hold(chunk: Chunk): void {
@@ -214,13 +225,14 @@ export function byDistance<T extends { overlay: Uint8Array }>(nodes: readonly T[
 function topologyOf(
   host: Host,
   { radius, reachable }: { radius: () => number; reachable: boolean },
-): Pick<Topology, 'closestPeer' | 'storageRadius'> {
+): Pick<Topology, 'closestPeer' | 'storageRadius' | 'peers'> {
+  const peers = () => host.peers().filter(({ fullNode }) => fullNode);
   return {
     storageRadius: radius,
+    peers,
     closestPeer(address, { skip, includeSelf }) {
-      const [best] = host
-        .peers()
-        .filter((peer) => peer.fullNode && !skip.has(peer.id))
+      const [best] = peers()
+        .filter(({ id }) => !skip.has(id))
         .sort((a, b) => closerTo(address, a.overlay, b.overlay));
       if (!includeSelf || !reachable) return best;
       return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;

@@ -74,6 +74,7 @@ export async function protocolSet(
 
 function closestOf(host: Host) {
   return {
+    peers: () => host.peers().filter(({ fullNode }) => fullNode),
     closestPeer(
       address: Uint8Array,
       { skip, includeSelf }: { skip: ReadonlySet<string>; includeSelf: boolean },

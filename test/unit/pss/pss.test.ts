@@ -43,7 +43,7 @@ function nodeOf(privateKey = key): Node {
           wire.pushed.push(chunk);
           const outcome = wire.outcomes.shift() ?? 'synced';
           if (outcome instanceof Error) throw outcome;
-          return outcome === 'want-self' ? { outcome } : { outcome, receipt: {} as never };
+          return outcome === 'want-self' ? { outcome } : { outcome, receipt: {} as never, storerPO: 0 };
         },
       },
       reserve: { put: async (chunk) => void wire.reserved.push(chunk) },

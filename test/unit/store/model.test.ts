@@ -9,6 +9,7 @@ import type { ChunkTotals, LocalStore, PushOutcome, UploadSession } from '../../
 import { BACKENDS, type Bench, chunk, committed, OVERLAY, stamp } from './stores.ts';
 
 const CACHE_CAPACITY = 3;
+const RESERVE_CAPACITY = 3;
 const FIRST_BYTES = [0x00, 0x01, 0x23, 0x45, 0x80];
 
 const chunks = fc
@@ -23,6 +24,9 @@ type Operation =
   | { readonly do: 'sent'; readonly nth: number }
   | { readonly do: 'report'; readonly nth: number; readonly outcome: PushOutcome }
   | { readonly do: 'reserve'; readonly chunk: Chunk; readonly stamp: Stamp }
+  | { readonly do: 'release'; readonly firsts: readonly number[] }
+  | { readonly do: 'evict'; readonly batch: number }
+  | { readonly do: 'radius'; readonly radius: number }
   | { readonly do: 'cache' | 'read'; readonly chunk: Chunk }
   | { readonly do: 'reopen' };
 
@@ -43,6 +47,12 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
     }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reserve'), chunk: chunks, stamp: stamps }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('release'), firsts: fc.subarray(FIRST_BYTES, { minLength: 1 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('evict'), batch: fc.constantFrom(1, 2) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('radius'), radius: fc.integer({ min: 2, max: 5 }) }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constantFrom('cache', 'read'), chunk: chunks }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen') }) },
 );
@@ -87,6 +97,7 @@ class Model {
   /** Readable still, though not held. */
   readonly #handedOver = new Map<string, Chunk>();
   #reserve: Holding[] = [];
+  #radius = 2;
   readonly #lastBinIds = Array.from({ length: 32 }, () => 0);
   /** Least recently used first. */
   #cache: Chunk[] = [];
@@ -121,6 +132,16 @@ class Model {
         break;
       case 'reserve':
         await this.#hold(operation);
+        break;
+      case 'release':
+        await this.#release(operation.firsts);
+        break;
+      case 'evict':
+        await this.#evict(operation.batch);
+        break;
+      case 'radius':
+        await this.#store.reserve.setRadius(operation.radius);
+        this.#radius = operation.radius;
         break;
       case 'cache':
         this.#keep(operation.chunk);
@@ -171,7 +192,12 @@ class Model {
   #checkReserve(): void {
     const { reserve } = this.#store;
     expect(reserve.size()).toBe(this.#reserve.length);
-    expect(reserve.sizeWithinRadius()).toBe(this.#reserve.filter(({ chunk }) => binOf(chunk) >= 2).length);
+    const within = this.#reserve.filter(({ chunk }) => this.#isWithinRadius(chunk)).length;
+    expect([reserve.radius(), reserve.sizeWithinRadius()]).toEqual([this.#radius, within]);
+    for (const first of FIRST_BYTES) {
+      const fits = this.#isWithinRadius(chunk(first)) && within < RESERVE_CAPACITY;
+      expect(reserve.hasRoomFor(chunk(first).address)).toBe(fits || this.#reserve.length < RESERVE_CAPACITY);
+    }
     expect(reserve.lastBinIds().map(Number)).toEqual(this.#lastBinIds);
     for (const { chunk, stamp } of this.#reserve) {
       expect(reserve.has(chunk.address, stamp.batchId, stampHash(stamp))).toBe(true);
@@ -282,6 +308,36 @@ class Model {
     return undefined;
   }
 
+  #isWithinRadius(chunk: Chunk): boolean {
+    return binOf(chunk) >= this.#radius;
+  }
+
+  /** All that is held at the addresses with these first bytes, and something that is not. */
+  async #release(firsts: readonly number[]): Promise<void> {
+    const named = this.#reserve.filter(({ chunk }) => firsts.includes(chunk.address[0]!));
+    const unknown = { chunk: chunk(firsts[0]!), stamp: stamp({ batch: 3 }) };
+    const entries = [...named, unknown].map(({ chunk, stamp }) => ({
+      address: chunk.address,
+      batchId: stamp.batchId,
+      stampHash: stampHash(stamp),
+    }));
+    const leaving = named.filter(({ chunk }) => !this.#isWithinRadius(chunk));
+    expect(await this.#store.reserve.release(entries)).toBe(leaving.length);
+    this.#leave(leaving);
+  }
+
+  async #evict(batch: number): Promise<void> {
+    const { batchId } = stamp({ batch });
+    const leaving = this.#reserve.filter((held) => toHex(held.stamp.batchId) === toHex(batchId));
+    expect(await this.#store.reserve.evictBatch(batchId)).toBe(leaving.length);
+    this.#leave(leaving);
+  }
+
+  #leave(leaving: readonly Holding[]): void {
+    this.#reserve = this.#reserve.filter((held) => !leaving.includes(held));
+    this.#forgetUnused();
+  }
+
   #keep(kept: Chunk): void {
     this.#store.cache.put(kept);
     if (this.#cache.some((other) => same(other, kept))) return;
@@ -329,7 +385,7 @@ describe.each(BACKENDS)('a store %s', (name, open) => {
   test('agrees with the rules after any operation', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operations, { maxLength: 40 }), async (sequence) => {
-        await using bench = await open({ cacheCapacity: CACHE_CAPACITY });
+        await using bench = await open({ cacheCapacity: CACHE_CAPACITY, reserveCapacity: RESERVE_CAPACITY });
         const model = new Model(bench);
         for (const operation of sequence) {
           await model.apply(operation);

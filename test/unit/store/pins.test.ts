@@ -55,7 +55,7 @@ describe.each(BACKENDS)('pins %s', (_name, open) => {
     await store.reserve.put(chunk(1), stamp());
     store.cache.put(chunk(2));
     await pin(store, ROOT, [chunk(1), chunk(2)]);
-    expect(await store.reserve.evict({ batchId: stamp().batchId, belowBin: 32, limit: 10 })).toBe(1);
+    expect(await store.reserve.evictBatch(stamp().batchId)).toBe(1);
     store.cache.put(chunk(3));
     await committed(store);
     expect(held(bench, 1, 2)).toEqual([1, 2]);

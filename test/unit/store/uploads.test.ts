@@ -46,6 +46,19 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     expect(store.uploads.pending(page[1]!.sequence, 2).map(({ chunk }) => chunk.address[0])).toEqual([3]);
   });
 
+  test('a waiting chunk has its address at once, and is read from the store when it is looked at', async () => {
+    await using bench = await open();
+    const { store } = bench;
+    await upload(store, [chunk(1)]);
+    const [looked] = store.uploads.pending(0, 1);
+    const [late] = store.uploads.pending(0, 1);
+    expect(looked!.chunk).toEqual(chunk(1));
+    await store.uploads.report(looked!, 'dropped');
+    expect(looked!.chunk).toEqual(chunk(1));
+    expect(late!.address).toEqual(chunk(1).address);
+    expect(() => late!.chunk).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }));
+  });
+
   test('a long upload keeps its order and its count, and waits for the disk on the way', async () => {
     await using bench = await open();
     const { store } = bench;

@@ -515,6 +515,22 @@ test('a peer that was just connected is used at once, a healthy reachable one is
   await kademlia.stop();
 });
 
+test('a peer of the neighbourhood of a chunk comes before a healthy one, by the storage radius of now', async () => {
+  let radius = 1;
+  const { kademlia, clock, connect } = table({ storageRadius: () => radius });
+  await kademlia.start();
+  for (const prefix of ['80', 'c0']) connect(id(prefix));
+  kademlia.rated(id('80'), { healthy: true });
+  await clock.settle();
+  const closest = () => kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false });
+  expect(closest()).toMatchObject({ id: id('80') });
+  radius = 2;
+  expect(closest()).toMatchObject({ id: id('c0') });
+  radius = 3;
+  expect(closest()).toMatchObject({ id: id('80') });
+  await kademlia.stop();
+});
+
 test('a node that others can not reach is never the closest', async () => {
   const { kademlia, connect } = table({ reachable: false });
   await kademlia.start();

@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { BINS, closerTo, proximityOrder } from '../../../node/chunk/address.ts';
+import { BINS, closerTo, isResponsible, proximityOrder } from '../../../node/chunk/address.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { Tiers } from '../../../node/topology/tiers.ts';
@@ -27,15 +27,17 @@ function tiersOf(
 }
 
 const nobody = new Set<string>();
+/** Deeper than any two addresses can be: there is no neighbourhood. */
+const FAR = BINS;
 const prefixOf = (found: Peer | undefined) => found?.id.slice(0, 2);
 
 test('a healthy peer that can be reached comes before a closer one that is neither', () => {
   const peers = ['80', 'a0', 'c0', 'ff'].map(peer);
   const address = overlay('ff');
-  expect(prefixOf(tiersOf(peers).closest(address, nobody))).toBe('ff');
-  expect(prefixOf(tiersOf(peers, { reachable: ['80', 'c0'] }).closest(address, nobody))).toBe('c0');
+  expect(prefixOf(tiersOf(peers).closest(address, FAR, nobody))).toBe('ff');
+  expect(prefixOf(tiersOf(peers, { reachable: ['80', 'c0'] }).closest(address, FAR, nobody))).toBe('c0');
   const rated = { reachable: ['80', 'c0'], healthy: ['80', 'ff'] };
-  expect(prefixOf(tiersOf(peers, rated).closest(address, nobody))).toBe('80');
+  expect(prefixOf(tiersOf(peers, rated).closest(address, FAR, nobody))).toBe('80');
 });
 
 test('when a tier is used up the next one follows', () => {
@@ -43,7 +45,7 @@ test('when a tier is used up the next one follows', () => {
   const skip = new Set<string>();
   const order: (string | undefined)[] = [];
   for (let i = 0; i < 4; i++) {
-    const found = tiers.closest(overlay('ff'), skip);
+    const found = tiers.closest(overlay('ff'), FAR, skip);
     order.push(prefixOf(found));
     if (found !== undefined) skip.add(found.id);
   }
@@ -52,8 +54,25 @@ test('when a tier is used up the next one follows', () => {
 
 test('a tier without anybody closer than the node itself is passed over', () => {
   const tiers = tiersOf([peer('80'), peer('01')], { reachable: ['80'], healthy: ['80'] });
-  expect(prefixOf(tiers.closest(overlay('01'), nobody, own))).toBe('01');
-  expect(tiers.closest(overlay('00'), nobody, own)).toBeUndefined();
+  expect(prefixOf(tiers.closest(overlay('01'), FAR, nobody, own))).toBe('01');
+  expect(tiers.closest(overlay('00'), FAR, nobody, own)).toBeUndefined();
+});
+
+test('a peer of the neighbourhood of the address comes before a healthy one outside of it', () => {
+  const tiers = tiersOf(['80', 'c0', 'fe'].map(peer), { reachable: ['80', 'c0'], healthy: ['80'] });
+  const closest = (radius: number) => prefixOf(tiers.closest(overlay('ff'), radius, nobody));
+  expect([0, 1, 2, 3, 7, 8].map(closest)).toEqual(['80', '80', 'c0', 'fe', 'fe', '80']);
+});
+
+test('of the peers of a neighbourhood a healthy one comes before a closer one that is not', () => {
+  const tiers = tiersOf(['c0', 'fe'].map(peer), { reachable: ['c0'], healthy: ['c0'] });
+  expect(prefixOf(tiers.closest(overlay('ff'), 2, nobody))).toBe('c0');
+});
+
+test('a peer of the neighbourhood that is skipped, or no closer than the node itself, is none', () => {
+  const tiers = tiersOf(['80', 'c0'].map(peer), { reachable: ['80'], healthy: ['80'] });
+  expect(prefixOf(tiers.closest(overlay('ff'), 2, new Set([peer('c0').id])))).toBe('80');
+  expect(tiers.closest(overlay('ff'), 2, nobody, overlay('fe'))).toBeUndefined();
 });
 
 const overlays = fc.uniqueArray(
@@ -66,9 +85,9 @@ const overlays = fc.uniqueArray(
   { maxLength: 40, selector: (bytes) => bytes.join() },
 );
 
-property.prop([overlays, overlays, fc.infiniteStream(fc.nat({ max: 3 }))])(
-  'whoever is chosen is the closest of the best tier that has somebody left',
-  (present, addresses, ranks) => {
+property.prop([overlays, overlays, fc.nat({ max: 12 }), fc.infiniteStream(fc.nat({ max: 3 }))])(
+  'whoever is chosen is the closest of the best tier that has somebody left, in the neighbourhood if it has any there',
+  (present, addresses, radius, ranks) => {
     const peers = present.map((address) => fakePeer(address));
     const rank = new Map(peers.map(({ id }) => [id, ranks.next().value as number]));
     const tiers = new Tiers(own);
@@ -83,10 +102,13 @@ property.prop([overlays, overlays, fc.infiniteStream(fc.nat({ max: 3 }))])(
     const tierOf = ({ id }: Peer) => Math.max(1, rank.get(id) ?? 0);
     const skip = new Set(peers.filter((_, i) => i % 5 === 4).map(({ id }) => id));
     for (const address of addresses) {
+      const inside = (peer: Peer) => Number(isResponsible(peer.overlay, address, radius));
       const [expected] = peers
         .filter(({ id }) => !skip.has(id))
-        .sort((a, b) => tierOf(b) - tierOf(a) || closerTo(address, a.overlay, b.overlay));
-      expect(tiers.closest(address, skip)?.id).toBe(expected?.id);
+        .sort(
+          (a, b) => inside(b) - inside(a) || tierOf(b) - tierOf(a) || closerTo(address, a.overlay, b.overlay),
+        );
+      expect(tiers.closest(address, radius, skip)?.id).toBe(expected?.id);
     }
   },
 );

@@ -71,6 +71,18 @@ property.prop([bytes, pieces])(
   },
 );
 
+property.prop([bytes, pieces])(
+  'a peer that lists with any bytes and ends is done with',
+  async (given, size) => {
+    const { end, pullsync, peer } = await node();
+    arrive(end, given, size);
+    end.end();
+    const listed = await pullsync.list(peer, 0, 1n, never).catch((error: unknown) => error);
+    if (listed instanceof Error) expect(listed).toHaveProperty('code');
+    else expect(listed).toMatchObject({ topmost: expect.any(BigInt), entries: expect.any(Array) });
+  },
+);
+
 property.prop([fc.nat(RECEIVED.length - 1), pieces])(
   'an answer cut anywhere fails the page',
   async (cut, size) => {

@@ -51,6 +51,7 @@ export async function pullNode(
     has: (...given) => kept.has(...given),
     load: (...given) => kept.load(...given),
     items: (...given) => kept.items(...given),
+    hasRoomFor: (address) => kept.hasRoomFor(address),
     onPut: (listener) => kept.onPut(listener),
     radius: () => kept.radius(),
     lastBinIds: () => kept.lastBinIds(),

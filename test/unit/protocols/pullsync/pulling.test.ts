@@ -352,6 +352,119 @@ test('an offer that is no progress fails the page', async () => {
   await expect(sync(one, { start: 4n })).rejects.toMatchObject({ code: 'OFFER_INVALID' });
 });
 
+test('a page is not asked for when the reserve has no room for it', async () => {
+  const { node, server, sync } = await pulling();
+  const offer = inBin(node, 0, 3);
+  node.reserve.hasRoomFor = (address) => Buffer.compare(address, offer[2]!.chunk.address) !== 0;
+  const one = await server({ offer });
+  await expect(sync(one)).rejects.toMatchObject({ name: 'PullsyncError', code: 'NO_ROOM' });
+  expect([one.wants, offer.filter((chunk) => holds(node, chunk))]).toEqual([[], []]);
+});
+
+test('what is held already, and what lies outside of the own radius, needs no room', async () => {
+  const { node, server, sync } = await pulling({ radius: 2 });
+  const [far, held, wanted] = [1, 2, 3].map((bin) => inBin(node, bin, 1)[0]!) as [Stamped, Stamped, Stamped];
+  await fill(node, [held]);
+  node.reserve.hasRoomFor = (address) => Buffer.compare(address, wanted.chunk.address) === 0;
+  expect(await sync(await server({ offer: [far, held, wanted] }))).toEqual({
+    topmost: 3n,
+    count: 1,
+    errors: [],
+  });
+});
+
+test('chunks for which there was no room can be asked of another peer as soon as there is', async () => {
+  const { clock, node, server, sync } = await pulling();
+  const offer = inBin(node, 0, 3);
+  node.reserve.hasRoomFor = (address) => Buffer.compare(address, offer[2]!.chunk.address) !== 0;
+  await expect(sync(await server({ offer }))).rejects.toMatchObject({ code: 'NO_ROOM' });
+  node.reserve.hasRoomFor = () => true;
+  const other = await server({ offer });
+  const page = outcome(sync(other));
+  await clock.settle();
+  expect(page.value).toEqual({ topmost: 3n, count: 3, errors: [] });
+  expect(other.wants).toEqual([[0, 1, 2]]);
+});
+
+test('a list is what the peer holds, and none of it is wanted', async () => {
+  const { node, server } = await pulling({ radius: 2 });
+  const offer = [...inBin(node, 0, 2), ...inBin(node, 2, 2), ...inBin(node, 5, 1)];
+  await fill(node, [offer[2]!]);
+  node.reserve.hasRoomFor = () => false;
+  const one = await server({ offer, topmost: 9n });
+  expect(await node.pullsync.list(one.peer, 0, 1n, never)).toEqual({
+    topmost: 9n,
+    entries: offer.map(offered),
+  });
+  expect(one.wants).toEqual([[]]);
+  expect([node.store.reserve.size(), node.seen]).toEqual([1, []]);
+  expect(await metric(node, 'pullsync_chunks_offered')).toBe(0);
+});
+
+test('two real nodes: the whole of a bin is listed, page by page, from any number on', async () => {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork();
+  const [from, to] = [await pullNode(1, { clock, network }), await pullNode(2, { clock, network })];
+  const chunks = chunksInBin(from.overlay, 1, 260);
+  await fill(from, chunks);
+  const peer = await connect(to, from, clock);
+  const listed = async (start: bigint) => {
+    const page = outcome(to.pullsync.list(peer, 1, start, never));
+    await clock.advance(2_000);
+    return page.value;
+  };
+  expect(await listed(1n)).toEqual({ topmost: 250n, entries: chunks.slice(0, 250).map(offered) });
+  expect(await listed(251n)).toEqual({ topmost: 260n, entries: chunks.slice(250).map(offered) });
+  expect(await listed(259n)).toEqual({ topmost: 260n, entries: chunks.slice(258).map(offered) });
+  expect(to.store.reserve.size()).toBe(0);
+});
+
+test('a list without entries ends without a Want', async () => {
+  const { clock, node, server } = await pulling();
+  let ended: unknown;
+  const one = await server(async (stream) => {
+    await stream.read(Get);
+    await stream.write(Offer, { topmost: 0n, chunks: [] });
+    ended = await stream.read(Want).catch((error: unknown) => error);
+  });
+  expect(await node.pullsync.list(one.peer, 0, 4n, never)).toEqual({ topmost: 0n, entries: [] });
+  await clock.settle();
+  expect(ended).toMatchObject({ code: 'STREAM_ENDED' });
+});
+
+test('a list with an entry that is none, or that is no progress, is refused', async () => {
+  const { node, server } = await pulling();
+  const offer = inBin(node, 0, 2);
+  const slow = await server({ offer, topmost: 3n });
+  await expect(node.pullsync.list(slow.peer, 0, 4n, never)).rejects.toMatchObject({ code: 'OFFER_INVALID' });
+  const wrong = await server(async (stream) => {
+    await stream.read(Get);
+    await stream.write(Offer, {
+      topmost: 2n,
+      chunks: [{ ...offered(offer[0]!), batchId: new Uint8Array(31) }],
+    });
+    await stream.read(Want);
+  });
+  await expect(node.pullsync.list(wrong.peer, 0, 1n, never)).rejects.toMatchObject({ code: 'OFFER_INVALID' });
+});
+
+test('a list is waited for without limit, until the caller leaves', async () => {
+  const { clock, node, server } = await pulling();
+  let ended: unknown;
+  const one = await server(async (stream) => {
+    await stream.read(Get);
+    ended = await stream.read(Want).catch((error: unknown) => error);
+  });
+  const leaving = new AbortController();
+  const page = outcome(node.pullsync.list(one.peer, 0, 1n, leaving.signal));
+  await clock.advance(30 * 86_400_000);
+  expect([page, ended]).toEqual([{}, undefined]);
+  leaving.abort(new Error('never mind'));
+  await clock.settle();
+  expect(page.error).toMatchObject({ message: 'never mind' });
+  expect(ended).toMatchObject({ code: 'STREAM_RESET' });
+});
+
 test('an offer is waited for without limit, and a caller that leaves resets the stream', async () => {
   const { clock, server, node } = await pulling();
   let ended: unknown;

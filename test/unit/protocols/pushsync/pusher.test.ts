@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { addressPrefix } from '../../../../node/chunk/address.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../../node/chunk/stamp.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
@@ -6,21 +7,27 @@ import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { createPusher } from '../../../../node/protocols/pushsync/pusher.ts';
 import type { PushResult } from '../../../../node/protocols/pushsync/pushsync.ts';
-import { PushsyncError } from '../../../../node/protocols/pushsync/rules.ts';
+import { NoRoomError, PushsyncError } from '../../../../node/protocols/pushsync/rules.ts';
 import { createMemoryStore } from '../../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
 import { testKey } from '../../p2p/memory-nodes.ts';
 import { chunkWhere, never, someStamp } from '../exchange-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
+import { outcome } from '../pullsync/pull-nodes.ts';
 
 const chunks = Array.from({ length: 300 }, (_, n) => chunkWhere(() => true, n));
 const synced: PushResult = {
   outcome: 'synced',
   receipt: { address: testKey(1), signature: new Uint8Array(65), nonce: testKey(0), storageRadius: 0 },
+  storerPO: 2,
 };
 const shallow = () => new PushsyncError('SHALLOW_RECEIPT', 'shallow receipt');
 const noPeer = () => new PushsyncError('NO_PEER', 'no peer found');
-const failed = () => new PushsyncError('PUSH_FAILED', 'could not push chunk');
+const failed = () =>
+  new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause: new Error('nobody there') });
+
+const isIn = (neighbourhood: string, { address }: Chunk) =>
+  addressPrefix(address, neighbourhood.length) === neighbourhood;
 
 type Push = (
   chunk: Chunk,
@@ -40,6 +47,8 @@ async function pusherWith(
     clock?: ManualClock;
     batchExists?: () => boolean;
     batchAwaited?: () => boolean;
+    radius?: number;
+    immutable?: boolean;
   } = {},
 ) {
   const clock = given.clock ?? new ManualClock();
@@ -58,12 +67,13 @@ async function pusherWith(
     owner: new Uint8Array(20),
     bucketDepth: 16,
     depth: 17,
-    immutable: true,
+    immutable: given.immutable ?? true,
   };
   const pusher = createPusher({
     ...deps,
     store,
     metrics: createMetrics({ prefix: 'svc' }),
+    storageRadius: () => given.radius ?? 2,
     postage: {
       batches: { get: () => ((given.batchExists ?? (() => true))() ? batch : undefined) },
       awaited: given.batchAwaited ?? (() => false),
@@ -78,10 +88,14 @@ async function pusherWith(
   return { clock, store, pusher, pushed };
 }
 
-async function upload(store: LocalStore, from: number, to: number): Promise<number> {
+function upload(store: LocalStore, from: number, to: number): Promise<number> {
+  return uploadOf(store, chunks.slice(from, to));
+}
+
+async function uploadOf(store: LocalStore, which: readonly Chunk[]): Promise<number> {
   const { uid } = await store.tags.create();
   const session = store.uploads.openSession(uid);
-  for (let n = from; n < to; n++) await session.put(chunks[n]!, stamped(n));
+  for (const chunk of which) await session.put(chunk, stamped(chunks.indexOf(chunk)));
   await session.done();
   return uid;
 }
@@ -223,16 +237,83 @@ describe('waiting chunks', () => {
     await pusher.stop();
   });
 
-  test('are accepted as synced with the sixth shallow receipt', async () => {
+  test('are not synced by six shallow receipts, and are tried again', async () => {
+    let error: (() => Error) | undefined = shallow;
     const { clock, store, pusher, pushed } = await pusherWith(async () => {
-      throw shallow();
+      if (error !== undefined) throw error();
+      return synced;
+    });
+    const uid = await upload(store, 0, 1);
+    pusher.start();
+    await clock.advance(999);
+    expect([pushed.length, store.uploads.pendingCount()]).toEqual([6, 1]);
+    expect(store.tags.get(uid)?.synced).toBe(0);
+    error = undefined;
+    await clock.advance(1);
+    expect([pushed.length, store.uploads.pendingCount()]).toEqual([7, 0]);
+    expect(store.tags.get(uid)?.synced).toBe(1);
+    await pusher.stop();
+  });
+
+  test('are synced by a good receipt after five shallow ones', async () => {
+    const { clock, store, pusher, pushed } = await pusherWith(async () => {
+      if (pushed.length < 6) throw shallow();
+      return synced;
     });
     const uid = await upload(store, 0, 1);
     pusher.start();
     await clock.settle();
-    expect(pushed).toHaveLength(6);
-    expect(store.tags.get(uid)?.synced).toBe(1);
+    expect([pushed.length, store.tags.get(uid)?.synced]).toEqual([6, 1]);
     await pusher.stop();
+  });
+
+  test('that the owner of a mutable batch has replaced meanwhile count as synced', async () => {
+    const replaced = async () => {
+      throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
+    };
+    const { clock, store, pusher, pushed } = await pusherWith(replaced, { immutable: false });
+    const uid = await upload(store, 0, 3);
+    pusher.start();
+    await clock.settle();
+    expect([pushed.length, store.uploads.pendingCount()]).toEqual([3, 0]);
+    expect(store.tags.get(uid)).toMatchObject({ synced: 3, stored: 0 });
+    await pusher.stop();
+  });
+
+  test('of an immutable batch stay, whoever says that they were replaced', async () => {
+    const { clock, store, pusher } = await pusherWith(async () => {
+      throw new PushsyncError('SUPERSEDED', 'overwriting chunk with newer timestamp');
+    });
+    const uid = await upload(store, 0, 3);
+    pusher.start();
+    await clock.advance(10_000);
+    expect(store.uploads.pendingCount()).toBe(3);
+    expect(store.tags.get(uid)).toMatchObject({ synced: 0 });
+    await pusher.stop();
+  });
+
+  test('that are being pushed directly as well set no timer for a later look when the pusher stops meanwhile', async () => {
+    const { clock, store, pusher } = await pusherWith(async (_chunk, _stamp, { signal }) => {
+      await clock.sleep(60_000, signal);
+      return synced;
+    });
+    const leaving = new AbortController();
+    const direct = outcome(pusher.direct(chunks[0]!, stamped(0), leaving.signal));
+    await clock.settle();
+    await upload(store, 0, 1);
+    const { uploads } = store;
+    const pending = uploads.pending.bind(uploads);
+    let stopped: Promise<void> | undefined;
+    uploads.pending = (...given) => {
+      stopped ??= pusher.stop();
+      return pending(...given);
+    };
+    pusher.start();
+    await clock.settle();
+    await stopped;
+    leaving.abort(new Error('enough'));
+    await clock.settle();
+    expect([direct.error, clock.running]).toEqual([new Error('enough'), 0]);
   });
 
   test('wait five seconds when there is no peer', async () => {
@@ -250,6 +331,178 @@ describe('waiting chunks', () => {
     expect(pushed.length).toBe(tried + 2);
     expect(store.uploads.pendingCount()).toBe(0);
     await pusher.stop();
+  });
+});
+
+describe('waiting chunks of a neighbourhood that takes nothing', () => {
+  const [inside, outside] = [chunks.filter((one) => isIn('0', one)), chunks.filter((one) => isIn('1', one))];
+
+  test('are tried again every second, and from the fourth failure on after pauses that grow to 30 seconds', async () => {
+    const times: number[] = [];
+    const { clock, store, pusher } = await pusherWith(async () => {
+      times.push(clock.monotonic() / 1_000);
+      throw failed();
+    });
+    await upload(store, 0, 1);
+    pusher.start();
+    await clock.advance(125_000);
+    expect(times).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 34, 64, 94, 124]);
+    await pusher.stop();
+  });
+
+  test('keep no slot from those of others', async () => {
+    const { clock, store, pusher, pushed } = await pusherWith(
+      async (chunk, _stamp, { signal }) => {
+        await clock.sleep(10_000, signal);
+        if (isIn('0', chunk)) throw new NoRoomError('0');
+        return synced;
+      },
+      { radius: 1 },
+    );
+    await uploadOf(store, inside.slice(0, 140));
+    await uploadOf(store, outside.slice(0, 128));
+    pusher.start();
+    await clock.advance(9_999);
+    expect(pushed).toEqual(inside.slice(0, 128).map(({ address }) => toHex(address)));
+    await clock.advance(2);
+    // The first three failures may be accidents.
+    const expected = [...inside.slice(128, 131), ...outside.slice(0, 125)];
+    expect(pushed.slice(128)).toEqual(expected.map(({ address }) => toHex(address)));
+    await pusher.stop();
+  });
+
+  test('do not keep an upload that comes later from being pushed at once', async () => {
+    const { clock, store, pusher, pushed } = await pusherWith(async (chunk) => {
+      if (isIn('0', chunk)) throw new NoRoomError('0');
+      return synced;
+    });
+    await uploadOf(store, inside.slice(0, 100));
+    pusher.start();
+    await clock.advance(35_000);
+    const tried = pushed.length;
+    const uid = await uploadOf(store, outside.slice(0, 50));
+    await clock.advance(100);
+    expect(pushed.slice(tried)).toEqual(outside.slice(0, 50).map(({ address }) => toHex(address)));
+    expect(store.tags.get(uid)?.synced).toBe(50);
+    await pusher.stop();
+  });
+
+  test('are pushed when the pause is over and there is room again', async () => {
+    let full = true;
+    const { clock, store, pusher, pushed } = await pusherWith(
+      async () => {
+        if (full) throw new NoRoomError('0');
+        return synced;
+      },
+      { radius: 1 },
+    );
+    await uploadOf(store, inside.slice(0, 100));
+    pusher.start();
+    // Pauses of 1, 2 and 4 seconds.
+    await clock.advance(6_900);
+    const tried = pushed.length;
+    expect(pusher.held()).toMatchObject([{ neighbourhood: '0' }]);
+    full = false;
+    await clock.advance(99);
+    expect([pushed.length, store.uploads.pendingCount()]).toEqual([tried, 100]);
+    await clock.advance(1);
+    await clock.settle();
+    expect([store.uploads.pendingCount(), pusher.held()]).toEqual([0, []]);
+    await pusher.stop();
+  });
+
+  test('are counted by neighbourhood with the reason when they have waited for long', async () => {
+    const { clock, store, pusher } = await pusherWith(
+      async (chunk) => {
+        if (isIn('01', chunk)) throw new NoRoomError('01');
+        if (isIn('10', chunk)) throw failed();
+        return synced;
+      },
+      { radius: 2 },
+    );
+    const since = clock.now();
+    await upload(store, 0, 200);
+    pusher.start();
+    await clock.advance(2_900);
+    expect(pusher.held()).toEqual([]);
+    await clock.advance(1_500);
+    const count = (prefix: string) => chunks.slice(0, 200).filter((one) => isIn(prefix, one)).length;
+    expect(pusher.held().sort((a, b) => Number(a.neighbourhood) - Number(b.neighbourhood))).toEqual([
+      { neighbourhood: '01', reason: "no room in neighbourhood '01'", since, chunks: count('01') },
+      { neighbourhood: '10', reason: 'could not push chunk: nobody there', since, chunks: count('10') },
+    ]);
+    await pusher.stop();
+  });
+
+  test('are paused as far as the chunk’s own neighbourhood reaches, whatever a storer names', async () => {
+    const { clock, store, pusher } = await pusherWith(
+      async (chunk) => {
+        if (isIn('000', chunk)) throw new NoRoomError('');
+        if (isIn('001', chunk)) throw new NoRoomError('1111');
+        return synced;
+      },
+      { radius: 2 },
+    );
+    await upload(store, 0, 200);
+    pusher.start();
+    await clock.advance(10_000);
+    const left = chunks.slice(0, 200).filter((one) => isIn('00', one)).length;
+    expect(store.uploads.pendingCount()).toBe(left);
+    expect(pusher.held().every(({ neighbourhood }) => neighbourhood.startsWith('00'))).toBe(true);
+    await pusher.stop();
+  });
+
+  test('are left alone where every receipt is shallow, too', async () => {
+    const { clock, store, pusher } = await pusherWith(async () => {
+      throw shallow();
+    });
+    await uploadOf(store, inside.slice(0, 100));
+    pusher.start();
+    await clock.advance(5_000);
+    expect(pusher.held().map(({ reason }) => reason)).toEqual(
+      Array.from({ length: 2 }, () => 'every receipt is shallow: no node stores for the neighbourhood'),
+    );
+    expect(pusher.held().reduce((sum, { chunks }) => sum + chunks, 0)).toBe(100);
+    await pusher.stop();
+  });
+
+  test('are not read from the store while they wait', async () => {
+    const { clock, store, pusher } = await pusherWith(async () => {
+      throw new NoRoomError('0');
+    });
+    await uploadOf(store, inside.slice(0, 100));
+    const read = new Set<number>();
+    const { uploads } = store;
+    const pending = uploads.pending.bind(uploads);
+    uploads.pending = (after, limit) =>
+      pending(after, limit).map((push) => ({
+        sequence: push.sequence,
+        tagUid: push.tagUid,
+        address: push.address,
+        stamp: push.stamp,
+        get chunk() {
+          read.add(clock.monotonic());
+          return push.chunk;
+        },
+      }));
+    pusher.start();
+    await clock.advance(15_000);
+    expect([...read]).toEqual([0, 1_000, 3_000, 7_000, 15_000]);
+    await pusher.stop();
+  });
+
+  test('leave no timer behind when the pusher stops', async () => {
+    const { clock, store, pusher } = await pusherWith(async () => {
+      throw new NoRoomError('0');
+    });
+    await uploadOf(store, inside.slice(0, 100));
+    pusher.start();
+    for (const ms of [0, 5, 500, 900, 4_000]) await clock.advance(ms);
+    expect(clock.running).toBeGreaterThan(0);
+    await pusher.stop();
+    expect(clock.running).toBe(0);
+    await clock.advance(60_000);
+    expect(clock.running).toBe(0);
   });
 });
 
@@ -299,10 +552,9 @@ describe('a direct push', () => {
     expect(pushed).toEqual([]);
   });
 
-  test('goes on without peers until its signal aborts, and takes the sixth shallow receipt', async () => {
-    let error = noPeer;
+  test('goes on without peers until its signal aborts', async () => {
     const { clock, pusher, pushed } = await pusherWith(async () => {
-      throw error();
+      throw noPeer();
     });
     const leaving = new AbortController();
     const direct = pusher.direct(chunks[0]!, stamped(0), leaving.signal);
@@ -310,9 +562,41 @@ describe('a direct push', () => {
     expect(pushed).toHaveLength(5);
     leaving.abort(new Error('enough'));
     await expect(direct).rejects.toThrow('enough');
-    error = shallow;
-    await pusher.direct(chunks[0]!, stamped(0), never);
-    expect(pushed).toHaveLength(11);
+  });
+
+  test('fails with the sixth shallow receipt', async () => {
+    const { pusher, pushed } = await pusherWith(async () => {
+      throw shallow();
+    });
+    await expect(pusher.direct(chunks[0]!, stamped(0), never)).rejects.toMatchObject({
+      code: 'PUSH_FAILED',
+      cause: { code: 'SHALLOW_RECEIPT' },
+    });
+    expect(pushed).toHaveLength(6);
+  });
+
+  test('waits half a minute for room, and fails with what keeps it out', async () => {
+    const { clock, pusher, pushed } = await pusherWith(async () => {
+      throw new NoRoomError('01');
+    });
+    const direct = outcome(pusher.direct(chunks[0]!, stamped(0), never));
+    await clock.advance(29_999);
+    expect([pushed.length, direct]).toEqual([30, {}]);
+    await clock.advance(1);
+    expect(direct.error).toMatchObject({ code: 'NO_ROOM', neighbourhood: '01' });
+    expect(clock.running).toBe(0);
+  });
+
+  test('arrives as soon as there is room', async () => {
+    const { clock, pusher, pushed } = await pusherWith(async () => {
+      if (pushed.length < 3) throw new NoRoomError('01');
+      return synced;
+    });
+    const direct = outcome(pusher.direct(chunks[0]!, stamped(0), never));
+    await clock.advance(1_999);
+    expect(direct).toEqual({});
+    await clock.advance(1);
+    expect([direct, pushed.length]).toEqual([{ value: undefined }, 3]);
   });
 
   test('of a chunk that is being pushed under the same batch waits for that push', async () => {

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { proximityOrder } from '../../../../node/chunk/address.ts';
+import { addressPrefix, closerTo, proximityOrder } from '../../../../node/chunk/address.ts';
 import type { Chunk } from '../../../../node/chunk/chunk.ts';
 import { signSoc } from '../../../../node/chunk/soc.ts';
 import { encodeStamp } from '../../../../node/chunk/stamp.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
 import { overlayAddress } from '../../../../node/crypto/overlay.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import type { MessageStream, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import type { MessageOf } from '../../../../node/p2p/message.ts';
 import { PostageError } from '../../../../node/postage/ports.ts';
-import { isShallow, storerOf } from '../../../../node/protocols/pushsync/rules.ts';
+import { isShallow, NoRoomError, storerOf } from '../../../../node/protocols/pushsync/rules.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
 import { ReserveOverwriteError } from '../../../../node/store/ports.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -54,7 +54,10 @@ function inLowerHalf(n: number): boolean {
 async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number, n: number) => Promise<void>,
-  radius = FAR_RADIUS,
+  {
+    radius = FAR_RADIUS,
+    isWanted = inLowerHalf,
+  }: { radius?: number; isWanted?: (n: number) => boolean } = {},
 ) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
@@ -62,7 +65,7 @@ async function amongStrangers(
   const strangers: Stranger[] = [];
   let asked = 0;
   for (let n = 10; strangers.length < count; n++) {
-    if (!inLowerHalf(n)) continue;
+    if (!isWanted(n)) continue;
     const serve: ProtocolHandler = async (stream) => {
       await stream.read(Delivery);
       asked++;
@@ -80,6 +83,26 @@ function outside(node: ExchangeNode): Chunk {
   node.radius = 1;
   return chunkWhere(([first = 0]) => first >= 128);
 }
+
+/** Number of a key whose node lies where it should. */
+function keyWhere(wanted: (overlay: Uint8Array) => boolean): number {
+  for (let n = 1_000; n < 2_000; n++) if (wanted(fromHex(overlayOf(n)))) return n;
+  throw new Error('no such node among 1,000');
+}
+
+/** A chunk to which every stranger is closer than the node. */
+function chunkBeyond(node: ExchangeNode, strangers: readonly Stranger[]): Chunk {
+  return chunkWhere((address) => strangers.every((one) => closerTo(address, one.overlay, node.overlay) < 0));
+}
+
+/** A storer without room, and what it says of itself. */
+const fullStorer = (stream: MessageStream) =>
+  stream.write(Receipt, { err: `handler: ${new NoRoomError('0110').message}` });
+
+/** What a storer says that holds another chunk at the index of the stamp. */
+const replaced = {
+  err: 'reserve put: reserve putter.Put: overwrite same chunk. prev 2 cur 1: overwriting chunk with newer timestamp',
+};
 
 /** Delivers to `peer` as a client that is no node of ours. */
 async function receiptFrom(from: Stranger, peer: Peer, delivery: Partial<MessageOf<typeof Delivery>>) {
@@ -109,6 +132,7 @@ test('a chunk is stored by the node within the radius, which signs a receipt and
   await clock.settle();
   if (result.outcome !== 'synced') throw new Error('no receipt');
   expect(toHex(storerOf(result.receipt, NETWORK_ID))).toBe(b!.id);
+  expect(result.storerPO).toBe(proximityOrder(b!.overlay, someChunk.address));
   expect([...b!.store.reserved.keys()]).toEqual([toHex(someChunk.address)]);
   expect(b!.store.reserved.get(toHex(someChunk.address))).toEqual(stamp);
   expect(sent).toBe(1);
@@ -253,17 +277,49 @@ test('a receipt that nobody can have signed is a failure, and the next peer is a
   expect(asked()).toBe(2);
 });
 
-test('a shallow receipt is reported at once, and another peer is asked at the next try', async () => {
-  const { node, strangers, asked } = await amongStrangers(2, (stream, _served, n) =>
-    stream.write(Receipt, receiptOf(n, someChunk.address, 31)),
+test('a shallow receipt of a storer that is not the closest is reported at once, and another peer is asked next', async () => {
+  const { node, strangers, asked } = await amongStrangers(2, (stream) => stream.write(Receipt, receipt));
+  const chunk = chunkBeyond(node, strangers);
+  const storer = keyWhere((overlay) =>
+    strangers.every((one) => closerTo(chunk.address, one.overlay, overlay) < 0),
   );
-  const push = () => node.pushsync.push(someChunk, stamp, { signal: never });
+  const receipt = receiptOf(storer, chunk.address, 31);
+  const push = () => node.pushsync.push(chunk, stamp, { signal: never });
   await expect(push()).rejects.toMatchObject({ code: 'SHALLOW_RECEIPT' });
   expect(asked()).toBe(1);
   await expect(push()).rejects.toMatchObject({ code: 'SHALLOW_RECEIPT' });
   expect(asked()).toBe(2);
   for (const { id } of strangers) expect(node.accounting.balance(id)?.consumedBalance).not.toBe(0n);
-  expect(await push()).toEqual({ outcome: 'want-self' });
+  await expect(push()).rejects.toMatchObject({ code: 'PUSH_FAILED' });
+  expect(asked()).toBe(2);
+});
+
+test('a shallow receipt is accepted when no connected peer is closer to the chunk than its storer', async () => {
+  const { node, strangers, asked } = await amongStrangers(3, (stream, _served, n) =>
+    stream.write(Receipt, receiptOf(n, someChunk.address, 31)),
+  );
+  const result = await node.pushsync.push(someChunk, stamp, { signal: never });
+  if (result.outcome !== 'synced') throw new Error('no receipt');
+  const [, , closest] = byDistance(strangers, someChunk);
+  expect(toHex(storerOf(result.receipt, NETWORK_ID))).toBe(closest!.id);
+  expect([result.receipt.storageRadius, result.storerPO]).toEqual([
+    31,
+    proximityOrder(closest!.overlay, someChunk.address),
+  ]);
+  expect(asked()).toBe(1);
+});
+
+test('a shallow receipt of a storer further than a connected peer is not accepted, until that peer is gone', async () => {
+  const { clock, node, strangers } = await amongStrangers(2, (stream, served, n) =>
+    stream.write(Receipt, served === 1 ? { err: 'no' } : receiptOf(n, chunk.address, 31)),
+  );
+  const chunk = chunkBeyond(node, strangers);
+  const [, closest] = byDistance(strangers, chunk);
+  const push = () => node.pushsync.push(chunk, stamp, { signal: never });
+  await expect(push()).rejects.toMatchObject({ code: 'SHALLOW_RECEIPT' });
+  await closest!.host.stop();
+  await clock.advance(300_000);
+  expect(await push()).toMatchObject({ outcome: 'synced' });
 });
 
 test.each([
@@ -282,6 +338,211 @@ test.each([
     expect(isShallow(given)).toBe(given.shallow);
   },
 );
+
+test.each([
+  ["no room in neighbourhood '01'", '01'],
+  ["handler: push to closest chunk: handler: push to closest chunk: no room in neighbourhood ''", ''],
+  [`no room in neighbourhood '${'1'.repeat(32)}'`, '1'.repeat(32)],
+  [`no room in neighbourhood '${'1'.repeat(33)}'`, undefined],
+  ["no room in neighbourhood '012'", undefined],
+  ['no room', undefined],
+  ['handler: push to closest chunk: could not push chunk', undefined],
+])('the refusal "%s" is one for lack of room in neighbourhood %s', (text, neighbourhood) => {
+  const found = NoRoomError.in(text);
+  expect(found?.neighbourhood).toBe(neighbourhood);
+  if (found !== undefined) expect(found).toMatchObject({ name: 'PushsyncError', code: 'NO_ROOM' });
+});
+
+test('a storer without room refuses a chunk by the name of its neighbourhood, and signs for what it holds', async () => {
+  const { node, from, peer } = await client();
+  node.radius = proximityOrder(node.overlay, someChunk.address);
+  node.store.hasRoom = false;
+  const neighbourhood = addressPrefix(someChunk.address, node.radius);
+  const refused = `handler: push to closest chunk: no room in neighbourhood '${neighbourhood}'`;
+  expect((await receiptFrom(from, peer, parcel)).err).toBe(refused);
+  expect([node.store.held.size, node.seen.length]).toEqual([0, 1]);
+  expect(node.accounting.balance(from.id)?.consumedBalance ?? 0n).toBe(0n);
+  node.store.hasRoom = true;
+  expect((await receiptFrom(from, peer, parcel)).err).toBe('');
+  node.store.hasRoom = false;
+  expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', address: someChunk.address });
+  const otherIndex = encodeStamp({ ...stamp, index: new Uint8Array(8).fill(1) });
+  expect((await receiptFrom(from, peer, { ...parcel, stamp: otherIndex })).err).toBe(refused);
+  // It would replace what is there, and needs no more room than that.
+  const newerStamp = encodeStamp({ ...stamp, timestamp: new Uint8Array(8).fill(1) });
+  expect((await receiptFrom(from, peer, { ...parcel, stamp: newerStamp })).err).toBe('');
+});
+
+test('a storer without room still says first what is wrong with a stamp', async () => {
+  const { node, from, peer } = await client();
+  node.store.hasRoom = false;
+  node.validate = () => {
+    throw new PostageError('BATCH_NOT_FOUND', 'batchstore get: not found');
+  };
+  expect((await receiptFrom(from, peer, parcel)).err).toBe('invalid stamp: batchstore get: not found');
+});
+
+test('a lack of room is told to the origin through every forwarder', async () => {
+  const clock = new ManualClock();
+  const nodes = byDistance(await exchangeNodes(4, { clock }), someChunk);
+  const storer = nodes[3]!;
+  const radius = proximityOrder(storer.overlay, someChunk.address);
+  for (const [i, node] of nodes.entries()) {
+    node.radius = radius;
+    if (node !== storer) await connect(node, nodes[i + 1]!, clock);
+  }
+  storer.store.hasRoom = false;
+  await expect(nodes[0]!.pushsync.push(someChunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'NO_ROOM',
+    neighbourhood: addressPrefix(someChunk.address, radius),
+  });
+  expect(nodes.map(({ store }) => store.held.size)).toEqual([0, 0, 0, 0]);
+});
+
+test('a push ends with the third refusal for lack of room, whatever else has failed', async () => {
+  const { node, strangers, asked } = await amongStrangers(8, async (stream, served) => {
+    if (served % 2 === 0) await fullStorer(stream);
+    else await stream.write(Receipt, { err: 'no' });
+  });
+  const chunk = chunkBeyond(node, strangers);
+  await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'NO_ROOM',
+    neighbourhood: '0110',
+  });
+  expect(asked()).toBe(6);
+});
+
+test('a push that fails says that a storer has no room, also when others have failed after it', async () => {
+  const { node, strangers } = await amongStrangers(3, async (stream, served) => {
+    if (served === 1) await fullStorer(stream);
+    else await stream.write(Receipt, { err: 'no' });
+  });
+  const chunk = chunkBeyond(node, strangers);
+  await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'NO_ROOM',
+  });
+});
+
+test('a storer that had no room is asked for the same chunk by the next push', async () => {
+  const order: number[] = [];
+  const { node } = await amongStrangers(2, async (stream, served, n) => {
+    order.push(n);
+    if (served === 1) await fullStorer(stream);
+    else await stream.write(Receipt, receiptOf(n, chunk.address));
+  });
+  const chunk = outside(node);
+  for (let n = 0; n < 2; n++) {
+    expect((await node.pushsync.push(chunk, stamp, { signal: never })).outcome).toBe('synced');
+  }
+  const [full, other] = order;
+  expect(order).toEqual([full, other, full]);
+});
+
+test('nobody else is asked for a chunk whose stamp has been replaced by a newer one', async () => {
+  const { node, strangers, asked } = await amongStrangers(3, (stream) => stream.write(Receipt, replaced));
+  const chunk = chunkBeyond(node, strangers);
+  await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'SUPERSEDED',
+  });
+  expect(asked()).toBe(1);
+});
+
+test('a forwarder tells the origin that a stamp has been replaced', async () => {
+  const clock = new ManualClock();
+  const nodes = byDistance(await exchangeNodes(3, { clock }), someChunk);
+  const [origin, forwarder, storer] = nodes as [ExchangeNode, ExchangeNode, ExchangeNode];
+  for (const node of nodes) node.radius = proximityOrder(storer.overlay, someChunk.address);
+  storer.store.reserve.put = () =>
+    Promise.reject(new ReserveOverwriteError('overwrite: overwriting chunk with newer timestamp'));
+  await connect(forwarder, storer, clock);
+  await connect(origin, forwarder, clock);
+  await expect(origin.pushsync.push(someChunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'SUPERSEDED',
+  });
+});
+
+test('nobody outside of the neighbourhood is asked while peers of it are connected', async () => {
+  const order: number[] = [];
+  let storers = 0;
+  const { clock, node, strangers } = await amongStrangers(
+    5,
+    async (stream, _served, n) => {
+      order.push(n);
+      await stream.write(Receipt, inLowerHalf(n) ? { err: 'no' } : receiptOf(n, chunk.address));
+    },
+    { radius: 1, isWanted: (n) => !inLowerHalf(n) || storers++ < 2 },
+  );
+  expect(node.id >= '8').toBe(true);
+  const chunk = chunkWhere(([first = 0]) => first < 128);
+  const push = () => node.pushsync.push(chunk, stamp, { signal: never });
+  await expect(push()).rejects.toMatchObject({ code: 'PUSH_FAILED' });
+  expect(order.map(inLowerHalf)).toEqual([true, true]);
+  for (const one of strangers.filter(({ id }) => id < '8')) await one.host.stop();
+  await clock.settle();
+  expect((await push()).outcome).toBe('synced');
+  expect(order.slice(2).map(inLowerHalf)).toEqual([false]);
+});
+
+test('a node to which the chunk does not belong does not keep it when nobody takes it', async () => {
+  const { node, strangers } = await amongStrangers(2, (stream) => stream.write(Receipt, { err: 'no' }));
+  const chunk = chunkBeyond(node, strangers);
+  await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'PUSH_FAILED',
+    cause: { message: 'no closer peer takes the chunk' },
+  });
+  expect(node.seen).toEqual([]);
+});
+
+test('a node keeps a chunk that nobody takes when it is responsible for it, or closer than its peers', async () => {
+  const { node, strangers } = await amongStrangers(2, (stream) => stream.write(Receipt, { err: 'no' }));
+  const want = (chunk: Chunk) => node.pushsync.push(chunk, stamp, { signal: never });
+  expect(await want(chunkNear(node, [node, ...strangers]))).toEqual({ outcome: 'want-self' });
+  const chunk = chunkBeyond(node, strangers);
+  node.radius = proximityOrder(node.overlay, chunk.address);
+  expect(await want(chunk)).toEqual({ outcome: 'want-self' });
+});
+
+test('a node without room does not keep what belongs to it', async () => {
+  const { node, strangers } = await amongStrangers(1, (stream) => stream.write(Receipt, { err: 'no' }));
+  const chunk = chunkNear(node, [node, ...strangers]);
+  node.radius = 5;
+  node.store.hasRoom = false;
+  await expect(node.pushsync.push(chunk, stamp, { signal: never })).rejects.toMatchObject({
+    code: 'NO_ROOM',
+    neighbourhood: addressPrefix(chunk.address, 5),
+  });
+  expect(node.seen).toEqual([]);
+});
+
+test('a responsible node keeps a chunk for which its neighbours have no room, if it has', async () => {
+  const { node } = await amongStrangers(4, fullStorer, { radius: 0 });
+  const push = () => node.pushsync.push(someChunk, stamp, { signal: never });
+  expect(await push()).toEqual({ outcome: 'want-self' });
+  node.store.hasRoom = false;
+  await expect(push()).rejects.toMatchObject({ code: 'NO_ROOM', neighbourhood: '0110' });
+});
+
+test('a forwarder that is the closest stores what nobody else takes, and refuses it without room', async () => {
+  const { node, from, peer } = await client(FAR_RADIUS);
+  const { address, data } = chunkNear(node, [node, from]);
+  node.store.hasRoom = false;
+  const neighbourhood = addressPrefix(address, FAR_RADIUS);
+  expect((await receiptFrom(from, peer, { address, data, stamp: parcel.stamp })).err).toBe(
+    `handler: push to closest chunk: no room in neighbourhood '${neighbourhood}'`,
+  );
+  expect(node.store.held.size).toBe(0);
+});
+
+test('a receipt states the storage radius at the time of signing', async () => {
+  const { node, from, peer } = await client(2);
+  node.radius = proximityOrder(node.overlay, someChunk.address);
+  const { put } = node.store.reserve;
+  node.store.reserve.put = async (...given) => {
+    await put(...given);
+    node.radius = 9;
+  };
+  expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', storageRadius: 9 });
+});
 
 test('a full node with nobody to push to wants the chunk itself, a light one has no peer', async () => {
   const clock = new ManualClock();
@@ -358,16 +619,49 @@ test('a second peer is asked after five seconds of silence, the silent one is gi
   expect(reserved()).toHaveLength(0);
 });
 
-test('a failed peer is not asked for that chunk again within five minutes', async () => {
-  const { clock, node, asked } = await amongStrangers(1, (stream) => stream.write(Receipt, { err: 'later' }));
-  const push = () => node.pushsync.push(someChunk, stamp, { signal: never });
-  expect(await push()).toEqual({ outcome: 'want-self' });
-  await clock.advance(299_000);
-  expect(await push()).toEqual({ outcome: 'want-self' });
-  expect(asked()).toBe(1);
-  await clock.advance(1_000);
-  expect(await push()).toEqual({ outcome: 'want-self' });
-  expect(asked()).toBe(2);
+test('a failed peer is not asked for that chunk again within five minutes when another has taken it', async () => {
+  const order: number[] = [];
+  const { clock, node } = await amongStrangers(2, (stream, served, n) => {
+    order.push(n);
+    return stream.write(Receipt, served === 1 ? { err: 'later' } : receiptOf(n, chunk.address));
+  });
+  const chunk = outside(node);
+  for (const pauseMs of [299_000, 1_000, 0]) {
+    expect((await node.pushsync.push(chunk, stamp, { signal: never })).outcome).toBe('synced');
+    await clock.advance(pauseMs);
+  }
+  const [failed, other] = order;
+  expect(order).toEqual([failed, other, other, failed]);
+});
+
+test('peers that failed are asked again by the next push of an origin when nobody has taken the chunk', async () => {
+  const { node, strangers, asked } = await amongStrangers(3, (stream) =>
+    stream.write(Receipt, { err: 'no' }),
+  );
+  const chunk = chunkBeyond(node, strangers);
+  const push = () => node.pushsync.push(chunk, stamp, { signal: never });
+  for (const count of [3, 6]) {
+    await expect(push()).rejects.toMatchObject({ code: 'PUSH_FAILED' });
+    expect(asked()).toBe(count);
+  }
+});
+
+test('a forwarder does not ask a failed peer for that chunk again within five minutes, and does not keep the chunk', async () => {
+  const { clock, network, node, strangers, asked } = await amongStrangers(1, (stream) =>
+    stream.write(Receipt, { err: 'no' }),
+  );
+  const from = await stranger(9, { clock, network, protocol: PUSHSYNC, handler: idle });
+  const peer = await connect(from, node, clock);
+  const chunk = chunkNear(strangers[0]!, [strangers[0]!, node, from]);
+  const delivery = { address: chunk.address, data: chunk.data, stamp: parcel.stamp };
+  const refused = { err: 'handler: push to closest chunk: could not push chunk' };
+  for (const count of [1, 1]) {
+    expect(await receiptFrom(from, peer, delivery)).toMatchObject(refused);
+    expect([asked(), node.store.held.size]).toEqual([count, 0]);
+  }
+  await clock.advance(300_000);
+  expect(await receiptFrom(from, peer, delivery)).toMatchObject(refused);
+  expect([asked(), node.store.held.size]).toEqual([2, 0]);
 });
 
 test('many chunks through three nodes are all stored, paid for, and nobody is lost', async () => {

@@ -1,0 +1,326 @@
+/**
+ * Letting go of chunks that lie below the storage radius, and of none that would be lost by it. An entry leaves the
+ * reserve when responsible nodes are known to hold it:
+ *
+ *   1 compare   peers of the neighbourhood it belongs to list what they hold (pull syncing, without any chunk): what two
+ *               of them have, or one where there is but one, may leave here
+ *   2 push      what they do not have is pushed like an upload; the receipt of a deeper storer lets it leave
+ *
+ * A node lets go only of what deeper nodes hold, so no two ever do because of each other. What nobody takes stays, and
+ * is tried again. Nothing of this is written down: after a crash the lists are compared anew.
+ */
+import { proximityOrder } from '../chunk/address.ts';
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Peer } from '../p2p/host.ts';
+import type { BatchStore } from '../postage/ports.ts';
+import type { Listed, Pullsync } from '../protocols/pullsync/pullsync.ts';
+import { PAGE_SIZE } from '../protocols/pullsync/rules.ts';
+import type { Pushsync } from '../protocols/pushsync/pushsync.ts';
+import { PushsyncError } from '../protocols/pushsync/rules.ts';
+import type { Status } from '../protocols/status/status.ts';
+import type { Reserve, ReserveEntry, ReserveItem } from '../store/ports.ts';
+import type { Topology } from '../topology/topology.ts';
+import { HAND_OVER_METRICS } from './metrics.ts';
+import { siblingPrefix } from './rules.ts';
+
+/** Holders that an entry has elsewhere before it leaves, where there are so many: one of them may leave for good. */
+const HOLDERS = 2;
+/** Entries that wait for a second holder to be seen, in memory: some megabytes. The oldest beyond are pushed. */
+const SEEN_MAX = 32_768;
+/** Below so many entries of a bin they are pushed at once: comparing reads the whole lists of its peers. */
+const COMPARED_MIN = 32;
+/** Longest wait for a page of a list, milliseconds: a peer that has nothing to list does not answer. */
+const PAGE_MS = 5_000;
+/** Longest comparison with the peers of one bin, milliseconds: a list may be made to have no end. */
+const COMPARED_MS = 60_000;
+/** Entries of a bin pushed at once, and in one run. */
+const PUSHES_AT_ONCE = 8;
+const PUSHES_MAX = 256;
+/** Pushes of a bin that fail in a row and end its turn: what is wrong then is wrong for the next ones too. */
+const FAILURES_MAX = 16;
+
+export interface HandOverDeps {
+  readonly overlay: Uint8Array;
+  readonly topology: Pick<Topology, 'peers'>;
+  readonly status: Pick<Status, 'request'>;
+  readonly pullsync: Pick<Pullsync, 'cursors' | 'list'>;
+  readonly pushsync: Pick<Pushsync, 'push'>;
+  readonly batches: Pick<BatchStore, 'get'>;
+  readonly reserve: Pick<Reserve, 'radius' | 'onRadius' | 'has' | 'load' | 'items' | 'sizeFrom' | 'release'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Entries below the radius, by the neighbourhood that they belong to. */
+export interface Leftover {
+  /** First bits of their addresses, as `0` and `1`. */
+  readonly neighbourhood: string;
+  /** Per stamp. */
+  readonly chunks: number;
+}
+
+export interface HandOver {
+  /**
+   * Lets go of `count` entries, a page more or fewer. The radius must not change meanwhile.
+   * @returns how many have left; fewer when no more are known to be held elsewhere, or at the signal
+   */
+  release(count: number, signal: AbortSignal): Promise<number>;
+  /** What is still here, the neighbourhood with most first. */
+  leftovers(): Leftover[];
+  /** Why the last push failed; undefined when it did not. */
+  readonly refusal: string | undefined;
+}
+
+export function createHandOver(deps: HandOverDeps): HandOver {
+  return new ReserveHandOver(deps);
+}
+
+/** Of a list: those that the peer can fill at once, or its end too. */
+type Pages = 'full' | 'all';
+
+interface Run {
+  readonly bin: number;
+  readonly pages: Pages;
+  /** Overlays of the peers that are compared. */
+  readonly peers: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+  readonly enough: () => boolean;
+}
+
+/** How far the lists of a peer have been compared. */
+interface Compared {
+  readonly epoch: bigint;
+  /** Bin → the next bin id to ask for. */
+  readonly next: Map<number, bigint>;
+}
+
+class ReserveHandOver implements HandOver {
+  readonly #deps: HandOverDeps;
+  readonly #metrics: MetricsOf<typeof HAND_OVER_METRICS>;
+  /** By overlay. */
+  readonly #compared = new Map<string, Compared>();
+  /** Entry → overlay of the peer that has it, for entries that need another holder. */
+  readonly #seen = new Map<string, string>();
+  /** Bin → bin id from which on the next push is chosen, so that what fails is not in the way of the rest. */
+  readonly #pushFrom = new Map<number, bigint>();
+  #refusal: string | undefined;
+
+  constructor(deps: HandOverDeps) {
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(HAND_OVER_METRICS);
+    // With another radius other entries lie below it, which these lists have not been compared for.
+    deps.reserve.onRadius(() => this.#forget());
+  }
+
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  async release(count: number, signal: AbortSignal): Promise<number> {
+    let released = 0;
+    const bins = this.#binsBelow().filter((bin) => this.#entriesOf(bin) >= COMPARED_MIN);
+    // The end of a list that still grows takes seconds: it is looked at only when the rest was not enough.
+    for (const pages of ['full', 'all'] as const) {
+      // The highest bin was left out last, and has most.
+      for (const bin of bins) {
+        if (released >= count || signal.aborted) return released;
+        released += await this.#compare({ bin, pages, count: count - released }, signal);
+      }
+    }
+    // What is on its way to other nodes by pull syncing need not be pushed to them.
+    return released > 0 || signal.aborted ? released : await this.#push(count, signal);
+  }
+
+  leftovers(): Leftover[] {
+    const { overlay } = this.#deps;
+    return this.#binsBelow()
+      .map((bin) => ({ neighbourhood: siblingPrefix(overlay, bin), chunks: this.#entriesOf(bin) }))
+      .filter(({ chunks }) => chunks > 0)
+      .sort((a, b) => b.chunks - a.chunks);
+  }
+
+  #binsBelow(): number[] {
+    const radius = this.#deps.reserve.radius();
+    return Array.from({ length: radius }, (_, n) => radius - 1 - n);
+  }
+
+  #entriesOf(bin: number): number {
+    const { reserve } = this.#deps;
+    return reserve.sizeFrom(bin) - reserve.sizeFrom(bin + 1);
+  }
+
+  #forget(): void {
+    this.#compared.clear();
+    this.#seen.clear();
+    this.#pushFrom.clear();
+  }
+
+  // ── compare ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Peers of a bin share one bit more with its chunks than this node does, or more. */
+  async #compare(
+    { bin, pages, count }: { bin: number; pages: Pages; count: number },
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { clock, overlay, topology, log } = this.#deps;
+    const peers = topology.peers().filter((peer) => proximityOrder(overlay, peer.overlay) === bin);
+    const ids = new Set(peers.map(({ id }) => id));
+    let released = 0;
+    using deadline = clock.deadline(COMPARED_MS, signal);
+    const run = { bin, pages, peers: ids, signal: deadline.signal, enough: () => released >= count };
+    const compared = peers.map(async (peer) => {
+      try {
+        await this.#comparePeer({ ...run, peer }, (left) => {
+          released += left;
+        });
+      } catch (err) {
+        if (!signal.aborted) log.debug({ err, peer: peer.id }, 'lists not compared');
+      }
+    });
+    await Promise.all(compared);
+    this.#metrics.handedOver.inc({ how: 'held' }, released);
+    return released;
+  }
+
+  async #comparePeer(run: Run & { readonly peer: Peer }, onReleased: (left: number) => void): Promise<void> {
+    const { status, pullsync } = this.#deps;
+    const { peer, bin, signal } = run;
+    const [{ storageRadius }, { cursors, epoch }] = await Promise.all([
+      status.request(peer, signal),
+      pullsync.cursors(peer, signal),
+    ]);
+    const known = this.#compared.get(peer.id);
+    const compared = known?.epoch === epoch ? known : { epoch, next: new Map<number, bigint>() };
+    this.#compared.set(peer.id, compared);
+    // A peer answers for what lies within its own radius, and for nothing else.
+    const from = Math.max(bin + 1, storageRadius);
+    const bins = cursors.map((cursor, number) => ({ number, cursor })).filter(({ number }) => number >= from);
+    await Promise.all(
+      bins.map(async ({ number, cursor }) => {
+        const last = run.pages === 'full' ? cursor - BigInt(PAGE_SIZE - 1) : cursor;
+        for (let start = compared.next.get(number) ?? 1n; start <= last && !run.enough(); ) {
+          const page = await this.#page(peer, { number, start }, signal);
+          if (page === undefined) return;
+          onReleased(await this.#releaseHeld(page.entries, run));
+          start = page.topmost + 1n;
+          compared.next.set(number, start);
+        }
+      }),
+    );
+  }
+
+  /** @returns undefined when the peer has nothing more, or still collects it */
+  async #page(
+    peer: Peer,
+    { number, start }: { number: number; start: bigint },
+    signal: AbortSignal,
+  ): Promise<Listed | undefined> {
+    const { clock, pullsync } = this.#deps;
+    using deadline = clock.deadline(PAGE_MS, signal);
+    try {
+      const page = await pullsync.list(peer, number, start, deadline.signal);
+      return page.entries.length === 0 ? undefined : page;
+    } catch (error) {
+      if (deadline.signal.aborted && !signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  async #releaseHeld(
+    entries: readonly ReserveEntry[],
+    { peer, bin, peers }: { peer: Peer; bin: number; peers: ReadonlySet<string> },
+  ): Promise<number> {
+    const { overlay, reserve } = this.#deps;
+    const leaving = entries.filter(({ address, batchId, stampHash }) => {
+      // The bins are the peer's word; the addresses are looked at.
+      if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) return false;
+      if (peers.size < HOLDERS) return true;
+      return this.#hasAnother(entryKey({ address, batchId, stampHash }), { peerId: peer.id, peers });
+    });
+    return leaving.length === 0 ? 0 : await reserve.release(leaving);
+  }
+
+  /** Whether another peer that is still there has been seen to hold the entry; remembers this one if not. */
+  #hasAnother(key: string, { peerId, peers }: { peerId: string; peers: ReadonlySet<string> }): boolean {
+    const before = this.#seen.get(key);
+    if (before !== undefined && before !== peerId && peers.has(before)) {
+      this.#seen.delete(key);
+      return true;
+    }
+    this.#seen.set(key, peerId);
+    if (this.#seen.size > SEEN_MAX) this.#seen.delete(this.#seen.keys().next().value as string);
+    return false;
+  }
+
+  // ── push ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #push(count: number, signal: AbortSignal): Promise<number> {
+    let released = 0;
+    for (const bin of this.#binsBelow()) {
+      if (released >= count || signal.aborted) break;
+      released += await this.#pushBin(bin, Math.min(count - released, PUSHES_MAX), signal);
+    }
+    this.#metrics.handedOver.inc({ how: 'pushed' }, released);
+    return released;
+  }
+
+  async #pushBin(bin: number, count: number, signal: AbortSignal): Promise<number> {
+    const { reserve } = this.#deps;
+    const from = this.#pushFrom.get(bin) ?? 1n;
+    const items = reserve.items(bin, from, count);
+    // Once round: then those come again that failed.
+    if (items.length === 0) this.#pushFrom.delete(bin);
+    const queue = items.values();
+    let released = 0;
+    let failures = 0;
+    const worker = async () => {
+      for (const item of queue) {
+        if (signal.aborted || failures >= FAILURES_MAX) return;
+        this.#pushFrom.set(bin, item.binId + 1n);
+        if (await this.#pushOne(bin, item, signal)) {
+          const left = await reserve.release([item]);
+          released += left;
+          failures = 0;
+        } else failures++;
+      }
+    };
+    await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
+    return released;
+  }
+
+  /** @returns whether it may leave: a deeper storer has it now */
+  async #pushOne(bin: number, item: ReserveItem, signal: AbortSignal): Promise<boolean> {
+    const { pushsync, reserve, log } = this.#deps;
+    const held = reserve.load(item.address, item.batchId, item.stampHash);
+    if (held === undefined) return false;
+    try {
+      const pushed = await pushsync.push(held.chunk, held.stamp, { signal });
+      if (pushed.outcome === 'synced' && pushed.storerPO > bin) {
+        this.#refusal = undefined;
+        return true;
+      }
+      this.#refusal = 'no deeper node takes it';
+    } catch (err) {
+      if (signal.aborted) return false;
+      // Nobody has to keep what the owner of its batch has replaced.
+      if (err instanceof PushsyncError && err.code === 'SUPERSEDED' && this.#mayBeReplaced(item)) return true;
+      this.#refusal = err instanceof Error ? err.message : String(err);
+      log.debug({ err, bin }, 'chunk not handed over');
+    }
+    this.#metrics.refused.inc();
+    return false;
+  }
+
+  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  #mayBeReplaced({ batchId }: ReserveEntry): boolean {
+    return this.#deps.batches.get(batchId)?.immutable === false;
+  }
+}
+
+/** Half of the address and a part of the stamp's hash tell entries apart, and take little memory. */
+function entryKey({ address, stampHash }: ReserveEntry): string {
+  return Buffer.concat([address.subarray(0, 16), stampHash.subarray(0, 8)]).toString('latin1');
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import type { Credit } from '../../../node/accounting/ports.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+import { type AttemptsPlan, attemptPeers } from '../../../node/protocols/attempts.ts';
+import { fakePeer } from '../topology/fake-peer.ts';
+import { ManualClock } from './manual-clock.ts';
+
+const never = new AbortController().signal;
+const credit: Credit = { apply: () => undefined, release: () => undefined };
+const [a, b, c, d] = [1, 2, 3, 4].map((first) => fakePeer(new Uint8Array(32).fill(first))) as [
+  Peer,
+  Peer,
+  Peer,
+  Peer,
+];
+const nameOf = ({ overlay }: Peer) => 'abcd'[overlay[0]! - 1];
+
+/** Peers are asked in order; each one does what `attempt` says. */
+function asking(
+  peers: readonly Peer[],
+  attempt: (peer: Peer) => Promise<string>,
+  changes: Partial<AttemptsPlan<string, string>> = {},
+) {
+  const asked: (string | undefined)[] = [];
+  const failed: (string | undefined)[] = [];
+  const plan: AttemptsPlan<string, string> = {
+    errorsMax: 10,
+    skip: new Set(),
+    choose: (skip) => peers.find(({ id }) => !skip.has(id)),
+    multiplex: 0,
+    isNeighbour: () => false,
+    reserve: () => credit,
+    attempt(peer) {
+      asked.push(nameOf(peer));
+      return attempt(peer);
+    },
+    accept: (delivered) => delivered,
+    failed(peer) {
+      failed.push(nameOf(peer));
+      return true;
+    },
+    ...changes,
+  };
+  const clock = new ManualClock();
+  return { clock, asked, failed, outcome: attemptPeers(plan, { clock, signal: never }) };
+}
+
+const full = (peer: Peer) => Promise.reject(new Error(`${nameOf(peer)} is full`));
+
+test('one peer is asked after the other until one delivers', async () => {
+  const { asked, failed, outcome } = asking([a, b, c, d], (peer) =>
+    peer === c ? Promise.resolve('chunk') : full(peer),
+  );
+  expect(await outcome).toEqual({ outcome: 'done', result: 'chunk' });
+  expect([asked, failed]).toEqual([
+    ['a', 'b', 'c'],
+    ['a', 'b'],
+  ]);
+});
+
+test('nobody else is asked when a failure makes further peers useless, however many are tolerated', async () => {
+  const { asked, outcome } = asking([a, b, c, d], full, { failed: (peer) => peer !== b });
+  expect(await outcome).toEqual({ outcome: 'exhausted', cause: new Error('b is full') });
+  expect(asked).toEqual(['a', 'b']);
+});
+
+test('attempts under way do not keep the call from giving up, and what they deliver then is not taken', async () => {
+  const late = Promise.withResolvers<string>();
+  const accepted: string[] = [];
+  const { clock, asked, outcome } = asking([a, b, c, d], (peer) => (peer === a ? late.promise : full(peer)), {
+    multiplex: 1,
+    isNeighbour: () => true,
+    failed: () => false,
+    accept(delivered) {
+      accepted.push(delivered);
+      return delivered;
+    },
+  });
+  expect(await outcome).toEqual({ outcome: 'exhausted', cause: new Error('b is full') });
+  late.resolve('chunk');
+  await clock.settle();
+  expect([asked, accepted, clock.running]).toEqual([['a', 'b'], [], 0]);
+});
+
+test('a peer that has left is not asked whether further peers are of use, the next one is asked', async () => {
+  const gone = fakePeer(a.overlay, { closed: AbortSignal.abort() });
+  const attempt = (peer: Peer) => (peer === b ? Promise.resolve('chunk') : full(peer));
+  const { asked, failed, outcome } = asking([gone, b], attempt, { errorsMax: 1 });
+  expect(await outcome).toEqual({ outcome: 'done', result: 'chunk' });
+  expect([asked, failed]).toEqual([['a', 'b'], []]);
+});

@@ -341,12 +341,13 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
-/** Why an operation on the chain did not come to its end, where its own text can not tell, and what to do about it. */
+/** Why an operation did not come to its end, where its own text cannot tell, and what to do about it. */
 function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
   if (code === 'RPC_UNREACHABLE')
     return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
+  if (code === 'NO_ROOM') return [{ field: 'neighborhood', error: `${message}, try again later` }];
   if (code === 'TRANSACTION_CANCELLED') return [{ field: 'transaction', error: message }];
   if (code !== 'NOT_MINED') return [];
   const path = `/transactions/${String(blocking)}`;

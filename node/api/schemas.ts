@@ -20,6 +20,8 @@ const TxHash = Type.String({ pattern: '^0x[a-f0-9]{64}$' });
 const Amount = Type.String({ pattern: '^-?[0-9]+$' });
 const DateTime = Type.String({ format: 'date-time' });
 const Uint = Type.Integer({ minimum: 0 });
+/** First bits of addresses. */
+const Prefix = Type.String({ pattern: '^[01]*$' });
 
 export type SchemaName =
   | 'ReferenceResponse'
@@ -52,6 +54,7 @@ export type SchemaName =
   | 'Status'
   | 'StatusList'
   | 'Neighborhoods'
+  | 'Backlog'
   | 'StoreCounters'
   | 'Batch'
   | 'BatchList'
@@ -300,10 +303,25 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     Neighborhoods: Type.Object({
       neighborhoods: Type.Array(
         Type.Object({
-          neighborhood: Type.String({ pattern: '^[01]*$' }),
+          neighborhood: Prefix,
           reserveSizeWithinRadius: Uint,
           proximity: Uint,
         }),
+      ),
+    }),
+    Backlog: Type.Object({
+      reserve: Type.Object({
+        capacity: Uint,
+        size: Uint,
+        sizeWithinRadius: Uint,
+        storageRadius: Uint,
+        full: Type.Boolean(),
+        missing: Type.Optional(Prefix),
+        leftovers: Type.Array(Type.Object({ neighborhood: Prefix, chunks: Uint })),
+        refusal: Type.Optional(Type.String()),
+      }),
+      uploads: Type.Array(
+        Type.Object({ neighborhood: Prefix, chunks: Uint, reason: Type.String(), since: Uint }),
       ),
     }),
     StoreCounters: Type.Object({

@@ -13,12 +13,14 @@ import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Gsoc } from '../gsoc/gsoc.ts';
 import type { Redistribution, Staking } from '../incentives/ports.ts';
+import type { Congestion } from '../neighbourhood/reserve-worker.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { Wallet } from '../onchain/wallet.ts';
 import type { Host } from '../p2p/host.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { Pingpong } from '../protocols/pingpong/pingpong.ts';
 import type { Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
+import type { Held } from '../protocols/pushsync/pusher.ts';
 import type { Status, StatusSnapshot } from '../protocols/status/status.ts';
 import type { Pss } from '../pss/pss.ts';
 import type { Stewardship } from '../stewardship/stewardship.ts';
@@ -61,6 +63,8 @@ export interface NodeServices {
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
+  /** What cannot be placed now. */
+  readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly staking: Staking;
   readonly redistribution: Redistribution;

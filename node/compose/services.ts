@@ -31,7 +31,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
   const { chain, transactions, postage, swap } = money;
   const { pingpong, topology } = network;
   const { retrieval, pusher, pss, gsoc } = delivery;
-  const { snapshot, status } = deps.neighbourhood;
+  const { reserveWorker, snapshot, status } = deps.neighbourhood;
   const uploader = createUploader({ postage, store, pusher });
   return {
     node: {
@@ -76,6 +76,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
       request: (peer, ending) => status.request(peer, ending),
       isWarmingUp: () => !network.warmUp.isOver(),
     },
+    backlog: () => ({ congestion: reserveWorker.congestion(), uploads: pusher.held() }),
     chain,
     transactions,
     wallet: {

@@ -101,6 +101,39 @@ export const STATUS_ROUTES = [
       };
     },
   }),
+  route({
+    method: 'GET',
+    path: '/status/backlog',
+    port: 'debug',
+    summary: 'what the node cannot place, by neighbourhood, and why',
+    gates: ['started'],
+    success: [200],
+    response: 'Backlog',
+    handle({ services: { backlog, store, topology } }) {
+      const { reserve } = store;
+      const { congestion, uploads } = backlog();
+      const { full, missing, leftovers, refusal } = congestion;
+      return {
+        status: 200,
+        json: {
+          reserve: {
+            capacity: reserve.capacity(),
+            size: reserve.size(),
+            sizeWithinRadius: reserve.sizeWithinRadius(),
+            storageRadius: topology.storageRadius(),
+            full,
+            ...(missing === undefined ? {} : { missing }),
+            leftovers: leftovers.map(({ neighbourhood, chunks }) => ({
+              neighborhood: neighbourhood,
+              chunks,
+            })),
+            ...(refusal === undefined ? {} : { refusal }),
+          },
+          uploads: uploads.map(({ neighbourhood, ...held }) => ({ neighborhood: neighbourhood, ...held })),
+        },
+      };
+    },
+  }),
 ];
 
 async function ask(

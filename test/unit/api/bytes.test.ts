@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { NoRoomError } from '../../../node/protocols/pushsync/rules.ts';
 import { BATCH, EXPIRED_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
@@ -151,6 +152,17 @@ describe('POST /bytes', () => {
     const answer = await post(kit, { 'svc-postage-batch-id': BATCH });
     expect(answer.json()).toEqual({ code: 500, message: 'split write all failed' });
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
+  });
+
+  test('a direct upload for a full neighbourhood names the neighbourhood', async () => {
+    const kit = await startKit();
+    kit.knobs.pushError = new NoRoomError('01');
+    const answer = await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': 'false' });
+    expect(answer.json()).toEqual({
+      code: 500,
+      message: 'done split failed',
+      reasons: ["neighborhood: no room in neighbourhood '01', try again later"],
+    });
   });
 
   test('a close that fails answers 500 and takes everything back', async () => {

@@ -33,6 +33,7 @@ export interface PeerKnobs extends Failing {
   pingMs: number;
   pingError: Error | undefined;
   silentPeers: Set<string>;
+  backlog: ReturnType<NodeServices['backlog']>;
 }
 
 export function peerKnobs(): Omit<PeerKnobs, 'failing'> {
@@ -46,12 +47,16 @@ export function peerKnobs(): Omit<PeerKnobs, 'failing'> {
     pingMs: 5.0018,
     pingError: undefined,
     silentPeers: new Set(),
+    backlog: {
+      congestion: { full: false, missing: undefined, leftovers: [], refusal: undefined },
+      uploads: [],
+    },
   };
 }
 
 type PeerServices = Pick<
   NodeServices,
-  'host' | 'topology' | 'accounting' | 'timeSettlements' | 'pingpong' | 'status'
+  'host' | 'topology' | 'accounting' | 'timeSettlements' | 'pingpong' | 'status' | 'backlog'
 >;
 
 export function fakePeers(turn: PeerKnobs): PeerServices {
@@ -94,6 +99,7 @@ export function fakePeers(turn: PeerKnobs): PeerServices {
       },
       isWarmingUp: () => false,
     },
+    backlog: () => turn.backlog,
   };
 }
 

@@ -120,6 +120,40 @@ describe('state of the node', () => {
     });
   });
 
+  test('a node without a backlog says how full its reserve is', async () => {
+    const { api } = await startKit();
+    const { statusCode, body } = await api.debug.inject({ url: '/status/backlog' });
+    expect(statusCode).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      reserve: { capacity: 1000, size: 0, sizeWithinRadius: 0, storageRadius: 3, full: false, leftovers: [] },
+      uploads: [],
+    });
+    expect((await api.main.inject({ url: '/status/backlog' })).statusCode).toBe(404);
+  });
+
+  test('what cannot be placed is named by neighbourhood', async () => {
+    const { api, knobs } = await startKit();
+    const held = { chunks: 85, reason: "no room in neighbourhood '01'", since: 1_700_000_000_000 };
+    knobs.backlog = {
+      congestion: {
+        full: true,
+        missing: '011',
+        leftovers: [{ neighbourhood: '1', chunks: 12 }],
+        refusal: 'could not push chunk',
+      },
+      uploads: [{ neighbourhood: '01', ...held }],
+    };
+    expect((await api.debug.inject({ url: '/status/backlog' })).json()).toMatchObject({
+      reserve: {
+        full: true,
+        missing: '011',
+        leftovers: [{ neighborhood: '1', chunks: 12 }],
+        refusal: 'could not push chunk',
+      },
+      uploads: [{ neighborhood: '01', ...held }],
+    });
+  });
+
   test('counters of a store that can not be read', async () => {
     const turn = (knobs: Knobs) => void knobs.failing.add('store');
     expect(await ask('GET', '/debugstore', turn)).toEqual({

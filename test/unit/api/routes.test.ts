@@ -19,6 +19,7 @@ const BEYOND = new Set([
   'HEAD /',
   'HEAD /robots.txt',
   'GET /openapi.json',
+  'GET /status/backlog',
 ]);
 
 /** Headers that later nodes of the public network read as well: a single-owner chunk can be stored first, pushed later. */

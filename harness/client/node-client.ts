@@ -21,6 +21,7 @@ import { StampsClient, TagsClient } from './sessions.ts';
 import { BytesClient, ChunksClient, FilesClient, Uploads, type UploadsOptions } from './transfers.ts';
 import type {
   Addresses,
+  Backlog,
   BlockedPeer,
   ChainState,
   Health,
@@ -148,6 +149,12 @@ export class NodeClient implements AsyncDisposable {
 
   async reserveState(signal?: AbortSignal): Promise<ReserveState> {
     return (await this.#get('/reservestate', signal)) as ReserveState;
+  }
+
+  /** @throws ClientError `http.404` by nodes that are not ours */
+  async backlog(signal?: AbortSignal): Promise<Backlog> {
+    const answer = await this.#debug.request({ method: 'GET', path: '/status/backlog', signal });
+    return (await answer.json()) as Backlog;
   }
 
   async chainState(signal?: AbortSignal): Promise<ChainState> {

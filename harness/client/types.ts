@@ -87,6 +87,31 @@ export interface ReserveState {
   readonly commitment: number;
 }
 
+/** What a node cannot place, by neighbourhood: the first bits of the addresses, as `0` and `1`. */
+export interface Backlog {
+  readonly reserve: {
+    /** Chunks, per stamp. */
+    readonly capacity: number;
+    readonly size: number;
+    readonly sizeWithinRadius: number;
+    readonly storageRadius: number;
+    /** It takes no more chunks of its own neighbourhood. */
+    readonly full: boolean;
+    /** Where a node would help it. */
+    readonly missing?: string;
+    /** Below the radius, and taken by no other node. */
+    readonly leftovers: readonly { readonly neighborhood: string; readonly chunks: number }[];
+    readonly refusal?: string;
+  };
+  readonly uploads: readonly {
+    readonly neighborhood: string;
+    readonly chunks: number;
+    readonly reason: string;
+    /** Unix milliseconds. */
+    readonly since: number;
+  }[];
+}
+
 export interface ChainState {
   readonly chainTip: number;
   readonly block: number;

@@ -1,6 +1,9 @@
 /** `svcnet status`: a cluster at a glance, who owes whom, and what is not well with it. */
+
+import type { Backlog } from '../client/types.ts';
 import { Cluster } from '../cluster.ts';
 import type { ClusterNode } from '../cluster-node.ts';
+import { congested, saysBacklog } from '../congestion.ts';
 import { type Debt, debtsOf } from '../debts.ts';
 import { messageOf } from '../errors.ts';
 import { unlessOff } from '../node-books.ts';
@@ -33,6 +36,8 @@ interface NodeStatus {
   /** Token units as text; absent without one. */
   readonly chequebook?: { readonly total: string; readonly available: string };
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
+  /** What it cannot place; absent for nodes that do not say. */
+  readonly backlog?: Backlog;
   readonly problem?: string;
 }
 
@@ -45,7 +50,7 @@ export async function status(flags: ClusterFlags, context: CommandContext): Prom
     Promise.all(cluster.nodes.map((node) => look(node, names, signal))),
   ]);
   await cluster.detach();
-  const problems = problemsOf(height, nodes);
+  const problems = [...problemsOf(height, nodes), ...congestedOf(cluster, nodes)];
   const debts = debtsOf(saidBy(nodes));
   const chain = { rpc: cluster.chain.rpc, height: typeof height === 'number' ? height : null };
   answer(
@@ -112,13 +117,14 @@ async function look(
     // Latencies are measured by pings, and nobody else may have sent any.
     const peers = (await client.peers(signal)).slice(0, PINGED_MAX);
     await Promise.all(peers.map(({ address }) => client.pingpong(address, signal)));
-    const [own, topology, chainState, balances, cheques, chequebook] = await Promise.all([
+    const [own, topology, chainState, balances, cheques, chequebook, backlog] = await Promise.all([
       client.status(signal),
       client.topology(signal),
       client.chainState(signal),
       client.balances(signal),
       unlessOff(client.settlements(signal)),
       unlessOff(client.chequebook.balance(signal)),
+      saysBacklog(node) ? client.backlog(signal) : undefined,
     ]);
     const connected = Object.values(topology.bins).flatMap((bin) => bin.connectedPeers ?? []);
     const slow = connected
@@ -151,6 +157,7 @@ async function look(
             },
           }),
       ...(slow === undefined ? {} : { slowest: slow }),
+      ...(backlog === undefined ? {} : { backlog }),
     };
   } catch (error) {
     return { ...nothing, problem: messageOf(error) };
@@ -167,6 +174,16 @@ function problemsOf(height: number | string, nodes: readonly NodeStatus[]): stri
     if (node.peers === 0 && nodes.length > 1) problems.push(`${node.name} has no peers`);
   }
   return problems;
+}
+
+/** Neighbourhoods that take nothing more. */
+function congestedOf({ nodes }: Cluster, looks: readonly NodeStatus[]): string[] {
+  const said = looks.flatMap(({ backlog }, i) => {
+    const node = nodes[i];
+    return backlog === undefined || node === undefined ? [] : [{ node, backlog }];
+  });
+  const running = nodes.filter(({ mode, running }) => mode === 'full' && running);
+  return congested(said, running).map(({ text }) => text);
 }
 
 const COLUMNS = [

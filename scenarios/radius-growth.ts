@@ -1,0 +1,457 @@
+/**
+ * More chunks than one reserve holds, as fast as the nodes take them: the storage radius grows while chunks arrive, and
+ * what each node gives up has to be on another one by then. Nodes are killed, restarted, join and leave meanwhile, and
+ * batches expire, as the parameters say.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError } from '../harness/client/errors.ts';
+import type { ClusterNode } from '../harness/cluster-node.ts';
+import { type Congested, congestionOf } from '../harness/congestion.ts';
+import { expectBytes } from '../harness/content.ts';
+import { batchAmount } from '../harness/definition.ts';
+import { HarnessError } from '../harness/errors.ts';
+import { buyBatch } from '../harness/purchase.ts';
+import { formatBytes, formatCount } from '../harness/report/console.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { proximityOrder } from '../node/chunk/address.ts';
+import { fromHex } from '../node/crypto/hex.ts';
+import { atMost, batchOf, difference, verifyLedger } from './steps.ts';
+
+const parameters = {
+  chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),
+  sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the files, drawn at random'),
+  kills: parameter('integer', 0, 'times a node is killed and started again during the uploads'),
+  restarts: parameter('integer', 0, 'times a node is stopped and started again during the uploads'),
+  joins: parameter('integer', 0, 'nodes that start during the uploads, with empty reserves'),
+  leaves: parameter('integer', 0, 'nodes that stop for good during the uploads'),
+  expiring: parameter('integer', 0, 'files of 1 MB under a batch that expires during the uploads'),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Files that each node reads at once. */
+const READS_AT_ONCE = 2;
+/** Every node must deliver every chunk within this time after the last upload was settled. */
+const DELIVERED_WITHIN_MS = 120_000;
+/** Longer than any pause of a node that tries again: uploads that get no further in this time are stuck. */
+const STUCK_AFTER_MS = 40_000;
+/** The same while no node says what they wait for. */
+const UNEXPLAINED_AFTER_MS = 90_000;
+/** A node that leaves must have its own uploads on the network by then. */
+const LEAVES_WITHIN_MS = 90_000;
+/** The batch that expires lasts for so many blocks from its purchase. */
+const EXPIRES_AFTER_BLOCKS = 40;
+const EXPIRING_SIZE = 1_000_000;
+/** Times the capacity that a reserve may hold while it hands over. */
+const OVERHANG_MAX = 2.5;
+const POLL_MS = 500;
+/** How long a killed or stopped node stays away, milliseconds. */
+const AWAY_MS = { min: 500, range: 3_000 };
+
+interface File {
+  readonly node: ClusterNode;
+  /** Of the random stream that its bytes come from. */
+  readonly stream: string;
+  readonly size: number;
+  readonly reference: string;
+  readonly chunks: readonly string[];
+  readonly tag: number;
+  readonly requestedAtMs: number;
+}
+
+/** What has become of the uploads. */
+interface Settled {
+  readonly synced: readonly File[];
+  /** They wait for a place. */
+  readonly stuck: readonly File[];
+}
+
+/** What the nodes are doing, as far as the faults decide it. */
+interface Stage {
+  /** Started when a node joins. */
+  readonly joining: readonly ClusterNode[];
+  /** A batch that is about to expire, and who may use it. */
+  readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
+  /** Killed or stopped, and on their way back. */
+  readonly away: Set<ClusterNode>;
+  /** Not to be used: they have left, or are about to. */
+  readonly gone: Set<ClusterNode>;
+  /** Chunks handed to nodes so far. */
+  uploaded: number;
+}
+
+export default defineScenario({
+  name: 'radius-growth',
+  group: 'durability',
+  about: 'Fills the reserves until the storage radius grows, and reads everything back from every node.',
+  parameters,
+  needs: { nodes: 4 },
+  cluster: { nodes: 10, options: { 'reserve-capacity': 9000 } },
+  timeoutMs: 1_800_000,
+  async run(context) {
+    const stage = await prepare(context);
+    const watch = new AbortController();
+    const sizes = watchReserves(context, watch.signal);
+    let files: File[];
+    let settled: Settled;
+    try {
+      files = await upload(context, stage);
+      settled = await settle(context, stage, files);
+    } finally {
+      watch.abort();
+    }
+    checkSynced(context, settled, await congestionOf(context.cluster.nodes, context.signal));
+    await readBack(context, stage, settled);
+    await checkReserves(context, await sizes);
+    await verifyLedger(context);
+  },
+});
+
+/** Nodes that join later are stopped now, before they have anything. */
+async function prepare({ cluster, signal, parameters: given }: Context): Promise<Stage> {
+  const { joins, leaves, expiring } = given;
+  const running = cluster.nodes.filter((node) => node.running);
+  if (running.length - joins - leaves < 2) {
+    throw new HarnessError(
+      'USAGE',
+      `${joins} joins and ${leaves} leaves leave fewer than 2 of ${running.length} nodes`,
+    );
+  }
+  const joining = running.slice(running.length - joins);
+  await Promise.all(joining.map((node) => node.stop()));
+  const [buyer] = running as [ClusterNode];
+  const amount = batchAmount(EXPIRES_AFTER_BLOCKS * cluster.chain.blockTimeMs, cluster.chain.blockTimeMs);
+  const request = { amount, depth: 20, label: 'expiring' };
+  const batch = expiring === 0 ? undefined : await buyBatch(cluster, buyer, request, signal);
+  return {
+    joining,
+    expiring: batch === undefined ? undefined : { node: buyer, batch },
+    away: new Set(),
+    gone: new Set(),
+    uploaded: 0,
+  };
+}
+
+// ── uploads and what happens meanwhile ────────────────────────────────────────────────────────────────────────────────
+
+function upload(scenario: Context, stage: Stage): Promise<File[]> {
+  const { cluster, parameters: given } = scenario;
+  return scenario.step('upload', async (progress) => {
+    const files: File[] = [];
+    // What fails ends everything else that goes on here.
+    const failed = new AbortController();
+    const context = { ...scenario, signal: AbortSignal.any([scenario.signal, failed.signal]) };
+    const uploaded = new AbortController();
+    const uploading = cluster.nodes
+      .filter((node) => node.running)
+      .map(async (node) => {
+        const random = context.random(`sizes of ${node.name}`);
+        for (let n = 0; stage.uploaded < given.chunks && !stage.gone.has(node); n++) {
+          const size = given.sizes[random.below(given.sizes.length)] as number;
+          const file = await uploadOne(context, stage, { node, stream: `${node.name}, file ${n}`, size });
+          files.push(file);
+          progress.progress(Math.min(stage.uploaded, given.chunks), given.chunks);
+        }
+      });
+    const uploads = Promise.all(uploading).finally(() => uploaded.abort());
+    try {
+      await Promise.all([uploads, expire(context, stage, uploaded.signal), happen(context, stage, files)]);
+    } finally {
+      failed.abort();
+    }
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    progress.detail(`${files.length} files, ${formatCount(stage.uploaded)} chunks, ${formatBytes(bytes)}`);
+    return files;
+  });
+}
+
+/** A node that is killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
+async function uploadOne(
+  context: Context,
+  stage: Stage,
+  { node, stream, size, batch = batchOf(node) }: Pick<File, 'node' | 'stream' | 'size'> & { batch?: string },
+): Promise<File> {
+  const { signal } = context;
+  const data = context.random(stream).bytes(size);
+  const { reference, chunks } = await expectBytes(data);
+  stage.uploaded += chunks.length;
+  const requestedAtMs = Date.now();
+  for (;;) {
+    try {
+      const key = { operation: `upload ${formatBytes(size)}`, node: node.name };
+      const work = () => node.bytes.upload(data, { batch, redundancyLevel: 0, signal });
+      const { tag } = await context.measure(key, work, () => size);
+      if (tag === undefined) throw new HarnessError('NODE_STATE', `${node.name} gave an upload no tag`);
+      return { node, stream, size, reference, chunks, tag, requestedAtMs };
+    } catch (error) {
+      if (!(isUnanswered(error) || stage.away.has(node)) || signal.aborted) throw error;
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  }
+}
+
+/** The node does not answer, or has only just started. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof ClientError && (error.status === undefined || error.status === 503);
+}
+
+/** The faults, each kind spread over the uploads, one after the other. */
+async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
+  const { kills, restarts, leaves, chunks } = context.parameters;
+  const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
+    ['killed', kills, (n) => away(context, stage, `kill ${n}`, (node) => node.kill())],
+    [
+      'restarted',
+      restarts,
+      (n) => away(context, stage, `restart ${n}`, async (node) => void (await node.stop())),
+    ],
+    [
+      'joined',
+      stage.joining.length,
+      (n) => (stage.joining[n] as ClusterNode).start({ signal: context.signal }),
+    ],
+    ['left for good', leaves, () => leave(context, stage, files)],
+  ];
+  const planned = kinds.flatMap(([, count, fault]) =>
+    Array.from({ length: count }, (_, n) => ({ at: (chunks * (n + 0.5)) / count, run: () => fault(n) })),
+  );
+  for (const { at, run } of planned.toSorted((a, b) => a.at - b.at)) {
+    while (stage.uploaded < at) await sleep(POLL_MS / 10, undefined, { signal: context.signal });
+    await run();
+  }
+  for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
+}
+
+async function away(
+  context: Context,
+  stage: Stage,
+  what: string,
+  end: (node: ClusterNode) => Promise<void>,
+): Promise<void> {
+  const random = context.random(what);
+  const there = context.cluster.nodes.filter((node) => node.running && !stage.gone.has(node));
+  const node = there[random.below(there.length)] as ClusterNode;
+  stage.away.add(node);
+  await end(node);
+  await sleep(AWAY_MS.min + random.below(AWAY_MS.range), undefined, { signal: context.signal });
+  await node.start({ signal: context.signal });
+  stage.away.delete(node);
+}
+
+/**
+ * A node leaves whose neighbourhood has others, once its own uploads are on the network: nothing can keep what only a
+ * node has that never comes back.
+ */
+async function leave({ cluster, signal }: Context, stage: Stage, files: readonly File[]): Promise<void> {
+  const there = cluster.nodes.filter((node) => node.running && !stage.gone.has(node));
+  const nearest = (node: ClusterNode) =>
+    Math.max(
+      ...there
+        .filter((other) => other !== node)
+        .map((other) => proximityOrder(fromHex(node.overlay), fromHex(other.overlay))),
+    );
+  const leaving = there.toSorted((a, b) => nearest(b) - nearest(a))[0] as ClusterNode;
+  stage.gone.add(leaving);
+  // Its uploader may have one more file under way.
+  const own = () => files.filter(({ node }) => node === leaving);
+  for (let seen = -1; seen !== own().length; ) {
+    seen = own().length;
+    const limits = { timeoutMs: LEAVES_WITHIN_MS, signal };
+    await Promise.all(own().map(({ node, tag }) => cluster.synced({ node: node.name, tag }, limits)));
+    await sleep(POLL_MS * 4, undefined, { signal });
+  }
+  await leaving.stop();
+}
+
+/** Files under a batch that runs out: the network need not keep those. */
+async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
+  const { expiring } = stage;
+  if (expiring === undefined) return;
+  for (let n = 0; n < context.parameters.expiring && !ended.aborted; n++) {
+    const file = { node: expiring.node, stream: `expiring file ${n}`, size: EXPIRING_SIZE };
+    try {
+      await uploadOne(context, stage, { ...file, batch: expiring.batch });
+    } catch (error) {
+      // On a slow machine the batch is gone before its last file.
+      if (error instanceof ClientError && error.class.startsWith('stamp.')) return;
+      throw error;
+    }
+  }
+}
+
+// ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
+
+/** Waits until every tag is synced, or nothing has moved for longer than nodes wait before they try again. */
+function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
+  const { cluster, ledger, signal } = context;
+  return context.step('sync', async (progress) => {
+    const startedAt = Date.now();
+    const waiting = new Set(files);
+    const synced: File[] = [];
+    let movedAt = Date.now();
+    let before = '';
+    while (waiting.size > 0 && Date.now() - movedAt < UNEXPLAINED_AFTER_MS) {
+      if (Date.now() - movedAt > STUCK_AFTER_MS) {
+        const congestion = await congestionOf(cluster.nodes, signal);
+        if (congestion.some((one) => one.waiting > 0)) break;
+      }
+      const tags = new Map<ClusterNode, Map<number, number>>();
+      for (const node of cluster.nodes.filter((one) => one.running)) {
+        const list = await node.tags.list(signal);
+        tags.set(node, new Map(list.map((tag) => [tag.uid, tag.split - tag.synced - tag.seen])));
+      }
+      for (const file of waiting) {
+        // Who has left had everything synced.
+        const missing = gone.has(file.node) ? 0 : tags.get(file.node)?.get(file.tag);
+        if (missing === undefined || missing > 0) continue;
+        waiting.delete(file);
+        synced.push(file);
+        const { node, reference, size, chunks, requestedAtMs } = file;
+        const how = { kind: 'bytes', mode: 'deferred', level: 'synced' } as const;
+        const when = { requestedAtMs, acknowledgedAtMs: Date.now() };
+        await ledger.add({ ...how, ...when, node: node.name, batch: batchOf(node), reference, size, chunks });
+      }
+      const now = [...tags.values()].map((left) => [...left.values()].join()).join(';');
+      if (now !== before) movedAt = Date.now();
+      before = now;
+      progress.progress(synced.length, files.length);
+      if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
+    }
+    progress.detail(`${synced.length} of ${files.length} files synced`);
+    const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+    context.figure({ name: 'synced after the last upload', value: seconds, unit: 's' });
+    return { synced, stuck: [...waiting] };
+  });
+}
+
+interface Reading {
+  readonly step: string;
+  readonly readers: readonly ClusterNode[];
+  readonly filesOf: (reader: ClusterNode) => readonly File[];
+  /** The condition that has to hold. */
+  readonly expected: string;
+}
+
+/** What is acknowledged comes from every node; what waits for a place comes from its uploader, to some other node each. */
+async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
+  const readers = context.cluster.nodes.filter((node) => node.running && !gone.has(node));
+  await read(context, {
+    step: 'read',
+    readers,
+    filesOf: () => synced,
+    expected: 'every node delivers every file that is reported as synced',
+  });
+  if (stuck.length === 0) return;
+  const readerOf = (file: File, n: number) => {
+    const others = readers.filter((node) => node !== file.node);
+    return others[n % others.length];
+  };
+  await read(context, {
+    step: 'read waiting',
+    readers,
+    filesOf: (reader) => stuck.filter((file, n) => readerOf(file, n) === reader),
+    expected: 'what waits for a place is not lost either',
+  });
+}
+
+function read(context: Context, { step, readers, filesOf, expected }: Reading): Promise<void> {
+  const { signal } = context;
+  return context.step(step, async (progress) => {
+    const startedAt = Date.now();
+    const total = readers.reduce((sum, node) => sum + filesOf(node).length, 0);
+    const wrong: string[] = [];
+    let done = 0;
+    const works = (node: ClusterNode) =>
+      filesOf(node).map((file) => async () => {
+        let failure = await failureOf(context, node, file);
+        while (failure !== undefined && Date.now() - startedAt < DELIVERED_WITHIN_MS) {
+          await sleep(POLL_MS * 4, undefined, { signal });
+          failure = await failureOf(context, node, file);
+        }
+        if (failure !== undefined)
+          wrong.push(`${node.name}: ${file.reference} of ${file.node.name}: ${failure}`);
+        progress.progress(++done, total);
+      });
+    await Promise.all(readers.map((node) => atMost(READS_AT_ONCE, works(node))));
+    const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+    progress.detail(`${formatCount(total)} files by ${readers.length} nodes`);
+    context.figure({ name: `${step}: all files`, value: seconds, unit: 's' });
+    context.expect(expected, wrong.length === 0, {
+      observed: `${wrong.length} of ${total} reads failed`,
+      expected: `none ${DELIVERED_WITHIN_MS / 1000} s after the first`,
+      ...(wrong.length === 0 ? {} : { evidence: wrong.slice(0, 50).join('\n') }),
+    });
+  });
+}
+
+/** What is wrong with the file as a node delivers it; undefined when nothing is. */
+async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
+  const { signal } = context;
+  const work = () => node.bytes.download(file.reference, { cache: false, signal });
+  try {
+    const seen = await context.measure({ operation: 'read', node: node.name }, work, ({ length }) => length);
+    return difference(seen, context.random(file.stream).bytes(file.size));
+  } catch (error) {
+    if (!(error instanceof ClientError) || signal.aborted) throw error;
+    return error.message;
+  }
+}
+
+/** An upload that is not synced waits for a neighbourhood that says why. */
+function checkSynced(context: Context, { synced, stuck }: Settled, congestion: readonly Congested[]): void {
+  const waiting = congestion.reduce((sum, one) => sum + one.waiting, 0);
+  for (const { neighbourhood, waiting: value } of congestion.filter((one) => one.waiting > 0)) {
+    context.figure({ name: 'without a place', of: `neighbourhood ${neighbourhood}`, value, unit: 'chunks' });
+  }
+  context.figure({ name: 'synced', value: synced.length, unit: 'files' });
+  if (stuck.length > 0) context.figure({ name: 'not synced', value: stuck.length, unit: 'files' });
+  context.expect(
+    'what is not synced waits for a neighbourhood that is named',
+    stuck.length === 0 || waiting > 0,
+    {
+      observed: `${stuck.length} files not synced, ${formatCount(waiting)} chunks waiting`,
+      expected: 'no file, or the neighbourhoods without room or without a node',
+      ...(congestion.length === 0 ? {} : { evidence: congestion.map(({ text }) => text).join('\n') }),
+    },
+  );
+}
+
+/** Largest size of each reserve. */
+async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<Map<string, number>> {
+  const largest = new Map<string, number>();
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  ended.addEventListener('abort', () => resolve(), { once: true });
+  while (!ended.aborted) {
+    for (const node of cluster.nodes.filter((one) => one.running)) {
+      // A node may be killed between the look and the question.
+      const size = await node.client.status(ended).then(
+        ({ reserveSize }) => reserveSize,
+        () => 0,
+      );
+      largest.set(node.name, Math.max(size, largest.get(node.name) ?? 0));
+    }
+    await Promise.race([sleep(POLL_MS), aborted]);
+  }
+  return largest;
+}
+
+async function checkReserves(context: Context, largest: ReadonlyMap<string, number>): Promise<void> {
+  const { cluster, signal } = context;
+  const nodes = cluster.nodes.filter((node) => node.running);
+  const backlogs = await Promise.all(nodes.map((node) => node.client.backlog(signal)));
+  const radii = backlogs.map(({ reserve }) => reserve.storageRadius);
+  for (const [i, node] of nodes.entries()) {
+    context.figure({ name: 'storage radius', of: node.name, value: radii[i] as number, unit: 'bits' });
+  }
+  context.expect('the storage radius has grown', Math.max(...radii) > 0, {
+    observed: radii.join(', '),
+    expected: 'above 0 on some node: more chunks, or a smaller reserve-capacity',
+  });
+  const worst = Math.max(
+    ...nodes.map((node, i) => (largest.get(node.name) ?? 0) / (backlogs[i]?.reserve.capacity ?? 1)),
+  );
+  context.figure({ name: 'fullest reserve', value: Math.round(worst * 100), unit: '% of its capacity' });
+  context.expect('no reserve holds much more than its capacity', worst <= OVERHANG_MAX, {
+    observed: `${Math.round(worst * 100)} %`,
+    expected: `at most ${OVERHANG_MAX * 100} % while chunks are handed over`,
+  });
+}

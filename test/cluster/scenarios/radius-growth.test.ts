@@ -1,0 +1,102 @@
+/** The reserves overflow while nodes come and go: whatever was reported as stored is still there. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RunResult, ScenarioResult } from '../../../harness/report/result.ts';
+import { planScenarios, runScenarios } from '../../../harness/runner.ts';
+import radiusGrowth from '../../../scenarios/radius-growth.ts';
+
+const CAPACITY = 600;
+
+/** Of one run, with all that it reads. */
+const RUN_MS = 240_000;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-radius-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** @param seed decides the overlays, and so how many nodes each neighbourhood has */
+async function run(
+  name: string,
+  { seed, nodes, capacity = CAPACITY }: { seed: bigint; nodes: number; capacity?: number },
+  given: Readonly<Record<string, string>>,
+): Promise<ScenarioResult> {
+  const result: RunResult = await runScenarios({
+    planned: planScenarios([radiusGrowth], new Map(Object.entries(given))),
+    seed,
+    nodes: [{ count: nodes, options: { 'reserve-capacity': capacity } }],
+    stateDir: join(folder, 'state'),
+    report: join(folder, name),
+    name,
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+  const [scenario] = result.scenarios;
+  if (scenario === undefined) throw new Error('nothing ran');
+  return scenario;
+}
+
+function figureOf({ figures }: ScenarioResult, name: string): number[] {
+  return figures.filter((figure) => figure.name === name).map(({ value }) => Number(value));
+}
+
+function expectPassed(result: ScenarioResult): void {
+  const failed = result.assertions.filter(({ passed }) => !passed);
+  expect({ result: result.result, failed, error: result.error }).toEqual({
+    result: 'passed',
+    failed: [],
+    error: undefined,
+  });
+  expect(result.ledger).toMatchObject({ missing: 0 });
+  expect(result.ledger.found).toBeGreaterThan(0);
+}
+
+test(
+  'every node delivers every chunk after the radius has grown to 2',
+  async () => {
+    const given = { chunks: '2000', sizes: '4096,65536,262144' };
+    const result = await run('plain', { seed: 99n, nodes: 10 }, given);
+    expectPassed(result);
+    expect(Math.max(...figureOf(result, 'storage radius'))).toBeGreaterThanOrEqual(2);
+    expect(figureOf(result, 'not synced')).toEqual([]);
+  },
+  RUN_MS,
+);
+
+test(
+  'kills, restarts, a join, a departure and a batch that expires lose nothing',
+  async () => {
+    const faults = { kills: '3', restarts: '2', joins: '1', leaves: '1', expiring: '2' };
+    // Fewer chunks than the neighbourhood with one node has places.
+    const given = { chunks: '2000', sizes: '4096,65536,262144', ...faults };
+    const result = await run('faults', { seed: 99n, nodes: 10, capacity: 800 }, given);
+    expectPassed(result);
+    expect(figureOf(result, 'killed')).toEqual([3]);
+    expect(figureOf(result, 'left for good')).toEqual([1]);
+  },
+  RUN_MS,
+);
+
+test(
+  'what has no room is not reported as synced, and its neighbourhood is named',
+  async () => {
+    // Four nodes of 300 chunks each cannot hold two copies of 1,500, and nowhere all of them.
+    const result = await run(
+      'overflow',
+      { seed: 2n, nodes: 4, capacity: 300 },
+      { chunks: '1500', sizes: '65536' },
+    );
+    expectPassed(result);
+    const [unsynced] = figureOf(result, 'not synced');
+    expect(unsynced).toBeGreaterThan(0);
+    expect(Math.max(...figureOf(result, 'without a place'))).toBeGreaterThan(0);
+    const evidence = result.assertions.find(({ name }) => name.startsWith('what is not synced'))?.evidence;
+    expect(evidence).toMatch(
+      /neighbourhood [01]+: \d+ chunks of .* wait, .*(is full|no node is in it).*; .*(add a node|raise)/,
+    );
+  },
+  RUN_MS,
+);

@@ -4,8 +4,8 @@ import type { Peer } from '../p2p/host.ts';
 export interface Topology {
   /**
    * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and nobody is closer,
-   * or undefined when no candidate is left. Healthy reachable peers first, then reachable, then any. A node that
-   * others can not reach never counts itself.
+   * or undefined when no candidate is left. Peers in the neighbourhood of the address first; among those, and among
+   * the rest, healthy reachable ones, then reachable, then any. A node that others cannot reach never counts itself.
    */
   closestPeer(
     address: Uint8Array,

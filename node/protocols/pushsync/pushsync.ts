@@ -15,7 +15,8 @@
  * What was stored stays stored when the debit fails. A forwarder passes the receipt on as it is.
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
- * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once.
+ * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and to nobody
+ * outside of it. A storer without room says so by the name of its neighbourhood.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../chunk/address.ts';

@@ -226,15 +226,12 @@ class Story {
       expect.fail(`${name} is full at ${reserve.radius()}, and there is ${beside[0]!.id}`);
   }
 
-  /**
-   * Of the bins below the radius, looks at the first one that is handed over: the others wait until it is gone. A push
-   * asks the nodes that would be responsible at this node's radius, as many as may refuse.
-   */
+  /** A push asks the nodes that would be responsible at this node's radius, as many as may refuse. */
   #checkLetGo(node: SmallNode): void {
     const { reserve } = node;
     if (reserve.size() < reserve.capacity()) return;
     const below = Array.from({ length: reserve.radius() }, (_, bin) => reserve.items(bin, 1n, 10_000));
-    for (const item of below.findLast(({ length }) => length > 0) ?? []) {
+    for (const item of below.flat()) {
       const asked = this.#closestTo(item.address)
         .filter(({ overlay }) => isResponsible(overlay, item.address, reserve.radius()))
         .slice(0, NO_ROOM_MAX);

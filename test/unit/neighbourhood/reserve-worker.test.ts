@@ -656,6 +656,20 @@ test('the radius does not shrink while what it leaves out would fill the reserve
   await running.stop();
 });
 
+test.each([12, 15, 100])(
+  'a reserve of %i chunks whose radius has grown does not shrink for the room that it has made since',
+  async (capacity) => {
+    const { reserve, fill, worker: running, clock } = await worker({ capacity });
+    running.start();
+    const own = Math.floor(capacity * 0.4);
+    await fill(1, own);
+    await fill(0, capacity - own);
+    await clock.advance(3 * WAKE_UP_MS);
+    expect([reserve.radius(), counts(reserve, 2)[1]]).toEqual([1, own]);
+    await running.stop();
+  },
+);
+
 test('a node takes over the neighbourhood beside its own at the third look that finds nobody there', async () => {
   const { reserve, fill, connect, worker: running, clock } = await worker();
   await reserve.setRadius(3);

@@ -64,7 +64,7 @@ export interface Leftover {
 
 export interface HandOver {
   /**
-   * Lets go of `count` entries, a page more or fewer. The radius must not change meanwhile.
+   * Lets go of `count` entries. The radius may grow meanwhile.
    * @returns how many have left; fewer when no more are known to be held elsewhere, or at the signal
    */
   release(count: number, signal: AbortSignal): Promise<number>;
@@ -87,7 +87,8 @@ interface Run {
   /** Overlays of the peers that are compared. */
   readonly peers: ReadonlySet<string>;
   readonly signal: AbortSignal;
-  readonly enough: () => boolean;
+  /** Entries that may still leave; all comparisons of a bin draw from it. */
+  readonly budget: { left: number };
 }
 
 /** How far the lists of a peer have been compared. */
@@ -120,18 +121,31 @@ class ReserveHandOver implements HandOver {
   }
 
   async release(count: number, signal: AbortSignal): Promise<number> {
-    let released = 0;
     const bins = this.#binsBelow().filter((bin) => this.#entriesOf(bin) >= COMPARED_MIN);
     // The end of a list that still grows takes seconds: it is looked at only when the rest was not enough.
-    for (const pages of ['full', 'all'] as const) {
-      // The highest bin was left out last, and has most.
-      for (const bin of bins) {
-        if (released >= count || signal.aborted) return released;
-        released += await this.#compare({ bin, pages, count: count - released }, signal);
-      }
-    }
+    let released = await this.#compareAll(bins, 'full', count, signal);
+    released += await this.#compareAll(bins, 'all', count - released, signal);
     // What is on its way to other nodes by pull syncing need not be pushed to them.
-    return released > 0 || signal.aborted ? released : await this.#push(count, signal);
+    if (released > 0) return released;
+    released = await this.#push(count, signal);
+    if (released > 0) return released;
+    const few = this.#binsBelow().filter((bin) => !bins.includes(bin) && this.#entriesOf(bin) > 0);
+    return await this.#compareAll(few, 'all', count, signal);
+  }
+
+  /** @param bins highest first: it was left out last, and has most */
+  async #compareAll(
+    bins: readonly number[],
+    pages: Pages,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    let released = 0;
+    for (const bin of bins) {
+      if (released >= count || signal.aborted) break;
+      released += await this.#compare({ bin, pages, count: count - released }, signal);
+    }
+    return released;
   }
 
   leftovers(): Leftover[] {
@@ -168,24 +182,23 @@ class ReserveHandOver implements HandOver {
     const { clock, overlay, topology, log } = this.#deps;
     const peers = topology.peers().filter((peer) => proximityOrder(overlay, peer.overlay) === bin);
     const ids = new Set(peers.map(({ id }) => id));
-    let released = 0;
     using deadline = clock.deadline(COMPARED_MS, signal);
-    const run = { bin, pages, peers: ids, signal: deadline.signal, enough: () => released >= count };
+    const budget = { left: count };
+    const run = { bin, pages, peers: ids, signal: deadline.signal, budget };
     const compared = peers.map(async (peer) => {
       try {
-        await this.#comparePeer({ ...run, peer }, (left) => {
-          released += left;
-        });
+        await this.#comparePeer({ ...run, peer });
       } catch (err) {
         if (!signal.aborted) log.debug({ err, peer: peer.id }, 'lists not compared');
       }
     });
     await Promise.all(compared);
+    const released = count - budget.left;
     this.#metrics.handedOver.inc({ how: 'held' }, released);
     return released;
   }
 
-  async #comparePeer(run: Run & { readonly peer: Peer }, onReleased: (left: number) => void): Promise<void> {
+  async #comparePeer(run: Run & { readonly peer: Peer }): Promise<void> {
     const { status, pullsync } = this.#deps;
     const { peer, bin, signal } = run;
     const [{ storageRadius }, { cursors, epoch }] = await Promise.all([
@@ -201,10 +214,11 @@ class ReserveHandOver implements HandOver {
     await Promise.all(
       bins.map(async ({ number, cursor }) => {
         const last = run.pages === 'full' ? cursor - BigInt(PAGE_SIZE - 1) : cursor;
-        for (let start = compared.next.get(number) ?? 1n; start <= last && !run.enough(); ) {
+        for (let start = compared.next.get(number) ?? 1n; start <= last && run.budget.left > 0; ) {
           const page = await this.#page(peer, { number, start }, signal);
           if (page === undefined) return;
-          onReleased(await this.#releaseHeld(page.entries, run));
+          // What of the page is left is looked at the next time.
+          if (!(await this.#releaseHeld(page.entries, run))) return;
           start = page.topmost + 1n;
           compared.next.set(number, start);
         }
@@ -229,18 +243,27 @@ class ReserveHandOver implements HandOver {
     }
   }
 
+  /** @returns false when more might have left than may */
   async #releaseHeld(
     entries: readonly ReserveEntry[],
-    { peer, bin, peers }: { peer: Peer; bin: number; peers: ReadonlySet<string> },
-  ): Promise<number> {
+    { peer, bin, peers, budget }: Run & { readonly peer: Peer },
+  ): Promise<boolean> {
     const { overlay, reserve } = this.#deps;
-    const leaving = entries.filter(({ address, batchId, stampHash }) => {
+    const leaving: ReserveEntry[] = [];
+    let whole = true;
+    for (const entry of entries) {
+      const { address, batchId, stampHash } = entry;
       // The bins are the peer's word; the addresses are looked at.
-      if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) return false;
-      if (peers.size < HOLDERS) return true;
-      return this.#hasAnother(entryKey({ address, batchId, stampHash }), { peerId: peer.id, peers });
-    });
-    return leaving.length === 0 ? 0 : await reserve.release(leaving);
+      if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) continue;
+      whole = budget.left > 0;
+      if (!whole) break;
+      if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId: peer.id, peers })) continue;
+      leaving.push(entry);
+      budget.left -= 1;
+    }
+    const left = leaving.length === 0 ? 0 : await reserve.release(leaving);
+    budget.left += leaving.length - left;
+    return whole;
   }
 
   /** Whether another peer that is still there has been seen to hold the entry; remembers this one if not. */

@@ -5,7 +5,7 @@ import { addressPrefix, MAX_PO, proximityOrder } from '../chunk/address.ts';
 /** Part of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;
 /** Part of the capacity that the chunks within the smaller radius may take, so that it does not grow again at once. */
-const WITHIN_SMALLER_MAX = 0.9;
+const WITHIN_SMALLER_MAX = 0.8;
 
 /** What decides whether the radius shrinks. Chunks, per stamp. */
 export interface Filling {

@@ -29,6 +29,9 @@ const QUIET_PULLS = 2;
 const QUIET_ROUNDS = QUIET_PULLS + 24;
 const ROUNDS_MAX = 400;
 
+/** A failure is told before the test is given up. */
+const SHRUNK_WITHIN_MS = 45_000;
+
 type Operation =
   /** Chunks at random addresses, all at once: a part of what all reserves can hold. */
   | { readonly do: 'upload'; readonly at: number; readonly part: number; readonly batch: number }
@@ -331,6 +334,72 @@ class Story {
   }
 }
 
+/** Stories in which a node that counts the wrong holders, or a push that did not succeed, lets chunks go. */
+const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
+  // Beside the node are two others, one of which has a larger radius than the chunks it was given.
+  [
+    [0, 128, 1, 192].map((first) => ({ first, capacity: 100 })),
+    0,
+    [
+      { do: 'upload', at: 0, part: 0.4, batch: 1 },
+      { do: 'half-away', bit: 0 },
+      { do: 'upload', at: 0, part: 0.01, batch: 1 },
+      { do: 'upload', at: 1, part: 0.4, batch: 1 },
+    ],
+  ],
+  // Everybody deeper is away, so that a push ends at a neighbour or at the node itself.
+  [
+    [0, 1, 128, 2].map((first) => ({ first, capacity: 12 })),
+    0,
+    [
+      { do: 'upload', at: 0, part: 0.4, batch: 1 },
+      { do: 'wait', ms: 20 },
+      { do: 'away', at: 6 },
+      { do: 'wait', ms: 400 },
+      { do: 'half-away', bit: 0 },
+      { do: 'upload', at: 0, part: 0.01, batch: 1 },
+      { do: 'wait', ms: 5 },
+    ],
+  ],
+  // A node is stopped while it pushes.
+  [
+    [0, 128, 1].map((first) => ({ first, capacity: 12 })),
+    0,
+    [
+      { do: 'upload', at: 0, part: 0.4, batch: 1 },
+      { do: 'wait', ms: 25 },
+      { do: 'restart', at: 1 },
+      { do: 'half-away', bit: 0 },
+      { do: 'upload', at: 0, part: 0.01, batch: 1 },
+      { do: 'wait', ms: 5 },
+    ],
+  ],
+  // A neighbour with a smaller radius lists what it is responsible for, and nobody deeper is there.
+  [
+    [128, 130, 0, 1, 192, 2, 129, 140].map((first, n) => ({
+      first,
+      capacity: [0, 3, 6, 7].includes(n) ? 100 : 12,
+    })),
+    236923320,
+    [
+      { do: 'upload', at: 7, part: 0.4, batch: 1 },
+      { do: 'upload', at: 5, part: 0.01, batch: 3 },
+      { do: 'restart', at: 6 },
+      { do: 'wait', ms: 400 },
+      { do: 'wait', ms: 400 },
+      { do: 'half-away', bit: 0 },
+      { do: 'wait', ms: 60 },
+      { do: 'back', at: 7 },
+      { do: 'upload', at: 2, part: 0.01, batch: 3 },
+      { do: 'pull-all' },
+      { do: 'wait', ms: 33_000 },
+      { do: 'half-away', bit: 0 },
+      { do: 'pull', to: 6, from: 3 },
+      { do: 'upload', at: 6, part: 0.05, batch: 3 },
+    ],
+  ],
+];
+
 test('no chunk with a receipt is lost, and it arrives where it belongs', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -349,6 +418,6 @@ test('no chunk with a receipt is lost, and it arrives where it belongs', async (
         }
       },
     ),
-    { numRuns: Number(process.env['RUNS'] ?? 30) },
+    { numRuns: 40, examples: FOUND, interruptAfterTimeLimit: SHRUNK_WITHIN_MS },
   );
 });

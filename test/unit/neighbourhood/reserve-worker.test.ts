@@ -645,7 +645,7 @@ test('the radius does not shrink while chunks come from peers', async () => {
 test('the radius does not shrink while what it leaves out would fill the reserve again', async () => {
   const { reserve, fill, worker: running, expire, clock } = await worker();
   await reserve.setRadius(3);
-  await fill(2, 8, 1);
+  await fill(2, 7, 1);
   await fill(2, 1, 2);
   running.start();
   await clock.advance(3 * WAKE_UP_MS);

@@ -18,8 +18,8 @@ test.each([
   { withinRadius: 2, withinSmaller: 2, capacity: 5, pullRate: 0, tooEmpty: true },
   { withinRadius: 0, withinSmaller: 0, capacity: 1, pullRate: 0, tooEmpty: true },
   { withinRadius: 0, withinSmaller: 0, capacity: 100, pullRate: 0.1, tooEmpty: false },
-  { withinRadius: 10, withinSmaller: 89, capacity: 100, pullRate: 0, tooEmpty: true },
-  { withinRadius: 10, withinSmaller: 90, capacity: 100, pullRate: 0, tooEmpty: false },
+  { withinRadius: 10, withinSmaller: 79, capacity: 100, pullRate: 0, tooEmpty: true },
+  { withinRadius: 10, withinSmaller: 80, capacity: 100, pullRate: 0, tooEmpty: false },
 ])(
   '$withinRadius chunks, $withinSmaller with the next bin, of $capacity at $pullRate chunks per second: too empty is $tooEmpty',
   ({ tooEmpty, ...reserve }) => {

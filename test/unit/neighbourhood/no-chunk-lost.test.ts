@@ -9,6 +9,7 @@ import { NO_ROOM_MAX } from '../../../node/protocols/pushsync/rules.ts';
 import type { ReserveEntry } from '../../../node/store/ports.ts';
 import { chunkAt, stamp } from '../store/stores.ts';
 import {
+  HOLDERS,
   isImmutable,
   keyOf,
   type NodePlan,
@@ -229,12 +230,22 @@ class Story {
       expect.fail(`${name} is full at ${reserve.radius()}, and there is ${beside[0]!.id}`);
   }
 
-  /** A push asks the nodes that would be responsible at this node's radius, as many as may refuse. */
+  /**
+   * A full reserve keeps nothing that enough others hold, nor what a push would bring away: it asks the nodes that would
+   * be responsible at this node's radius, as many as may refuse.
+   */
   #checkLetGo(node: SmallNode): void {
     const { reserve } = node;
     if (reserve.size() < reserve.capacity()) return;
     const below = Array.from({ length: reserve.radius() }, (_, bin) => reserve.items(bin, 1n, 10_000));
     for (const item of below.flat()) {
+      const bin = proximityOrder(node.overlay, item.address);
+      const deeper = this.#closestTo(item.address).filter(
+        ({ overlay }) => proximityOrder(node.overlay, overlay) === bin,
+      );
+      const holding = deeper.filter((one) => one.isResponsible(item.address) && one.has(item));
+      if (holding.length > 0 && holding.length >= Math.min(HOLDERS, deeper.length))
+        expect.fail(`chunk ${toHex(item.address)} keeps ${this.#facts([node], holding)} full`);
       const asked = this.#closestTo(item.address)
         .filter(({ overlay }) => isResponsible(overlay, item.address, reserve.radius()))
         .slice(0, NO_ROOM_MAX);

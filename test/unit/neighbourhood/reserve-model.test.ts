@@ -153,7 +153,7 @@ class Model {
     const uncovered = this.radius > this.covered && this.covered > 0;
     this.#uncoveredLooks = uncovered ? this.#uncoveredLooks + 1 : 0;
     const takesOver = this.#uncoveredLooks >= 3 && withinSmaller < this.capacity;
-    const tooEmpty = within < this.capacity / 2 && withinSmaller < this.capacity * 0.9 && pullRate === 0;
+    const tooEmpty = within < this.capacity / 2 && withinSmaller < this.capacity * 0.8 && pullRate === 0;
     if (takesOver || tooEmpty) this.#setRadius(this.radius - 1);
   }
 

@@ -38,7 +38,7 @@ const LATENCY_MAX_MS = 20;
 const AT_ONCE = 3;
 
 /** Responsible nodes that hold an entry before it leaves, where there are so many. */
-const HOLDERS = 2;
+export const HOLDERS = 2;
 
 /** What a push has come to. */
 interface Stored {

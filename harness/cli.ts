@@ -3,19 +3,19 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
+import { parseDurationMs, suggestion } from './base/words.ts';
 import type { CommandContext } from './commands/context.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
-import { compile } from './compile.ts';
-import { DRIVER_NAMES } from './drivers/driver.ts';
-import { EXIT, exitCodeOf, HarnessError, messageOf } from './errors.ts';
 import { FLAVOUR_NAMES } from './flavours/flavour.ts';
+import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
-import { CREDITS, PROFILES } from './profiles.ts';
+import { compile } from './machine/compile.ts';
+import { DRIVER_NAMES } from './places/driver.ts';
 import { consoleStyle, paint } from './report/console.ts';
-import { compileCacheDir, defaultStateDir } from './state.ts';
-import { parseDurationMs, suggestion } from './words.ts';
+import { compileCacheDir, defaultStateDir } from './state/state.ts';
 
 /** After an interruption everything is ended by force, which takes a moment; more than this is a defect. */
 const CLEANUP_LIMIT_MS = 10_000;

@@ -15,12 +15,12 @@ import { createAccount } from '../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../chain/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../chain/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
-import { chainOptions } from './chain-options.ts';
-import { creditOf, parseDefinition } from './definition.ts';
-import { exitCodeOf, HarnessError, messageOf } from './errors.ts';
+import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
+import { nodeName } from './cluster/node-setup.ts';
 import { svcFlavour } from './flavours/svc.ts';
-import { nodeName } from './node-setup.ts';
-import { deriveNode, type NodeIdentity } from './seed.ts';
+import { chainOptions } from './plan/chain-options.ts';
+import { creditOf, parseDefinition } from './plan/definition.ts';
+import { deriveNode, type NodeIdentity } from './plan/seed.ts';
 
 /** Every container has its own address, so all nodes take the same ports. */
 const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const;

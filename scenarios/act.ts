@@ -1,9 +1,9 @@
+import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
 import type { ReadAccess } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectBytes } from '../harness/content.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { expectBytes } from '../harness/ledger/content.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import {
   batchOf,
   chosenNode,
@@ -13,7 +13,7 @@ import {
   nextSecond,
   otherNodes,
   verifyLedger,
-} from './steps.ts';
+} from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 1024, 'size of the file', { min: 1 }),

@@ -1,9 +1,9 @@
-import type { NodeBooks } from '../harness/books.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { checkBooks, type Paid, settle, uploadPaid } from './money.ts';
-import { difference } from './steps.ts';
+import { HarnessError } from '../harness/base/errors.ts';
+import type { NodeBooks } from '../harness/books/books.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { checkBooks, type Paid, settle, uploadPaid } from './steps/money.ts';
+import { difference } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the uploaded data', { min: 1 }),

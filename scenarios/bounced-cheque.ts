@@ -1,10 +1,10 @@
+import { HarnessError } from '../harness/base/errors.ts';
 import type { Cashout, Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { deriveNode } from '../harness/seed.ts';
-import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './money.ts';
-import { batchOf, chosenNode, inTime, otherNodes } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { deriveNode } from '../harness/plan/seed.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
+import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the upload that is paid for', { min: 1 }),

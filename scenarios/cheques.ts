@@ -1,10 +1,10 @@
-import type { NodeBooks } from '../harness/books.ts';
+import { until } from '../harness/base/wait.ts';
+import type { NodeBooks } from '../harness/books/books.ts';
 import type { Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { until } from '../harness/wait.ts';
-import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './money.ts';
-import { chosenNode, otherNodes } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
+import { chosenNode, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the upload that has to be paid for', { min: 1 }),

@@ -1,8 +1,22 @@
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { createFeed, type Feed, updatePayload, updateVersions, versionsParameter } from './feed-steps.ts';
-import { batchOf, chosenNode, difference, inTime, ledgerDirect, otherNodes, verifyLedger } from './steps.ts';
+import {
+  createFeed,
+  type Feed,
+  updatePayload,
+  updateVersions,
+  versionsParameter,
+} from './steps/feed-steps.ts';
+import {
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  ledgerDirect,
+  otherNodes,
+  verifyLedger,
+} from './steps/steps.ts';
 
 const parameters = {
   updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),

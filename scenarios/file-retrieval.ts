@@ -1,10 +1,10 @@
+import { HarnessError } from '../harness/base/errors.ts';
 import type { OpenedFile } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectFile } from '../harness/content.ts';
-import { HarnessError } from '../harness/errors.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { expectFile } from '../harness/ledger/content.ts';
 import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { batchOf, difference, otherNodes, uploadLedgered, verifyLedger } from './steps.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { batchOf, difference, otherNodes, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   file: parameter('text', 'file-retrieval', 'name of the files; each gets its number behind it'),

@@ -1,14 +1,14 @@
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { ownerNear } from '../harness/gsoc-owner.ts';
-import { buyBatch } from '../harness/purchase.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { HarnessError } from '../harness/base/errors.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { buyBatch } from '../harness/cluster/purchase.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { closerTo } from '../node/chunk/address.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { signSoc, socAddress, socParts } from '../node/chunk/soc.ts';
 import { fromHex, toHex } from '../node/crypto/hex.ts';
 import type { Signer } from '../node/crypto/signer.ts';
-import { batchOf, chosenNode, inTime } from './steps.ts';
+import { ownerNear } from './steps/gsoc-owner.ts';
+import { batchOf, chosenNode, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
 /** A day at 24,000 per chunk and block, one block a second. */

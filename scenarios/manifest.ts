@@ -1,11 +1,17 @@
+import { plural } from '../harness/base/words.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/content.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/ledger/content.ts';
 import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { plural } from '../harness/words.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { toHex } from '../node/crypto/hex.ts';
-import { createFeed, type Feed, updatePayload, updateVersions, versionsParameter } from './feed-steps.ts';
+import {
+  createFeed,
+  type Feed,
+  updatePayload,
+  updateVersions,
+  versionsParameter,
+} from './steps/feed-steps.ts';
 import {
   atMost,
   batchOf,
@@ -16,7 +22,7 @@ import {
   otherNodes,
   uploadLedgered,
   verifyLedger,
-} from './steps.ts';
+} from './steps/steps.ts';
 
 const parameters = {
   files: parameter('integer', 10, 'files of the flat collection', { min: 1 }),

@@ -1,15 +1,22 @@
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectBytes, expectForm, expectTar, formOf, type TreeFile, tarOf } from '../harness/content.ts';
-import { PlacementWatch } from '../harness/placement.ts';
+import { until } from '../harness/base/wait.ts';
+import { plural } from '../harness/base/words.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import {
+  expectBytes,
+  expectForm,
+  expectTar,
+  formOf,
+  type TreeFile,
+  tarOf,
+} from '../harness/ledger/content.ts';
+import { PlacementWatch } from '../harness/ledger/placement.ts';
 import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { until } from '../harness/wait.ts';
-import { plural } from '../harness/words.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
-import { cashCheque } from './cheque-steps.ts';
-import { checkBooks, settle } from './money.ts';
-import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps.ts';
+import { cashCheque } from './steps/cheque-steps.ts';
+import { checkBooks, settle } from './steps/money.ts';
+import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 /** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
 const TIMEOUT_MS = 1_800_000;

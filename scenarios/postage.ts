@@ -1,13 +1,13 @@
+import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
 import type { Stamp } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { batchAmount } from '../harness/definition.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { type BatchRequest, buyBatch } from '../harness/purchase.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { type BatchRequest, buyBatch } from '../harness/cluster/purchase.ts';
+import { batchAmount } from '../harness/plan/definition.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
-import { checkBooks, expectRefusal, minedOf } from './money.ts';
-import { chosenNode, inTime, otherNodes } from './steps.ts';
+import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
+import { chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   hours: parameter('integer', 24, 'how long the batches last at the present price', { min: 1 }),

@@ -4,18 +4,18 @@
  * batches expire, as the parameters say.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { type Congested, congestionOf } from '../harness/congestion.ts';
-import { expectBytes } from '../harness/content.ts';
-import { batchAmount } from '../harness/definition.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { buyBatch } from '../harness/purchase.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { buyBatch } from '../harness/cluster/purchase.ts';
+import { expectBytes } from '../harness/ledger/content.ts';
+import { batchAmount } from '../harness/plan/definition.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { type Congested, congestionOf } from '../harness/status/congestion.ts';
 import { proximityOrder } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
-import { atMost, batchOf, difference, verifyLedger } from './steps.ts';
+import { atMost, batchOf, difference, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),

@@ -1,10 +1,10 @@
+import { HarnessError } from '../harness/base/errors.ts';
+import { until } from '../harness/base/wait.ts';
 import type { RedistributionState } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { until } from '../harness/wait.ts';
-import { checkBooks, minedOf } from './money.ts';
-import { batchOf, chosenNode, nextSecond } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { checkBooks, minedOf } from './steps/money.ts';
+import { batchOf, chosenNode, nextSecond } from './steps/steps.ts';
 
 const parameters = {
   rounds: parameter('integer', 10, 'rounds that are played', { min: 1 }),

@@ -1,13 +1,21 @@
+import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import type { Chunk } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
 import type { RedundancyLevel } from '../node/files/redundancy.ts';
 import { inOnePiece, split } from '../node/files/splitter.ts';
-import { atMost, batchOf, chosenNode, difference, ledgerDirect, otherNode, verifyLedger } from './steps.ts';
+import {
+  atMost,
+  batchOf,
+  chosenNode,
+  difference,
+  ledgerDirect,
+  otherNode,
+  verifyLedger,
+} from './steps/steps.ts';
 
 const parameters = {
   size: parameter(

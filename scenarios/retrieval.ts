@@ -1,6 +1,6 @@
-import { expectBytes } from '../harness/content.ts';
+import { expectBytes } from '../harness/ledger/content.ts';
 import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import {
   atMost,
   batchOf,
@@ -9,7 +9,7 @@ import {
   otherNodes,
   uploadLedgered,
   verifyLedger,
-} from './steps.ts';
+} from './steps/steps.ts';
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the data'),

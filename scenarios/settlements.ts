@@ -1,10 +1,10 @@
-import type { Link, NodeBooks } from '../harness/books.ts';
+import { HarnessError } from '../harness/base/errors.ts';
+import type { Link, NodeBooks } from '../harness/books/books.ts';
 import type { PeerAccount } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { HarnessError } from '../harness/errors.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { checkBooks, type Paid, settle, uploadPaid } from './money.ts';
-import { chosenNode, difference, otherNodes } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { checkBooks, type Paid, settle, uploadPaid } from './steps/money.ts';
+import { chosenNode, difference, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the uploaded data', { min: 1 }),

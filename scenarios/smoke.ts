@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterNode } from '../harness/cluster-node.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { buyBatch } from '../harness/cluster/purchase.ts';
 import {
   expectBytes,
   expectForm,
@@ -9,10 +10,9 @@ import {
   readTree,
   type TreeFile,
   tarOf,
-} from '../harness/content.ts';
-import { buyBatch } from '../harness/purchase.ts';
+} from '../harness/ledger/content.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import {
   atMost,
   chosenNode,
@@ -21,7 +21,7 @@ import {
   otherNodes,
   uploadLedgered,
   verifyLedger,
-} from './steps.ts';
+} from './steps/steps.ts';
 
 /** A real tree that every installation of this repository has. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));

@@ -1,12 +1,12 @@
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import type { Chunk } from '../node/chunk/chunk.ts';
 import { signSoc, socParts } from '../node/chunk/soc.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../node/crypto/signer.ts';
-import { batchOf, chosenNode, difference, inTime, ledgerDirect, verifyLedger } from './steps.ts';
+import { batchOf, chosenNode, difference, inTime, ledgerDirect, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1 }),

@@ -1,7 +1,7 @@
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { checkBooks, expectRefusal, minedOf } from './money.ts';
-import { chosenNode } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
+import { chosenNode } from './steps/steps.ts';
 
 const parameters = {
   amount: parameter('text', '100000000000000000', 'token units that are staked, 10^17 at least'),

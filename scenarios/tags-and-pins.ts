@@ -1,7 +1,7 @@
 import type { Tag } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { expectBytes } from '../harness/content.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { expectBytes } from '../harness/ledger/content.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import {
@@ -13,7 +13,7 @@ import {
   otherNode,
   otherNodes,
   verifyLedger,
-} from './steps.ts';
+} from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),

@@ -1,7 +1,7 @@
-import { expectBytes } from '../harness/content.ts';
+import { expectBytes } from '../harness/ledger/content.ts';
 import { formatBytes } from '../harness/report/console.ts';
-import { defineScenario, parameter } from '../harness/scenario.ts';
-import { atMost, batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps.ts';
+import { defineScenario, parameter } from '../harness/run/scenario.ts';
+import { atMost, batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),

@@ -1,8 +1,8 @@
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster-node.ts';
-import { defineScenario, parameter, type ScenarioContext } from '../harness/scenario.ts';
-import { AWAY, checkBooks, expectRefusal, minedOf } from './money.ts';
-import { chosenNode } from './steps.ts';
+import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { AWAY, checkBooks, expectRefusal, minedOf } from './steps/money.ts';
+import { chosenNode } from './steps/steps.ts';
 
 const STRANGER = 'decaf0000000000000000000000000000decaf01';
 const NOBODY = '0'.repeat(40);

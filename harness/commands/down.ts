@@ -1,10 +1,17 @@
 /** `svcnet down`: stop a cluster and remove everything it made. */
-import { createDriver } from '../drivers/table.ts';
-import { HarnessError } from '../errors.ts';
-import { isAlive } from '../processes.ts';
-import { type ClusterRecord, compileCacheDir, findCluster, listClusters, readRecord } from '../state.ts';
-import { type Teardown, tearDown } from '../teardown.ts';
-import { formatMs, plural } from '../words.ts';
+
+import { HarnessError } from '../base/errors.ts';
+import { formatMs, plural } from '../base/words.ts';
+import { type Teardown, tearDown } from '../cluster/teardown.ts';
+import { isAlive } from '../machine/processes.ts';
+import { createDriver } from '../places/table.ts';
+import {
+  type ClusterRecord,
+  compileCacheDir,
+  findCluster,
+  listClusters,
+  readRecord,
+} from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {

@@ -1,6 +1,6 @@
 /** `svcnet env`: a cluster as variables of a shell, for `eval "$(svcnet env)"`. */
-import { Cluster } from '../cluster.ts';
-import { seedToJson } from '../seed.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { seedToJson } from '../plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {

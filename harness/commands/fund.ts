@@ -1,7 +1,8 @@
 /** `svcnet fund WHO`: add native coin and tokens to an account of the local chain. */
-import { Cluster } from '../cluster.ts';
-import { HarnessError } from '../errors.ts';
-import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../words.ts';
+
+import { HarnessError } from '../base/errors.ts';
+import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface FundFlags extends ClusterFlags {

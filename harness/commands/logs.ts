@@ -1,9 +1,9 @@
 /** `svcnet logs`: what a node, or the chain, has written. */
-import { Cluster } from '../cluster.ts';
-import { logEntry, logValue } from '../log-entry.ts';
-import { follow, tail } from '../logs.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { logEntry, logValue } from '../logs/log-entry.ts';
+import { follow, tail } from '../logs/logs.ts';
 import { paint } from '../report/console.ts';
-import { clusterFolder } from '../state.ts';
+import { clusterFolder } from '../state/state.ts';
 import { clip } from '../terminal/table.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 

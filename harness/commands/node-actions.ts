@@ -1,7 +1,8 @@
 /** `svcnet stop|start|kill|pause|resume NODE`: change one node. */
-import { Cluster } from '../cluster.ts';
-import type { ClusterNode } from '../cluster-node.ts';
-import { formatMs } from '../words.ts';
+
+import { formatMs } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import type { NodeAction } from './node-action-names.ts';
 

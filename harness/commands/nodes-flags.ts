@@ -1,7 +1,8 @@
 /** The flags that say which nodes a cluster has: `-n 4 --with bee=2 --bee-binary PATH`. */
-import type { DefinitionInput } from '../definition.ts';
-import { HarnessError } from '../errors.ts';
+
+import { HarnessError } from '../base/errors.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
+import type { DefinitionInput } from '../plan/definition.ts';
 
 /** One `--with`. */
 export interface FlavourCount {

@@ -1,8 +1,9 @@
 /** The table of a cluster's nodes that `up` and `ps` print: values a person can copy. */
-import type { Cluster } from '../cluster.ts';
+
+import { formatMs } from '../base/words.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
 import { type Column, renderTable } from '../terminal/table.ts';
-import { formatMs } from '../words.ts';
 import type { CommandContext } from './context.ts';
 
 const SHORT_HEX = 8;

@@ -1,7 +1,7 @@
 /** `svcnet ps`: the nodes of a cluster, or the clusters when there are several. */
-import { Cluster } from '../cluster.ts';
+import { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
-import { type ClusterRecord, isInUse, listClusters, readRecord } from '../state.ts';
+import { type ClusterRecord, isInUse, listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';

@@ -2,21 +2,19 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { EXIT, HarnessError, messageOf } from '../errors.ts';
+import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { plural, suggestion } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import { drawSeed } from '../plan/seed.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
-import { type PlannedScenario, planScenarios, runScenarios } from '../runner.ts';
-import { ParameterError, type Scenario } from '../scenario.ts';
-import { drawSeed } from '../seed.ts';
-import { plural, suggestion } from '../words.ts';
+import { type PlannedScenario, planScenarios, runScenarios } from '../run/runner.ts';
+import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 
 /** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
-/** Files that scenarios share. */
-const SHARED = ['steps', 'money', 'cheque-steps', 'feed-steps'];
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
 export interface RunFlags extends NodesFlags {
@@ -163,7 +161,6 @@ function bundled(): string[] {
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
     .map((file) => basename(file, EXTENSION))
-    .filter((name) => !SHARED.includes(name))
     .toSorted();
 }
 

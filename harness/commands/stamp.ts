@@ -1,7 +1,8 @@
 /** `svcnet stamp NODE`: buy a batch through a node, and wait until it is usable. */
-import { Cluster } from '../cluster.ts';
-import { batchAmount } from '../definition.ts';
-import { formatMs } from '../words.ts';
+
+import { formatMs } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { batchAmount } from '../plan/definition.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface StampFlags extends ClusterFlags {

@@ -1,15 +1,15 @@
 /** `svcnet status`: a cluster at a glance, who owes whom, and what is not well with it. */
 
+import { messageOf } from '../base/errors.ts';
+import { grouped, plural, tokenColumn } from '../base/words.ts';
+import { type Debt, debtsOf } from '../books/debts.ts';
+import { unlessOff } from '../books/node-books.ts';
 import type { Backlog } from '../client/types.ts';
-import { Cluster } from '../cluster.ts';
-import type { ClusterNode } from '../cluster-node.ts';
-import { congested, saysBacklog } from '../congestion.ts';
-import { type Debt, debtsOf } from '../debts.ts';
-import { messageOf } from '../errors.ts';
-import { unlessOff } from '../node-books.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { paint } from '../report/console.ts';
+import { congested, saysBacklog } from '../status/congestion.ts';
 import { renderTable } from '../terminal/table.ts';
-import { grouped, plural, tokenColumn } from '../words.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /** Peers of a node that are pinged: the bound of what a look costs in a large cluster. */

@@ -1,10 +1,11 @@
 /** `svcnet up`: start a cluster and leave it running. */
-import { Cluster } from '../cluster.ts';
-import { type DefinitionInput, readDefinitionFile } from '../definition.ts';
+
+import { formatMs, plural } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { StartStep } from '../cluster/start-context.ts';
+import { type DefinitionInput, readDefinitionFile } from '../plan/definition.ts';
 import { paint } from '../report/console.ts';
-import type { StartStep } from '../start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
-import { formatMs, plural } from '../words.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type NodesFlags, nodesWith } from './nodes-flags.ts';
 import { nodesTable, steadyNote } from './nodes-table.ts';

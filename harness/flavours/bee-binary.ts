@@ -4,7 +4,7 @@
  */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
-import { HarnessError, messageOf } from '../errors.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
 
 /** It answers in some hundredths of a second; a program that takes this long waits for something. */
 const HELP_TIMEOUT_MS = 10_000;

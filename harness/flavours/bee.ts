@@ -5,10 +5,10 @@
  */
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
 import { DIALECTS } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import { HarnessError } from '../errors.ts';
-import { suggestion } from '../words.ts';
 import { beeOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';
 import type { Flavour, NodePlan, PlannedFile } from './flavour.ts';

@@ -1,9 +1,10 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
+
+import type { Contracts } from '../chain/contracts.ts';
 import type { Dialect } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import type { Contracts } from '../contracts.ts';
-import type { Credit, Profile } from '../profiles.ts';
-import type { NodeIdentity } from '../seed.ts';
+import type { NodeIdentity } from '../plan/seed.ts';
+import type { Credit, Profile } from './profiles.ts';
 
 export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
 export type FlavourName = (typeof FLAVOUR_NAMES)[number];

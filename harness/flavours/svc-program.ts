@@ -1,5 +1,5 @@
 /** How the program of our own node is run. Imports next to nothing: a command starts with it. */
-import { programPath } from '../programs.ts';
+import { programPath } from '../machine/programs.ts';
 import type { Command } from './flavour.ts';
 
 /**

@@ -2,7 +2,7 @@
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
-import type { NodeIdentity } from '../seed.ts';
+import type { NodeIdentity } from '../plan/seed.ts';
 import type { Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 import { svcProgram } from './svc-program.ts';

@@ -1,7 +1,8 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
+
+import { grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clip, renderTable } from '../terminal/table.ts';
-import { grouped } from '../words.ts';
 import type { Figure, RunResult, ScenarioResult } from './result.ts';
 
 export interface ConsoleStyle {

@@ -1,6 +1,7 @@
 /** Progress of a start: a live list on a terminal, one line per finished step elsewhere. */
-import type { StartProgress, StartStep } from '../start-context.ts';
-import { formatMs } from '../words.ts';
+
+import { formatMs } from '../base/words.ts';
+import type { StartProgress, StartStep } from '../cluster/start-context.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;

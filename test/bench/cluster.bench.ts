@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster } from '../../harness/cluster.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';
 

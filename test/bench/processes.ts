@@ -1,6 +1,6 @@
 /** What the operating system knows about the processes of a cluster. Linux only, like the figures made with it. */
 import { readFileSync } from 'node:fs';
-import type { Cluster } from '../../harness/cluster.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
 
 /** Clock ticks per second of `/proc`; 100 on every Linux that Node.js runs on. */
 const TICKS_PER_SECOND = 100;

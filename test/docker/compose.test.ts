@@ -6,9 +6,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
-import { deriveNode } from '../../harness/seed.ts';
-import { until } from '../../harness/wait.ts';
+import { deriveNode } from '../../harness/plan/seed.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;

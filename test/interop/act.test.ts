@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { tarOf } from '../../harness/content.ts';
-import { seededRandom } from '../../harness/scenario.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import { tarOf } from '../../harness/ledger/content.ts';
+import { seededRandom } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
-import { nextSecond } from '../../scenarios/steps.ts';
+import { nextSecond } from '../../scenarios/steps/steps.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const DIRECT = { deferred: false, redundancyLevel: 0 } as const;

@@ -3,9 +3,9 @@
  * payer lives on what time forgives, and with money in its chequebook everything is paid.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { deriveNode } from '../../harness/seed.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import { deriveNode } from '../../harness/plan/seed.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 

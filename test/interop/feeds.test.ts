@@ -1,8 +1,8 @@
 /** Single-owner chunks, feeds and stamps made by clients, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { until } from '../../harness/wait.ts';
+import { until } from '../../harness/base/wait.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';

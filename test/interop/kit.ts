@@ -4,10 +4,10 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { Cluster, type ClusterOptions } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import type { LogEntry } from '../../harness/log-entry.ts';
-import { until } from '../../harness/wait.ts';
+import { until } from '../../harness/base/wait.ts';
+import { Cluster, type ClusterOptions } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { LogEntry } from '../../harness/logs/log-entry.ts';
 
 /** Pull syncing a reserve takes seconds; a loaded machine gets time. */
 const EVENTUALLY_MS = 120_000;

@@ -1,9 +1,9 @@
 /** Links between our nodes and real Bees, and how they come back. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { HarnessError } from '../../harness/errors.ts';
+import { HarnessError } from '../../harness/base/errors.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 describe.each(BEES)('$name', ({ binary }) => {

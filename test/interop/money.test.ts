@@ -3,8 +3,8 @@
  * cashes on the chain.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 import {
   cash,

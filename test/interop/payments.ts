@@ -1,11 +1,11 @@
 /** Debts of mixed clusters: how they are made, what each side says of their payment, and that nothing is lost. */
 import { expect } from 'vitest';
-import { type Books, violations } from '../../harness/books.ts';
+import { type Books, violations } from '../../harness/books/books.ts';
+import { readBooks } from '../../harness/books/read-books.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { readBooks } from '../../harness/read-books.ts';
-import { seededRandom } from '../../harness/scenario.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import { seededRandom } from '../../harness/run/scenario.ts';
 import { eventually } from './kit.ts';
 
 /** Far more than time forgives within the seconds that it takes. */

@@ -4,9 +4,16 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
-import type { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { expectBytes, expectFile, expectForm, expectTar, formOf, tarOf } from '../../harness/content.ts';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import {
+  expectBytes,
+  expectFile,
+  expectForm,
+  expectTar,
+  formOf,
+  tarOf,
+} from '../../harness/ledger/content.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy.ts';
 import { replicasOf } from '../../node/files/replicas.ts';

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../harness/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster-node.ts';
-import { type SeededRandom, seededRandom } from '../../harness/scenario.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import { type SeededRandom, seededRandom } from '../../harness/run/scenario.ts';
 import { BEES, errorsInLogs, of } from './kit.ts';
 
 /** `SVCNET_TRAFFIC_MINUTES=10` for a long run. */

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { Cluster } from '../../../harness/cluster.ts';
-import { HarnessError } from '../../../harness/errors.ts';
+import { HarnessError } from '../../../harness/base/errors.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { beeFlavour } from '../../../harness/flavours/bee.ts';
 import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
 import type { NodePlan } from '../../../harness/flavours/flavour.ts';
-import { deriveNode } from '../../../harness/seed.ts';
+import { deriveNode } from '../../../harness/plan/seed.ts';
 import { decryptKey } from '../../../node/crypto/keystore.ts';
 
 let folder: string;

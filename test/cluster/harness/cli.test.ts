@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ClusterDocument } from '../../../harness/cluster-document.ts';
-import { until } from '../../../harness/wait.ts';
+import { until } from '../../../harness/base/wait.ts';
+import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let folder: string;

@@ -6,12 +6,12 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HarnessError } from '../../../harness/base/errors.ts';
+import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import { HarnessError } from '../../../harness/errors.ts';
-import { isAlive } from '../../../harness/processes.ts';
-import { runRecords } from '../../../harness/state.ts';
-import { until } from '../../../harness/wait.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { isAlive } from '../../../harness/machine/processes.ts';
+import { runRecords } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {

@@ -7,14 +7,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
-import { compile } from '../../../harness/compile.ts';
-import type { Driver } from '../../../harness/drivers/driver.ts';
-import { createProcessDriver } from '../../../harness/drivers/process.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
-import { follow, tail } from '../../../harness/logs.ts';
-import { checkPortsFree, pickFreePorts } from '../../../harness/ports.ts';
+import { follow, tail } from '../../../harness/logs/logs.ts';
+import { compile } from '../../../harness/machine/compile.ts';
+import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import {
   endProcess,
   isAlive,
@@ -23,8 +22,9 @@ import {
   processOf,
   signalGroup,
   spawnProgram,
-} from '../../../harness/processes.ts';
-import { until } from '../../../harness/wait.ts';
+} from '../../../harness/machine/processes.ts';
+import type { Driver } from '../../../harness/places/driver.ts';
+import { createProcessDriver } from '../../../harness/places/process.ts';
 
 const TIMEOUT = { timeoutMs: 20_000 };
 let folder: string;
@@ -120,7 +120,7 @@ test('a process that only has the pid of another is left alone', async () => {
 /** Starts a node as a library does, says its pid, and waits to be killed itself. */
 function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
-    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/drivers/process.ts'))};
+    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/places/process.ts'))};
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};

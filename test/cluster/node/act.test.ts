@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import type { Uploaded } from '../../../harness/client/types.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -1,9 +1,9 @@
 /** Debts between real nodes that are paid by cheques, and cheques that are turned into tokens on the chain. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { until } from '../../../harness/wait.ts';
+import { until } from '../../../harness/base/wait.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

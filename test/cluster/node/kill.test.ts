@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Tag } from '../../../harness/client/types.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { expectBytes } from '../../../harness/content.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import { expectBytes } from '../../../harness/ledger/content.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import type { Holder } from '../../../harness/ledger.ts';
-import { until } from '../../../harness/wait.ts';
+import { until } from '../../../harness/base/wait.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { Holder } from '../../../harness/ledger/ledger.ts';
 
 /** Most that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;

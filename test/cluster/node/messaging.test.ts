@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { Subscription } from '../../../harness/client/messages.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { ownerNear } from '../../../harness/gsoc-owner.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { type Chunk } from '../../../node/chunk/chunk.ts';
 import { signSoc, socAddress, socParts } from '../../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { ownerNear } from '../../../scenarios/steps/gsoc-owner.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

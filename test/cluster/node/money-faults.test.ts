@@ -4,10 +4,10 @@
  * are swept by test/unit/protocols/swap/crash.test.ts and test/cluster/onchain/kill.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Books, violations } from '../../../harness/books.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { readBooks } from '../../../harness/read-books.ts';
+import { type Books, violations } from '../../../harness/books/books.ts';
+import { readBooks } from '../../../harness/books/read-books.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 

@@ -1,8 +1,8 @@
 /** Nodes that were away, or broke off in the middle, end with the same chunks as those that were there. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { BINS } from '../../../node/chunk/address.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';

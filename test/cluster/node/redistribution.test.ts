@@ -8,10 +8,10 @@ import { AbiCoder } from 'ethers';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RedistributionState } from '../../../harness/client/money-types.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
-import { nextSecond } from '../../../scenarios/steps.ts';
+import { nextSecond } from '../../../scenarios/steps/steps.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
 
 const ROUND_LENGTH = 152;

@@ -3,8 +3,8 @@
  * to survive, and with one more.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { systemRandom } from '../../../node/env/random.ts';

@@ -2,9 +2,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { expectBytes } from '../../../harness/content.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import { expectBytes } from '../../../harness/ledger/content.ts';
 import { proximityOrder } from '../../../node/chunk/address.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { bytesOf, eventually, http, metric, sameBytes, stateFolder } from './kit.ts';

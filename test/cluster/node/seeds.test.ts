@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { HarnessError } from '../../../harness/errors.ts';
+import type { HarnessError } from '../../../harness/base/errors.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { decryptKey } from '../../../node/crypto/keystore.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';

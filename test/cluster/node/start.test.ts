@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { eventually, http, stateFolder } from './kit.ts';
 
 const MAIN = join(import.meta.dirname, '../../../node/main.ts');

@@ -3,10 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Cluster } from '../../../harness/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster-node.ts';
-import { buyBatch } from '../../../harness/purchase.ts';
-import { deriveNode } from '../../../harness/seed.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import { buyBatch } from '../../../harness/cluster/purchase.ts';
+import { deriveNode } from '../../../harness/plan/seed.ts';
 import { bytesOf, eventually, sameBytes, stateFolder } from '../node/kit.ts';
 
 const KEY = '05'.repeat(32);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunResult, ScenarioResult } from '../../../harness/report/result.ts';
-import { planScenarios, runScenarios } from '../../../harness/runner.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import radiusGrowth from '../../../scenarios/radius-growth.ts';
 
 const CAPACITY = 600;

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { Chain } from '../../../harness/chain.ts';
+import { Chain } from '../../../harness/chain/chain.ts';
 import { RedistributionClient } from '../../../harness/client/money.ts';
-import { Cluster } from '../../../harness/cluster.ts';
-import { planScenarios, runScenarios } from '../../../harness/runner.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import redistributionRound from '../../../scenarios/redistribution-round.ts';
 
 let folder: string;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { nextSecond } from '../../../scenarios/steps.ts';
+import { nextSecond } from '../../../scenarios/steps/steps.ts';
 
 afterEach(() => {
   vi.useRealTimers();

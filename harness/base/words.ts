@@ -1,0 +1,60 @@
+/** Words for messages: suggestions, plurals, durations and sizes. */
+import { nearest } from '../../node/nearest.ts';
+
+/** `, did you mean 'x'?`, or nothing when no known word is near. */
+export function suggestion(given: string, known: readonly string[]): string {
+  const near = nearest(given, known);
+  return near === undefined ? '' : `, did you mean '${near}'?`;
+}
+
+export function plural(count: number, noun: string): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${/(?:s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`}`;
+}
+
+/** `412 ms`, `1.3 s`, `2 min 5 s`. */
+export function formatMs(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** Groups of three digits, also of amounts that no number holds. */
+export function grouped(value: number | bigint | string): string {
+  const [whole = '', fraction] = String(value).split('.');
+  const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? text : `${text}.${fraction}`;
+}
+
+/** Base units of one coin and of one token, as powers of ten. */
+export const NATIVE_DECIMALS = 18;
+export const TOKEN_DECIMALS = 16;
+
+/** Base units as whole ones with all their decimals and no zeros behind: 15 with one decimal is `1.5`. */
+export function inUnits(amount: bigint, decimals: number): string {
+  const digits = amount.toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Token amounts to stand below each other: each with as many decimals as the finest of them needs. */
+export function tokenColumn(amounts: readonly bigint[]): string[] {
+  const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
+  const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
+  return texts.map(([whole = '', fraction = '']) =>
+    decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`,
+  );
+}
+
+const DURATION_UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `500ms`, `15s`, `1m30s`, `24h`, `2d` → milliseconds; undefined when the text is none of these. */
+export function parseDurationMs(text: string): number | undefined {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return undefined;
+  return parts.reduce(
+    (sum, [, count, unit]) => sum + Number(count) * DURATION_UNITS_MS[unit as keyof typeof DURATION_UNITS_MS],
+    0,
+  );
+}

@@ -1,0 +1,60 @@
+/** The document that `up --json` and `ps --json` print (architecture.md, Commands). Scripts rely on its shape. */
+
+import type { Contracts } from '../chain/contracts.ts';
+import { seedToJson } from '../plan/seed.ts';
+import type { BatchRecord, Timings } from '../state/state.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface ClusterDocument {
+  readonly name: string;
+  /** A decimal string when a JSON number cannot hold it. */
+  readonly seed: number | string;
+  readonly driver: string;
+  readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Contracts };
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly flavour: string;
+    readonly mode: string;
+    /** Path of its program, of flavours that need one. */
+    readonly binary?: string;
+    /** URLs. */
+    readonly api: string;
+    readonly debug: string;
+    /** Multiaddress. */
+    readonly p2p: string;
+    readonly overlay: string;
+    readonly ethereum: string;
+    /** `null` while it does not run. */
+    readonly pid: number | null;
+    readonly dataDir: string;
+    readonly log: string;
+  }[];
+  readonly batches: readonly BatchRecord[];
+  readonly timings: Timings;
+}
+
+export function clusterDocument(cluster: Cluster): ClusterDocument {
+  const { rpc, chainId, contracts } = cluster.chain;
+  return {
+    name: cluster.name,
+    seed: seedToJson(cluster.seed),
+    driver: cluster.driver,
+    chain: { rpc, chainId, contracts },
+    nodes: cluster.nodes.map((node) => ({
+      name: node.name,
+      flavour: node.flavour,
+      mode: node.mode,
+      ...(node.binary === undefined ? {} : { binary: node.binary }),
+      api: node.api,
+      debug: node.debug,
+      p2p: node.p2p,
+      overlay: node.overlay,
+      ethereum: node.ethereum,
+      pid: node.pid ?? null,
+      dataDir: node.dataDir,
+      log: node.log,
+    })),
+    batches: cluster.batches,
+    timings: cluster.timings,
+  };
+}

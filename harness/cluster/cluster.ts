@@ -1,0 +1,345 @@
+/**
+ * A whole network on this machine, as an object: start it or attach to a running one, reach its nodes and its chain,
+ * wait for its states, stop it without a trace.
+ *
+ *     await using net = await Cluster.start({ nodes: 4, seed: 7 });
+ *     const { reference } = await net.node(0).bytes.upload(data);
+ *     await net.synced(reference);
+ */
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { until, type WaitOptions } from '../base/wait.ts';
+import { suggestion } from '../base/words.ts';
+import type { NodeBooks } from '../books/books.ts';
+import { lookAtLinks } from '../books/node-books.ts';
+import { Chain } from '../chain/chain.ts';
+import type { Tag, Uploaded } from '../client/types.ts';
+import type { Profile } from '../flavours/profiles.ts';
+import type { Driver, DriverName } from '../places/driver.ts';
+import { createDriver } from '../places/table.ts';
+import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
+import { drawSeed } from '../plan/seed.ts';
+import { claimCluster } from '../state/claim.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  compileCacheDir,
+  defaultStateDir,
+  findCluster,
+  removeOrphans,
+  type Timings,
+} from '../state/state.ts';
+import { removeAtExit } from './at-exit.ts';
+import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import { openNodes } from './open-nodes.ts';
+import type { StartProgress } from './start-context.ts';
+import { startCluster } from './startup.ts';
+import { timeoutFor } from './startup-waits.ts';
+import { tearDown } from './teardown.ts';
+import {
+  findTags,
+  lookAtBatch,
+  lookAtBatches,
+  lookAtMesh,
+  lookAtTag,
+  type Mesh,
+  type TagTarget,
+} from './waits.ts';
+
+const USABLE_TIMEOUT_MS = 60_000;
+const SETTLED_TIMEOUT_MS = 30_000;
+/** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
+const SYNCED_TIMEOUT_MS = 300_000;
+/** Uploads remembered for `synced`; older ones are looked up on the nodes. */
+const UPLOADS_REMEMBERED = 10_000;
+
+export interface ClusterOptions extends DefinitionInput {
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  readonly stateDir?: string;
+  /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
+  readonly detached?: boolean;
+  /** Where the definition comes from, for messages about it. */
+  readonly source?: string | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** Both default to a limit that suits the wait; the signal ends it early. */
+export interface WaitLimits {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export class Cluster implements AsyncDisposable {
+  readonly name: string;
+  readonly seed: bigint;
+  readonly driver: DriverName;
+  readonly profile: Profile;
+  readonly nodes: readonly ClusterNode[];
+  readonly chain: Chain;
+  readonly batches: readonly BatchRecord[];
+  /** How long the phases of its start took. */
+  readonly timings: Timings;
+  readonly #stateDir: string;
+  readonly #record: ClusterRecord;
+  readonly #driver: Driver;
+  readonly #uploads: UploadMemory;
+  readonly #forgetAtExit: () => void;
+  #stopped: Promise<void> | undefined;
+
+  private constructor(parts: {
+    record: ClusterRecord;
+    timings: Timings;
+    chain: Chain;
+    nodes: readonly ClusterNode[];
+    stateDir: string;
+    driver: Driver;
+    uploads: UploadMemory;
+    forgetAtExit: () => void;
+  }) {
+    this.name = parts.record.name;
+    this.seed = BigInt(parts.record.seed);
+    this.driver = parts.record.driver;
+    this.profile = parts.record.profile;
+    this.batches = parts.record.batches;
+    this.timings = parts.timings;
+    this.chain = parts.chain;
+    this.nodes = parts.nodes;
+    this.#stateDir = parts.stateDir;
+    this.#record = parts.record;
+    this.#driver = parts.driver;
+    this.#uploads = parts.uploads;
+    this.#forgetAtExit = parts.forgetAtExit;
+  }
+
+  /**
+   * Starts a cluster and waits until it is meshed and every batch is usable.
+   * @throws HarnessError; nothing is left behind then
+   */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const { stateDir: given, detached = false, source = 'options', signal, onProgress, ...input } = options;
+    const definition: Definition = parseDefinition(input, source);
+    throwIfInterrupted(signal);
+    const stateDir = resolve(given ?? defaultStateDir());
+    const seed = definition.seed ?? drawSeed();
+    const ephemeral = !detached;
+    removeOrphans(stateDir);
+    const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
+    const record = claimCluster(stateDir, { name, seed, ephemeral, definition });
+    const forgetAtExit = ephemeral ? removeAtExit(stateDir, name) : () => undefined;
+    const driver = createDriver(definition.driver, {
+      stopWithParent: ephemeral,
+      compileCache: compileCacheDir(stateDir, 'nodes'),
+    });
+    const uploads = new UploadMemory();
+    try {
+      const started = await startCluster({
+        stateDir,
+        record,
+        definition,
+        seed,
+        driver,
+        ephemeral,
+        signal,
+        onProgress: onProgress ?? (() => undefined),
+        onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
+      });
+      const timings = started.record.timings as Timings;
+      return new Cluster({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
+    } catch (error) {
+      forgetAtExit();
+      throw error;
+    }
+  }
+
+  /**
+   * A cluster that another process started.
+   * @param name may be left out when there is only one @throws HarnessError `CLUSTER_NOT_FOUND`
+   */
+  static attach(name?: string, options: { stateDir?: string } = {}): Cluster {
+    const stateDir = resolve(options.stateDir ?? defaultStateDir());
+    const record = findCluster(stateDir, name);
+    if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
+      throw new HarnessError('CLUSTER_NOT_FOUND', `cluster '${record.name}' has not started completely`, {
+        hint: `Remove it with: svcnet down --name ${record.name}`,
+      });
+    }
+    const driver = createDriver(record.driver, {
+      stopWithParent: false,
+      compileCache: compileCacheDir(stateDir, 'nodes'),
+    });
+    const uploads = new UploadMemory();
+    const context = {
+      driver,
+      stateDir,
+      record,
+      ephemeral: record.ephemeral,
+      onUploaded: (node: ClusterNode, uploaded: Uploaded) => uploads.remember(node, uploaded),
+    };
+    return new Cluster({
+      record,
+      timings: record.timings,
+      chain: new Chain(record.chain),
+      nodes: openNodes(context, record.nodes, record.batches),
+      stateDir,
+      driver,
+      uploads,
+      forgetAtExit: () => undefined,
+    });
+  }
+
+  /** @param which index or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
+  node(which: number | string): ClusterNode {
+    const found =
+      typeof which === 'number' ? this.nodes[which] : this.nodes.find(({ name }) => name === which);
+    if (found !== undefined) return found;
+    const names = this.nodes.map(({ name }) => name);
+    const near = typeof which === 'string' ? suggestion(which, names) : '';
+    throw new HarnessError('NODE_NOT_FOUND', `no node '${which}'${near} (known: ${names.join(', ')})`);
+  }
+
+  /** Every node that should run answers that it is ready. */
+  async ready(limits: WaitLimits = {}): Promise<void> {
+    const running = this.nodes.filter((node) => node.state === 'running' || node.state === 'crashed');
+    await Promise.all(running.map((node) => node.ready(this.#limits(limits, timeoutFor(this.nodes.length)))));
+  }
+
+  /** Every running node is connected to all others, up to the saturation of each bin. */
+  meshed(limits: WaitLimits = {}): Promise<Mesh> {
+    return until(
+      'the nodes are not meshed',
+      (signal) => lookAtMesh(this.nodes, signal),
+      this.#limits(limits, timeoutFor(this.nodes.length)),
+    );
+  }
+
+  /**
+   * The batch can stamp, and every running node would accept its stamps.
+   * @param batch id; default: all batches that the cluster started with
+   */
+  async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
+    const options = this.#limits(limits, USABLE_TIMEOUT_MS);
+    if (batch === undefined) {
+      const own = this.batches.filter(({ node }) => this.node(node).running);
+      await until('not every batch is usable', (signal) => lookAtBatches(own, this.nodes, signal), options);
+      return;
+    }
+    const owner = await this.#ownerOf(batch, options);
+    await until(
+      'the batch is not usable',
+      (signal) => lookAtBatch(batch, owner, this.nodes, signal),
+      options,
+    );
+  }
+
+  /**
+   * Every chunk of an upload has reached its neighbourhood.
+   * @param target what an upload returned, or one of its tags
+   * @returns the tag, or undefined for a direct upload, which is synced once it is acknowledged
+   */
+  async synced(
+    target: string | { node: number | string; tag: number },
+    limits: WaitLimits = {},
+  ): Promise<Tag | undefined> {
+    const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
+    if (typeof target !== 'string') {
+      const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
+      return until('the upload is not synced', (signal) => lookAtTag(tag, signal), options);
+    }
+    const remembered = this.#uploads.find(target);
+    if (remembered?.tag === undefined && remembered !== undefined) return undefined;
+    const tags =
+      remembered?.tag === undefined
+        ? await until('no upload is known', (signal) => findTags(target, this.nodes, signal), options)
+        : [{ node: remembered.node, tag: remembered.tag }];
+    const synced = tags.map((tag) =>
+      until('the upload is not synced', (signal) => lookAtTag(tag, signal), options),
+    );
+    return (await Promise.all(synced))[0];
+  }
+
+  /**
+   * Both ends of each link count the same: balances, settlements by time, cheques. Without traffic they soon do.
+   * @returns the books of every running node
+   */
+  settled(limits: WaitLimits = {}): Promise<readonly NodeBooks[]> {
+    return until(
+      'the nodes have not settled',
+      (signal) => lookAtLinks(this.nodes, signal),
+      this.#limits(limits, SETTLED_TIMEOUT_MS),
+    );
+  }
+
+  /** Stops and removes everything that the cluster made, and nothing else. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Lets go of a cluster that stays. */
+  async detach(): Promise<void> {
+    await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
+  }
+
+  /** The document of `ps --json`. */
+  toJSON(): ClusterDocument {
+    return clusterDocument(this);
+  }
+
+  /** Folder of logs, keys and data. */
+  get folder(): string {
+    return clusterFolder(this.#stateDir, this.name).path;
+  }
+
+  async #stop(): Promise<void> {
+    await this.detach();
+    await tearDown(this.#stateDir, this.#record, this.#driver);
+    this.#forgetAtExit();
+  }
+
+  async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode> {
+    const known = this.batches.find(({ id }) => id === batch);
+    if (known !== undefined) return this.node(known.node);
+    return until(
+      'no node owns the batch',
+      async (signal) => {
+        for (const node of this.nodes.filter(({ running }) => running)) {
+          const stamps = await node.stamps.list(signal);
+          if (stamps.some(({ batchID }) => batchID === batch)) return { done: node };
+        }
+        return { missing: `no running node lists batch ${batch.slice(0, 8)}…` };
+      },
+      options,
+    );
+  }
+
+  #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
+    return { timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
+  }
+}
+
+/** Which upload gave which reference, so that `synced` need not ask every node. */
+class UploadMemory {
+  readonly #uploads = new Map<string, { node: ClusterNode; tag: number | undefined }>();
+
+  remember(node: ClusterNode, uploaded: Uploaded): void {
+    this.#uploads.delete(uploaded.reference);
+    this.#uploads.set(uploaded.reference, { node, tag: uploaded.tag });
+    if (this.#uploads.size <= UPLOADS_REMEMBERED) return;
+    for (const oldest of this.#uploads.keys()) {
+      this.#uploads.delete(oldest);
+      return;
+    }
+  }
+
+  find(reference: string): { node: ClusterNode; tag: number | undefined } | undefined {
+    return this.#uploads.get(reference);
+  }
+}

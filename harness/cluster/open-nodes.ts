@@ -1,0 +1,52 @@
+/** The nodes of a record as objects: those of a start, and those of a cluster that runs already. */
+
+import { HarnessError } from '../base/errors.ts';
+import type { BatchRecord, NodeRecord } from '../state/state.ts';
+import { ClusterNode } from './cluster-node.ts';
+import type { StartContext } from './start-context.ts';
+
+type OpenContext = Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>;
+
+export function openNodes(
+  context: OpenContext,
+  records: readonly NodeRecord[],
+  batches: readonly BatchRecord[],
+): readonly ClusterNode[] {
+  const nodes: readonly ClusterNode[] = records.map((record, index) =>
+    openNode(context, { record, index, batches, all: () => nodes }),
+  );
+  return nodes;
+}
+
+function openNode(
+  context: OpenContext,
+  {
+    record,
+    index,
+    batches,
+    all,
+  }: {
+    record: NodeRecord;
+    index: number;
+    batches: readonly BatchRecord[];
+    all: () => readonly ClusterNode[];
+  },
+): ClusterNode {
+  const batch = batches.find(({ node }) => node === record.name)?.id;
+  const { owner, name } = context.record;
+  return new ClusterNode(index, record, {
+    driver: context.driver,
+    stateDir: context.stateDir,
+    cluster: name,
+    batch: () => batch,
+    onUploaded: context.onUploaded,
+    all,
+    mayStart: () =>
+      context.record.ephemeral && owner.pid !== process.pid
+        ? new HarnessError(
+            'NODE_STATE',
+            `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+          )
+        : undefined,
+  });
+}

@@ -1,0 +1,27 @@
+/** What a start of a cluster knows from the beginning, and what it tells on its way. */
+import type { Uploaded } from '../client/types.ts';
+import type { Driver } from '../places/driver.ts';
+import type { Definition } from '../plan/definition.ts';
+import type { ClusterRecord } from '../state/state.ts';
+import type { ClusterNode } from './cluster-node.ts';
+
+export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage';
+export interface StartProgress {
+  readonly step: StartStep;
+  readonly done: boolean;
+  readonly detail: string;
+  /** Duration of the step, when it is done. */
+  readonly ms?: number;
+}
+
+export interface StartContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly definition: Definition;
+  readonly seed: bigint;
+  readonly driver: Driver;
+  readonly ephemeral: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress: (progress: StartProgress) => void;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}

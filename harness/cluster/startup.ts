@@ -1,0 +1,235 @@
+/**
+ * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
+ * of a start that failed is left behind.
+ */
+
+import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { Chain } from '../chain/chain.ts';
+import { type StartedChain, startChain } from '../chain/chain-process.ts';
+import { plainHex } from '../client/json.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { endProcess, killProcess, type ProcessId } from '../machine/processes.ts';
+import { chainOptions } from '../plan/chain-options.ts';
+import { type Definition, plannedNodes } from '../plan/definition.ts';
+import { deriveNode, type NodeIdentity } from '../plan/seed.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  compileCacheDir,
+  type NodeRecord,
+  removeCluster,
+  type Timings,
+  writeRecord,
+  writeRun,
+} from '../state/state.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { createNodes, nodeName } from './node-setup.ts';
+import { openNodes } from './open-nodes.ts';
+import type { StartContext } from './start-context.ts';
+import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
+
+/**
+ * Mined before the nodes run where they never are on demand: a real node may stamp with a batch once it has read ten
+ * blocks behind it, in steps of five, four blocks behind the head (contracts.md 11.3).
+ */
+const HEAD_START_BLOCKS = 20;
+/** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
+const PORT_ATTEMPTS = 3;
+/** For a chain that has to go before it was of use. */
+const CHAIN_GRACE_MS = 500;
+
+export interface StartedCluster {
+  readonly record: ClusterRecord;
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** What has to end when the start fails. */
+interface Launched {
+  chain: ProcessId | undefined;
+  readonly nodes: ProcessId[];
+  /** Connections. */
+  readonly open: { close(): Promise<void> }[];
+}
+
+/** @throws HarnessError; the name is free again and no process is left */
+export async function startCluster(context: StartContext): Promise<StartedCluster> {
+  const launched: Launched = { chain: undefined, nodes: [], open: [] };
+  const failed = new AbortController();
+  const signal =
+    context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
+  try {
+    return await startParts({ ...context, signal }, launched);
+  } catch (error) {
+    // The waits that still run have nothing to wait for any more.
+    failed.abort();
+    // There is nothing to save in nodes that never worked; the chain takes Anvil along only when it is asked.
+    await Promise.all([
+      ...launched.open.map((connection) => connection.close()),
+      ...launched.nodes.map((id) => killProcess(id)),
+      ...(launched.chain === undefined ? [] : [endProcess(launched.chain, CHAIN_GRACE_MS)]),
+    ]);
+    removeCluster(context.stateDir, context.record.name);
+    throw error;
+  }
+}
+
+async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
+  const { definition, seed, signal } = context;
+  const clock = stopwatch();
+  await checkPrograms(definition);
+  const plans = plannedNodes(definition);
+  const identities = plans.map((_, index) =>
+    deriveNode({ seed, index, networkId: definition.chain.networkId }),
+  );
+
+  context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  // Beside the chain, which leaves a processor idle most of the time that it takes.
+  const prepared = prepare(context);
+  const started = await startChainOf(context, identities, launched);
+  if (started.anvil !== undefined) {
+    writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
+  }
+  const chain = new Chain(started.record);
+  launched.open.push(chain);
+  if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
+  const chainMs = clock.lap();
+  context.onProgress({
+    step: 'chain',
+    done: true,
+    detail: `anvil on ${new URL(started.record.rpc).host}, 7 contracts`,
+    ms: chainMs,
+  });
+
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plans.length} ready` });
+  const batches = batchesOf(started, identities);
+  await prepared;
+  const { nodes, records } = await startNodes(context, { started, identities, batches, launched });
+  const nodesMs = clock.lap();
+  context.onProgress({
+    step: 'nodes',
+    done: true,
+    detail: `${nodes.length} of ${nodes.length} ready`,
+    ms: nodesMs,
+  });
+
+  const [meshedMs, batchUsableMs] = await Promise.all([
+    awaitMesh(context, nodes),
+    awaitBatches(context, nodes, batches),
+  ]);
+  throwIfInterrupted(signal);
+  const timings: Timings = { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs: clock.total() };
+  const record: ClusterRecord = {
+    ...context.record,
+    phase: 'running',
+    chain: started.record,
+    nodes: records,
+    batches,
+    timings,
+  };
+  writeRecord(context.stateDir, record);
+  return { record, chain, nodes };
+}
+
+/** Before anything runs: a program that cannot be started must not cost a chain. */
+async function checkPrograms({ nodes }: Definition): Promise<void> {
+  for (const [index, { flavour, binary, options }] of nodes.entries()) {
+    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+  }
+}
+
+async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
+  const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
+  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
+}
+
+function startChainOf(
+  context: StartContext,
+  identities: readonly NodeIdentity[],
+  launched: Launched,
+): Promise<StartedChain> {
+  const { stateDir, record, definition, signal } = context;
+  const folder = clusterFolder(stateDir, record.name);
+  return startChain({
+    options: chainOptions(definition, context.seed, identities),
+    optionsFile: folder.chainOptions(),
+    logFile: folder.log('chain'),
+    stopWithParent: context.ephemeral,
+    compileCache: compileCacheDir(stateDir, 'tools'),
+    signal,
+    onSpawned({ id }) {
+      launched.chain = id;
+      writeRun(stateDir, record.name, 'chain', { process: id, state: 'running' });
+    },
+  });
+}
+
+function batchesOf(started: StartedChain, identities: readonly NodeIdentity[]): BatchRecord[] {
+  return started.batches.map(({ id, owner, depth }) => {
+    const node = identities.findIndex(({ ethereum }) => ethereum === plainHex(owner));
+    return { id: plainHex(id), node: nodeName(node), depth };
+  });
+}
+
+interface NodeParts {
+  readonly started: StartedChain;
+  readonly identities: readonly NodeIdentity[];
+  readonly batches: readonly BatchRecord[];
+  readonly launched: Launched;
+}
+
+async function startNodes(
+  context: StartContext,
+  parts: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startNodesOnce(context, parts);
+    } catch (error) {
+      const again =
+        error instanceof HarnessError &&
+        error.code === 'PORT_IN_USE' &&
+        context.definition.ports === 'free' &&
+        attempt < PORT_ATTEMPTS;
+      if (!again) throw error;
+      // The chain stays; the nodes begin anew, on other ports.
+      await Promise.all(parts.launched.nodes.splice(0).map((id) => killProcess(id)));
+    }
+  }
+}
+
+async function startNodesOnce(
+  context: StartContext,
+  { started, identities, batches, launched }: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  const { signal, stateDir } = context;
+  const records = await createNodes(context, started, identities);
+  // From here on another process finds what there is to stop, even when this one is killed.
+  writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
+  const nodes = openNodes(context, records, batches);
+  launched.open.push(...nodes.map(({ client }) => client));
+  await launchAll(nodes, context, launched);
+  let ready = 0;
+  const timeoutMs = timeoutFor(nodes.length);
+  await Promise.all(
+    nodes.map(async (node) => {
+      await node.ready({ timeoutMs, signal });
+      context.onProgress({ step: 'nodes', done: false, detail: `${++ready} of ${nodes.length} ready` });
+    }),
+  );
+  return { nodes, records };
+}
+
+/** Returns or throws only when it is known of every node whether it has a process. */
+async function launchAll(
+  nodes: readonly ClusterNode[],
+  context: StartContext,
+  launched: Launched,
+): Promise<void> {
+  throwIfInterrupted(context.signal);
+  const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.nodes.push(outcome.value);
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}

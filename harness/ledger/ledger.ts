@@ -1,0 +1,141 @@
+/**
+ * The ledger: every acknowledged upload of a run, one JSON line each, with the addresses of all chunks below its
+ * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk that nobody
+ * holds, says who should have it and where it came from. Source: `scenarios.md` 1.4 and 5.4.
+ */
+import { appendFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { closerTo } from '../../node/chunk/address.ts';
+import { fromHex } from '../../node/crypto/hex.ts';
+
+export interface LedgerEntry {
+  readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
+  readonly node: string;
+  readonly batch: string;
+  /** Root reference, hex. */
+  readonly reference: string;
+  /** Payload, bytes. */
+  readonly size: number;
+  /** Hex addresses of every chunk below the reference, the root included. */
+  readonly chunks: readonly string[];
+  readonly mode: 'direct' | 'deferred';
+  /** `api`: the answer itself promises durability (direct). `synced`: the tag said so (deferred). */
+  readonly level: 'api' | 'synced';
+  readonly requestedAtMs: number;
+  readonly acknowledgedAtMs: number;
+}
+
+/** A node as verification sees it. */
+export interface Holder {
+  readonly name: string;
+  readonly overlay: string;
+  /** Is the chunk in the node's local store? Never asks the network. */
+  hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface LedgerLoss {
+  readonly chunk: string;
+  readonly reference: string;
+  readonly uploader: string;
+  /** Name of the node whose overlay is closest to the chunk. */
+  readonly closest: string;
+}
+
+export interface LedgerVerdict {
+  readonly acknowledged: number;
+  readonly found: number;
+  /** The first losses, at most `LOSSES_SHOWN`; `missing` counts all. */
+  readonly losses: readonly LedgerLoss[];
+  readonly missing: number;
+}
+
+const LOSSES_SHOWN = 50;
+/** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
+const VERIFY_CONCURRENCY = 64;
+
+export class Ledger {
+  readonly entries: LedgerEntry[] = [];
+  readonly #path: string | undefined;
+  #verdict: LedgerVerdict | undefined;
+
+  /** @param path file of the run's folder; without it the ledger lives in memory */
+  constructor(path?: string) {
+    this.#path = path;
+  }
+
+  async add(entry: LedgerEntry): Promise<void> {
+    this.entries.push(entry);
+    if (this.#path === undefined) return;
+    await mkdir(dirname(this.#path), { recursive: true });
+    await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+  }
+
+  /** Distinct chunks acknowledged so far. */
+  acknowledgedChunks(): number {
+    return this.#origins().size;
+  }
+
+  /**
+   * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy network
+   * needs one request a chunk. @param onProgress chunks checked, chunks in all
+   */
+  async verify(
+    holders: readonly Holder[],
+    options: { signal: AbortSignal; onProgress?: (done: number, total: number) => void },
+  ): Promise<LedgerVerdict> {
+    const origins = [...this.#origins()];
+    const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
+    const losses: LedgerLoss[] = [];
+    let missing = 0;
+    let done = 0;
+    let next = 0;
+    const worker = async () => {
+      for (let i = next++; i < origins.length; i = next++) {
+        const [chunk, entry] = origins[i] as (typeof origins)[number];
+        const address = fromHex(chunk);
+        const byDistance = holders.toSorted((a, b) =>
+          closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
+        );
+        if (!(await someHas(byDistance, chunk, options.signal))) {
+          missing++;
+          if (losses.length < LOSSES_SHOWN) {
+            losses.push({
+              chunk,
+              reference: entry.reference,
+              uploader: entry.node,
+              closest: byDistance[0]?.name ?? 'nobody',
+            });
+          }
+        }
+        options.onProgress?.(++done, origins.length);
+      }
+    };
+    await Promise.all(Array.from({ length: VERIFY_CONCURRENCY }, worker));
+    this.#verdict = { acknowledged: origins.length, found: origins.length - missing, missing, losses };
+    return this.#verdict;
+  }
+
+  /** Figures of the last verification; before the first, what was acknowledged. */
+  result(): { acknowledged: number; found: number; missing: number } {
+    const { acknowledged, found, missing } = this.#verdict ?? {
+      acknowledged: this.acknowledgedChunks(),
+      found: 0,
+      missing: 0,
+    };
+    return { acknowledged, found, missing };
+  }
+
+  #origins(): Map<string, LedgerEntry> {
+    const origins = new Map<string, LedgerEntry>();
+    for (const entry of this.entries)
+      for (const chunk of entry.chunks) if (!origins.has(chunk)) origins.set(chunk, entry);
+    return origins;
+  }
+}
+
+async function someHas(holders: readonly Holder[], chunk: string, signal: AbortSignal): Promise<boolean> {
+  for (const holder of holders) {
+    if (await holder.hasChunk(chunk, signal)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,98 @@
+/**
+ * Where chunks are: whether each is held by the node closest to it and by all others of its neighbourhood, the nodes
+ * whose storage radius takes it in (scenarios.md 1.1).
+ */
+import { closerTo, proximityOrder } from '../../node/chunk/address.ts';
+import { fromHex } from '../../node/crypto/hex.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Seen } from '../base/wait.ts';
+import type { ClusterNode } from '../cluster/cluster-node.ts';
+
+/** Chunks asked for at once; each is asked of all nodes. */
+const CHUNKS_AT_ONCE = 32;
+/** Chunks shown of those that are not where they belong. */
+const CHUNKS_SHOWN = 3;
+
+/** Copies of one chunk. */
+export interface Placement {
+  /** 64 hex digits. */
+  readonly chunk: string;
+  readonly holders: readonly ClusterNode[];
+  /** Nodes that should hold it and do not. */
+  readonly lacking: readonly ClusterNode[];
+}
+
+/** Follows chunks to where they belong: every look asks only for those that were not there before. */
+export class PlacementWatch {
+  readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
+  readonly #placed = new Map<string, Placement>();
+  #pending: readonly string[];
+
+  /** @param nodes full nodes, each a possible storer; at least one */
+  constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
+    this.#pending = [...new Set(chunks)];
+    this.#nodes = nodes.map((node) => ({ node, overlay: fromHex(node.overlay) }));
+  }
+
+  /** Those that have arrived. */
+  get placed(): readonly Placement[] {
+    return [...this.#placed.values()];
+  }
+
+  async look(signal: AbortSignal): Promise<Seen<readonly Placement[]>> {
+    const astray: Placement[] = [];
+    try {
+      const radii = await this.#radii(signal);
+      const queue = this.#pending.values();
+      const worker = async () => {
+        for (const chunk of queue) {
+          const placement = await this.#ask(chunk, radii, signal);
+          if (placement.lacking.length === 0) this.#placed.set(chunk, placement);
+          else astray.push(placement);
+        }
+      };
+      await Promise.all(Array.from({ length: CHUNKS_AT_ONCE }, worker));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return { missing: messageOf(error) };
+    }
+    this.#pending = astray.map(({ chunk }) => chunk);
+    if (astray.length === 0) return { done: this.placed };
+    const all = this.#placed.size + astray.length;
+    return {
+      missing: `${astray.length} of ${all} chunks: ${astray.slice(0, CHUNKS_SHOWN).map(inWords).join('; ')}`,
+    };
+  }
+
+  async #radii(signal: AbortSignal): Promise<ReadonlyMap<ClusterNode, number>> {
+    const radii = this.#nodes.map(
+      async ({ node }) => [node, (await node.client.status(signal)).storageRadius] as const,
+    );
+    return new Map(await Promise.all(radii));
+  }
+
+  /** HEAD looks only in the local store. */
+  async #ask(
+    chunk: string,
+    radii: ReadonlyMap<ClusterNode, number>,
+    signal: AbortSignal,
+  ): Promise<Placement> {
+    const address = fromHex(chunk);
+    const byDistance = this.#nodes.toSorted((a, b) => closerTo(address, a.overlay, b.overlay));
+    const has = await Promise.all(byDistance.map(({ node }) => node.chunks.has(chunk, signal)));
+    const belongs = ({ node, overlay }: (typeof byDistance)[number], rank: number) =>
+      rank === 0 || proximityOrder(overlay, address) >= (radii.get(node) ?? 0);
+    return {
+      chunk,
+      holders: byDistance.filter((_, rank) => has[rank]).map(({ node }) => node),
+      lacking: byDistance
+        .filter((one, rank) => belongs(one, rank) && has[rank] !== true)
+        .map(({ node }) => node),
+    };
+  }
+}
+
+function inWords({ chunk, holders, lacking }: Placement): string {
+  const names = (nodes: readonly ClusterNode[]) => nodes.map(({ name }) => name).join(', ');
+  return `${chunk.slice(0, 8)} is missing on ${names(lacking)}, held by ${names(holders) || 'nobody'}`;
+}

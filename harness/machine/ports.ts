@@ -1,0 +1,67 @@
+/**
+ * Free ports for processes that must know them before they listen. They are picked below the range from which
+ * systems take the ports of outgoing connections (Linux 32768, others 49152), so that a node which is down for a
+ * while finds its ports free again; what is taken all the same is found out by binding.
+ */
+import { randomInt } from 'node:crypto';
+import { createServer, type Server } from 'node:net';
+import { HarnessError } from '../base/errors.ts';
+
+const LOWEST_PORT = 12_000;
+const PORTS_END = 32_000;
+/** With a range this wide, this many failures in a row mean that something else is wrong. */
+const TRIES_PER_PORT = 50;
+
+/** @returns `count` different ports, none of them in use now. All are held until all are found. */
+export async function pickFreePorts(count: number): Promise<number[]> {
+  const held: Server[] = [];
+  try {
+    while (held.length < count) held.push(await holdAny());
+    return held.map((server) => portOf(server));
+  } finally {
+    await Promise.all(held.map((server) => release(server)));
+  }
+}
+
+/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on */
+export async function checkPortsFree(ports: readonly number[]): Promise<void> {
+  for (const port of ports) {
+    const server = await hold(port);
+    if (server === undefined) {
+      throw new HarnessError(
+        'PORT_IN_USE',
+        `port ${port} of 127.0.0.1 is in use: choose another range with ports`,
+      );
+    }
+    await release(server);
+  }
+}
+
+async function holdAny(): Promise<Server> {
+  for (let attempt = 0; attempt < TRIES_PER_PORT; attempt++) {
+    const server = await hold(randomInt(LOWEST_PORT, PORTS_END));
+    if (server !== undefined) return server;
+  }
+  throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);
+}
+
+function hold(port: number): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(undefined);
+      else reject(error);
+    });
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve(server));
+  });
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
+
+function release(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}

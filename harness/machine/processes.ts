@@ -1,0 +1,208 @@
+/**
+ * Operating-system processes that may outlive their starter. A process is known by its pid and its start time, so
+ * that a pid which the system has given to somebody else is never signalled. Every program is started as leader of
+ * its own process group: a signal reaches what it started as well, and a Ctrl-C of the terminal reaches neither.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from '../flavours/flavour.ts';
+
+/** A process that can be recognised again from any other process of this machine. */
+export interface ProcessId {
+  readonly pid: number;
+  /** Opaque; differs between two processes that had the same pid. */
+  readonly startedAt: string;
+}
+
+/** A log is moved aside at the next start once it is this large; one older file is kept. */
+const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
+/** Exits are looked for this often; a loopback node takes some tens of milliseconds to stop. */
+const EXIT_POLL_MS = 5;
+
+export interface SpawnOptions {
+  readonly command: Command;
+  readonly logFile: string;
+  /** The program stops when this process ends, however it ends. */
+  readonly stopWithParent: boolean;
+  /** Folder of compiled code; undefined: the program neither reads nor writes any. */
+  readonly compileCache: string | undefined;
+}
+
+export interface Spawned {
+  readonly id: ProcessId;
+  /** Settles when the process ends; only the process that started it can know the code. */
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+/** @throws Error of the system when the program cannot be started */
+export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
+  const log = openLog(options.logFile);
+  let child: ChildProcess;
+  try {
+    child = spawn(options.command.file, [...options.command.args], {
+      detached: true,
+      // Standard input is the life line: its end is the end of the parent. The parent never writes to it.
+      stdio: [options.stopWithParent ? 'pipe' : 'ignore', log, log],
+      env: {
+        ...inheritedEnvironment(),
+        ...compileCacheOf(options),
+        ...(options.stopWithParent ? { SVC_STOP_WITH_PARENT: '1' } : {}),
+        ...options.command.env,
+      },
+    });
+  } finally {
+    closeSync(log);
+  }
+  const exited = new Promise<Awaited<Spawned['exited']>>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  // Writing to a process that has gone fails later; nobody writes, so there is nothing to learn from it.
+  child.stdin?.on('error', () => child.stdin?.destroy());
+  child.unref();
+  const pid = child.pid as number;
+  return { id: { pid, startedAt: startTimeOf(pid) ?? 'gone' }, exited };
+}
+
+/**
+ * Runs a program to its end, unseen.
+ * @returns whether it ended by itself and well; false also when it could not be started
+ */
+export function runProgram(
+  command: Command,
+  options: { compileCache: string; timeoutMs: number; signal?: AbortSignal | undefined },
+): Promise<boolean> {
+  const { signal } = options;
+  const child = spawn(command.file, [...command.args], {
+    stdio: 'ignore',
+    env: { ...inheritedEnvironment(), ...compileCacheOf(options), ...command.env },
+    timeout: options.timeoutMs,
+    killSignal: 'SIGKILL',
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return new Promise((resolve) => {
+    child.once('exit', (code) => resolve(code === 0));
+    child.once('error', () => resolve(false));
+  });
+}
+
+function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): Record<string, string> {
+  return compileCache === undefined
+    ? { NODE_DISABLE_COMPILE_CACHE: '1' }
+    : { NODE_COMPILE_CACHE: compileCache };
+}
+
+/** What a caller's shell may have set for a node of its own. */
+const NODE_VARIABLES = /^(SVC|BEE)_/;
+
+/** Options of a node come from its file alone: what the caller's shell has set for its own node must not leak in. */
+function inheritedEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
+}
+
+function openLog(path: string): number {
+  mkdirSync(dirname(path), { recursive: true });
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_ROTATE_BYTES) renameSync(path, `${path}.1`);
+  return openSync(path, 'a');
+}
+
+export function isAlive(id: ProcessId): boolean {
+  return id.startedAt !== 'gone' && startTimeOf(id.pid) === id.startedAt;
+}
+
+/** The process that runs this code. */
+export function ownProcess(): ProcessId {
+  return { pid: process.pid, startedAt: startTimeOf(process.pid) ?? 'gone' };
+}
+
+/** @returns undefined when there is no such process now */
+export function processOf(pid: number): ProcessId | undefined {
+  const startedAt = startTimeOf(pid);
+  return startedAt === undefined ? undefined : { pid, startedAt };
+}
+
+/** Signals the process and, when it leads a group, all it started. @returns false when it was gone */
+export function signalGroup(id: ProcessId, signal: NodeJS.Signals): boolean {
+  return isAlive(id) && (send(-id.pid, signal) || send(id.pid, signal));
+}
+
+function send(target: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(target, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** Asks to stop; after `graceMs` no longer asks. Resolves when the process is gone. @returns whether it was asked in vain */
+export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {
+  // What the process has started is its own to stop; only force reaches all of it.
+  if (isAlive(id)) send(id.pid, 'SIGTERM');
+  // A paused process sees the request only when it runs again.
+  signalGroup(id, 'SIGCONT');
+  if (await gone(id, graceMs)) return { forced: false };
+  await killProcess(id);
+  return { forced: true };
+}
+
+/** Ends the process at once, with all it started. */
+export async function killProcess(id: ProcessId): Promise<void> {
+  signalGroup(id, 'SIGKILL');
+  await gone(id, Number.POSITIVE_INFINITY);
+}
+
+async function gone(id: ProcessId, withinMs: number): Promise<boolean> {
+  const startedAt = performance.now();
+  while (isAlive(id)) {
+    if (performance.now() - startedAt > withinMs) return false;
+    await sleep(EXIT_POLL_MS);
+  }
+  return true;
+}
+
+/** When the process started, in whatever words the system has; undefined when there is no such process. */
+function startTimeOf(pid: number): string | undefined {
+  return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
+}
+
+/** `/proc/<pid>/stat`: the state is the first field after the name in parentheses, the start time the 20th. */
+function linuxStartTime(pid: number): string | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // A zombie has ended and waits for its parent to look. We look soon; others may never do.
+  const [state, parent] = fields;
+  if (state === 'X' || (state === 'Z' && Number(parent) !== process.pid)) return undefined;
+  return `${bootId()}/${fields[19]}`;
+}
+
+let knownBootId: string | undefined;
+
+/** Ticks are counted from boot, so the boot belongs to the identity. */
+function bootId(): string {
+  knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return knownBootId;
+}
+
+function psStartTime(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+  } catch (error) {
+    // `ps` ends with status 1 when it finds no such process.
+    if ((error as { status?: number }).status === 1) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts.
+ * Every mistake is answered with the key, the value, what was expected and the nearest known word.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { parseDurationMs, suggestion } from '../base/words.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
+import { CREDITS, type Credit, PROFILES } from '../flavours/profiles.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { DRIVER_NAMES } from '../places/driver.ts';
+
+/** More do not fit on one machine: each is a process of about 100 MB. */
+const NODES_MAX = 200;
+/** Networks that real nodes treat as public; a test cluster must not be taken for one. */
+const PUBLIC_NETWORK_IDS = [1, 5, 10];
+const PUBLIC_CHAIN_IDS = [100, 11_155_111];
+const UINT32_MAX = 4_294_967_295;
+/** Smallest depth a batch may have: one more than its 16 buckets bits. */
+const BATCH_DEPTH_MIN = 17;
+const BATCH_DEPTH_MAX = 40;
+/** Each node takes three ports from a fixed base; the gap leaves room to read them at a glance. */
+export const PORT_STRIDE = 10;
+
+const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
+const DEFAULT_BATCH_TTL_MS = 86_400_000;
+/** Of a chequebook, token units: 50 tokens, half of what an account starts with (contracts.md 12). */
+const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
+
+const whole = (min: number, max: number) => {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+
+const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
+  z.enum(words, { error: `one of ${words.join(', ')}` });
+
+const durationMs = z.string({ error: 'a duration such as 500ms, 5s or 2m' }).transform((text, context) => {
+  const ms = parseDurationMs(text);
+  if (ms === undefined) context.addIssue({ code: 'custom', message: 'a duration such as 500ms, 5s or 2m' });
+  return ms ?? z.NEVER;
+});
+
+const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
+  error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
+});
+
+const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
+const seed = z
+  .union(
+    [z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/, { error: SEED_EXPECTED })],
+    {
+      error: SEED_EXPECTED,
+    },
+  )
+  .transform(BigInt)
+  .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
+
+const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())], {
+  error: 'text, a number, true, false or a list of texts',
+});
+
+const group = z.strictObject(
+  {
+    flavour: oneOf(FLAVOUR_NAMES).default('svc'),
+    mode: oneOf(NODE_MODES).default('full'),
+    count: whole(1, NODES_MAX).default(1),
+    /** Path of the program, of flavours that are not part of this package. */
+    binary: z.string({ error: 'path of a program' }).min(1, { error: 'path of a program' }).optional(),
+    options: z.record(z.string(), optionValue, { error: 'a map of node options to values' }).default({}),
+  },
+  { error: 'a map with flavour, mode, count, binary and options' },
+);
+
+const nodes = z
+  .union([
+    whole(1, NODES_MAX),
+    z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
+  ])
+  .transform((value) => (typeof value === 'number' ? [group.parse({ count: value })] : value));
+
+const chain = z.strictObject(
+  {
+    blockTime: durationMs.default(1000),
+    chainId: whole(1, UINT32_MAX)
+      .refine((id) => !PUBLIC_CHAIN_IDS.includes(id), {
+        error: `an id that no public chain has (not ${PUBLIC_CHAIN_IDS.join(', ')})`,
+      })
+      .default(31_337),
+    networkId: whole(1, UINT32_MAX)
+      .refine((id) => !PUBLIC_NETWORK_IDS.includes(id), {
+        error: `an id that no public network has (not ${PUBLIC_NETWORK_IDS.join(', ')})`,
+      })
+      .default(4020),
+    port: whole(0, 65_535).default(0),
+    /** Nodes reach it through a door that can be made to fail. */
+    gate: z.boolean({ error: 'true or false' }).default(false),
+  },
+  { error: 'a map with blockTime, chainId, networkId, port and gate' },
+);
+
+const BATCHES_EXPECTED = 'false, or a map with depth, ttl and immutable';
+const batches = z.union(
+  [
+    z.literal(false),
+    z.strictObject(
+      {
+        depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
+        ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
+        immutable: z.boolean({ error: 'true or false' }).default(true),
+      },
+      { error: BATCHES_EXPECTED },
+    ),
+  ],
+  { error: BATCHES_EXPECTED },
+);
+
+const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';
+const amount = z
+  .union(
+    [
+      z.bigint(),
+      z.int({ error: AMOUNT_EXPECTED }),
+      z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED }),
+    ],
+    {
+      error: AMOUNT_EXPECTED,
+    },
+  )
+  .transform(BigInt)
+  .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
+
+const SWAP_EXPECTED = 'true, false, or a map with deposit';
+/** Debts are paid by cheques, each node from a chequebook of its own. */
+const swap = z
+  .union(
+    [z.boolean(), z.strictObject({ deposit: amount.default(DEFAULT_DEPOSIT) }, { error: SWAP_EXPECTED })],
+    { error: SWAP_EXPECTED },
+  )
+  .transform((value) => (value === true ? { deposit: DEFAULT_DEPOSIT } : value));
+
+const PORTS_EXPECTED = "'free' or the first port of a fixed range, from 1024 to 65000";
+const ports = z.union(
+  [z.literal('free'), z.int().min(1024, { error: PORTS_EXPECTED }).max(65_000, { error: PORTS_EXPECTED })],
+  { error: PORTS_EXPECTED },
+);
+
+const schema = z.strictObject(
+  {
+    name: clusterName.optional(),
+    seed: seed.optional(),
+    nodes: nodes.prefault(5),
+    chain: chain.prefault({}),
+    driver: oneOf(DRIVER_NAMES).default('process'),
+    profile: oneOf(PROFILES).default('fast'),
+    ports: ports.default('free'),
+    batches: batches.prefault({}),
+    swap: swap.prefault(true),
+    /** How much peers lend each other before they want to be paid. */
+    credit: oneOf(CREDITS).optional(),
+  },
+  { error: 'a map' },
+);
+
+/** What people write. */
+export type DefinitionInput = z.input<typeof schema>;
+/** The same with every default filled in. */
+export type Definition = z.output<typeof schema>;
+export type NodeGroup = Definition['nodes'][number];
+
+/** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
+export function parseDefinition(input: unknown, source: string): Definition {
+  const parsed = schema.safeParse(input ?? {});
+  const definition = parsed.success ? withPrograms(parsed.data) : undefined;
+  const lines =
+    parsed.error === undefined
+      ? contradictions(definition as Definition)
+      : parsed.error.issues.flatMap((issue) => explain(issue, input));
+  if (definition !== undefined && lines.length === 0) return definition;
+  throw new HarnessError('DEFINITION_INVALID', lines.map((line) => `${source}: ${line}`).join('\n'));
+}
+
+/** Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds. */
+function withPrograms(definition: Definition): Definition {
+  const nodes = definition.nodes.map((entry): NodeGroup => {
+    const variable = FLAVOURS[entry.flavour].binaryVariable;
+    const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
+    const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
+    return binary === undefined ? entry : { ...entry, binary: resolve(binary) };
+  });
+  return { ...definition, nodes };
+}
+
+/** What is allowed by itself, but not together. */
+function contradictions(definition: Definition): string[] {
+  const { blockTime } = definition.chain;
+  const inGroups = definition.nodes.flatMap((entry, index) =>
+    groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
+  );
+  if (!hasPublicNode(definition)) return inGroups;
+  const together = [];
+  if (blockTime < 1000 || blockTime % 1000 !== 0) {
+    together.push(`chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`);
+  }
+  if (creditOf(definition) !== 'network') {
+    together.push(`credit: got '${definition.credit}', expected network: a Bee refuses other limits`);
+  }
+  return [...inGroups, ...together];
+}
+
+/** What the definition says, or else what suits its profile and its nodes. */
+export function creditOf(definition: Definition): Credit {
+  const { credit, profile } = definition;
+  return credit ?? (profile === 'production' || hasPublicNode(definition) ? 'network' : 'high');
+}
+
+function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
+  const flavour = FLAVOURS[name];
+  const lines = Object.keys(options)
+    .filter((option) => flavour.reserved.includes(option))
+    .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
+  if (!flavour.modes.includes(mode)) {
+    lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
+  }
+  const variable = flavour.binaryVariable;
+  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
+  if (variable !== undefined && binary === undefined) {
+    lines.push(
+      `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,
+    );
+  }
+  return lines;
+}
+
+/** Whether a node of the public network's constants takes part: real time for the chain, its credit limits for all. */
+export function hasPublicNode(definition: Definition): boolean {
+  return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
+}
+
+/** Reads the file without checking its keys, so that flags can override it first. */
+export async function readDefinitionFile(path: string): Promise<Record<string, unknown>> {
+  const { parse } = await import('yaml');
+  let document: unknown;
+  try {
+    document = parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new HarnessError('DEFINITION_INVALID', `--file: no file '${path}'`, { cause: error });
+    }
+    throw new HarnessError('DEFINITION_INVALID', `${path}: ${messageOf(error).trim()}`, { cause: error });
+  }
+  if (document === null || document === undefined) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new HarnessError('DEFINITION_INVALID', `${path}: expected a map with keys such as nodes and seed`);
+  }
+  return document as Record<string, unknown>;
+}
+
+/** Per chunk, so that the batch lasts `ttl` at the price that the chain starts with. */
+export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
+  const blocks = Math.ceil(ttlMs / Math.max(blockTimeMs, 1));
+  return PRICE_PER_CHUNK_AND_BLOCK * BigInt(blocks);
+}
+
+/** The flat list of nodes that the groups describe, in order. */
+export function plannedNodes(definition: Definition): NodeGroup[] {
+  return definition.nodes.flatMap((entry) => Array.from({ length: entry.count }, () => entry));
+}
+
+type Issue = z.core.$ZodIssue;
+
+function explain(issue: Issue, input: unknown): string[] {
+  const at = pathText(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysAt(issue.path);
+    return issue.keys.map(
+      (key) =>
+        `unknown key '${pathText([...issue.path, key])}'${suggestion(key, known)} (known: ${known.join(', ')})`,
+    );
+  }
+  if (issue.code === 'invalid_union') {
+    const meant = meantBranch(issue);
+    if (meant.length > 0) {
+      return meant.flatMap((inner) => explain({ ...inner, path: [...issue.path, ...inner.path] }, input));
+    }
+  }
+  const value = valueAt(input, issue.path);
+  const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+  const near = typeof value === 'string' ? suggestion(value, words) : '';
+  return [`${at === '' ? 'document' : at}: got ${shown(value)}, expected ${issue.message}${near}`];
+}
+
+/** Of a union's branches the one that was meant: the one that got further into the value than its kind. */
+function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
+  const inside = (inner: Issue) => inner.path.length > 0 || inner.code === 'unrecognized_keys';
+  return issue.errors.find((branch) => branch.some(inside)) ?? [];
+}
+
+function keysAt(path: readonly PropertyKey[]): string[] {
+  const [top] = path;
+  if (top === 'nodes') return Object.keys(group.shape);
+  if (top === 'chain') return Object.keys(chain.shape);
+  if (top === 'batches') return Object.keys(batches.options[1].shape);
+  if (top === 'swap') return ['deposit'];
+  return Object.keys(schema.shape);
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      value === null || typeof value !== 'object' ? undefined : (value as Record<PropertyKey, unknown>)[key],
+    input,
+  );
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString();
+  const text = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,157 @@
+/**
+ * The clusters that scenarios run on: a running one, or fresh ones, each as long as scenarios ask for its kind. What a
+ * fresh one leaves behind is kept with the report of the run.
+ */
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Cluster } from '../cluster/cluster.ts';
+import type { StartProgress } from '../cluster/start-context.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { DefinitionInput } from '../plan/definition.ts';
+import { seedToJson } from '../plan/seed.ts';
+import type { RunOptions } from './runner.ts';
+import type { Scenario } from './scenario.ts';
+
+export type NodesInput = NonNullable<DefinitionInput['nodes']>;
+type Kind = Pick<DefinitionInput, 'nodes' | 'credit'>;
+
+/** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */
+export class Clusters implements AsyncDisposable {
+  readonly #options: RunOptions;
+  #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
+  #kept = 0;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined when a fresh one would be started for nothing */
+  async of(scenario: Scenario): Promise<Cluster | undefined> {
+    const kind = kindOf(scenario, this.#options);
+    const key = this.#options.attachTo ?? JSON.stringify(kind);
+    if (this.#current?.kind === key) return this.#current.cluster;
+    if (this.#options.attachTo === undefined && unmetNeed(scenario, plannedOf(kind)) !== undefined) {
+      return undefined;
+    }
+    await this.close();
+    const cluster = await openCluster(this.#options, kind);
+    this.#current = { kind: key, cluster };
+    return cluster;
+  }
+
+  /** Keeps what it leaves behind, and lets go of it. */
+  async close(): Promise<void> {
+    const { cluster } = this.#current ?? {};
+    this.#current = undefined;
+    if (cluster === undefined) return;
+    try {
+      const { report } = this.#options;
+      this.#kept++;
+      keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
+    } finally {
+      await (this.#options.attachTo === undefined ? cluster.stop() : cluster.detach());
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** What a fresh cluster for a scenario is like. */
+export function kindOf({ cluster }: Scenario, { nodes, planned }: RunOptions): Kind {
+  const base = nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
+  const groups = typeof base === 'number' ? [{ count: base }] : base;
+  const { light = 0, options = {}, credit } = cluster;
+  const all = [...groups, ...(light > 0 ? [{ mode: 'light' as const, count: light }] : [])];
+  return {
+    nodes: all.map((group) =>
+      flavourOf(group) === 'svc' ? { ...group, options: { ...options, ...optionsOf(group) } } : group,
+    ),
+    ...(credit === undefined ? {} : { credit }),
+  };
+}
+
+type GroupInput = Exclude<NodesInput, number>[number];
+
+function flavourOf({ flavour = 'svc' }: GroupInput): FlavourName {
+  return flavour;
+}
+
+function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['options']> {
+  return options;
+}
+
+/** Flavours and modes of nodes that there are or would be. */
+interface Planned {
+  readonly flavours: readonly FlavourName[];
+  readonly modes: readonly NodeMode[];
+}
+
+export function plannedOf({ nodes }: Kind): Planned {
+  const groups = typeof nodes === 'object' ? nodes : [];
+  return { flavours: groups.map(flavourOf), modes: groups.map(({ mode = 'full' }) => mode) };
+}
+
+export function unmetNeed({ needs }: Scenario, { flavours, modes }: Planned): string | undefined {
+  const absent = needs.modes?.find((mode) => !modes.includes(mode));
+  if (absent !== undefined) return `needs a node of mode ${absent}`;
+  const lacking = needs.flavours?.find((flavour) => !flavours.includes(flavour));
+  if (lacking === undefined) return undefined;
+  const variable = FLAVOURS[lacking].binaryVariable;
+  const how =
+    variable === undefined
+      ? `--with ${lacking}=1`
+      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
+  return `needs a node of flavour ${lacking}: ${how}`;
+}
+
+async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
+  if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
+  let running: StartProgress['step'] | undefined;
+  try {
+    return await Cluster.start({
+      ...kind,
+      seed: options.seed,
+      stateDir: options.stateDir,
+      signal: options.signal,
+      onProgress(progress) {
+        if (running !== progress.step) options.display?.start(progress.step);
+        running = progress.step;
+        options.display?.detail(progress.detail);
+        if (!progress.done) return;
+        options.display?.end(true, progress.ms);
+        running = undefined;
+      },
+    });
+  } catch (error) {
+    options.display?.end(false);
+    throw error;
+  }
+}
+
+/** Logs and definition go with the report, because stopping a cluster removes its folder. */
+function keepEvidence(cluster: Cluster, report: string): void {
+  mkdirSync(report, { recursive: true });
+  const logs = join(cluster.folder, 'logs');
+  if (existsSync(logs)) cpSync(logs, join(report, 'logs'), { recursive: true });
+  const { name, seed, profile, driver, timings, batches } = cluster;
+  const nodes = cluster.nodes.map(({ name: node, overlay, ethereum, flavour }) => ({
+    name: node,
+    overlay,
+    ethereum,
+    flavour,
+  }));
+  const record = {
+    name,
+    seed: seedToJson(seed),
+    profile,
+    driver,
+    timings,
+    chain: { chainId: cluster.chain.chainId },
+    nodes,
+    batches,
+  };
+  writeFileSync(join(report, 'cluster.json'), `${JSON.stringify(record, undefined, 2)}\n`);
+}

@@ -1,0 +1,251 @@
+/**
+ * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
+ * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
+ */
+import { mkdirSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
+import { ClientError } from '../client/errors.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { createRecorder } from '../metrics/recorder.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { formatBytes, type StepDisplay } from '../report/console.ts';
+import { writeReport } from '../report/folder.ts';
+import {
+  type Figure,
+  type RunResult,
+  runPassed,
+  type ScenarioOutcome,
+  type ScenarioResult,
+} from '../report/result.ts';
+import { Clusters, kindOf, type NodesInput, plannedOf, unmetNeed } from './run-clusters.ts';
+import {
+  createAssertions,
+  ParameterError,
+  resolveParameters,
+  type Scenario,
+  type ScenarioContext,
+  Skipped,
+  type StepProgress,
+  seededRandom,
+} from './scenario.ts';
+
+/** Log lines of each node behind a failure; the whole logs are in the run's folder. */
+const EVIDENCE_LINES = 15;
+const CRASH_NOTICE_MS = 500;
+const CRASH_POLL_MS = 20;
+
+/** A scenario with its parameters resolved. */
+export interface PlannedScenario {
+  readonly scenario: Scenario;
+  readonly parameters: ScenarioContext['parameters'];
+}
+
+export interface RunOptions {
+  readonly planned: readonly PlannedScenario[];
+  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
+  readonly attachTo?: string;
+  readonly seed: bigint;
+  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
+  readonly nodes?: NodesInput;
+  readonly stateDir: string;
+  /** Folder of the report; created. */
+  readonly report: string;
+  readonly name: string;
+  /** Repeats the run. */
+  readonly command: string;
+  readonly signal: AbortSignal;
+  readonly display?: StepDisplay;
+}
+
+/**
+ * @param given `--set` values; each must be a parameter of at least one scenario
+ * @throws ParameterError naming parameter, value and what was expected
+ */
+export function planScenarios(
+  scenarios: readonly Scenario[],
+  given: ReadonlyMap<string, string>,
+): PlannedScenario[] {
+  const known = [...new Set(scenarios.flatMap((scenario) => Object.keys(scenario.parameters)))];
+  const unknown = [...given.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new ParameterError(
+      `no parameter '${unknown}'${suggestion(unknown, known)} (known: ${known.join(', ')})`,
+    );
+  }
+  return scenarios.map((scenario) => {
+    const own = [...given].filter(([name]) => Object.hasOwn(scenario.parameters, name));
+    return { scenario, parameters: resolveParameters(scenario, new Map(own)) };
+  });
+}
+
+/** @throws HarnessError when no cluster can be had, or on Ctrl-C */
+export async function runScenarios(options: RunOptions): Promise<RunResult> {
+  const startedAt = new Date();
+  const startMs = performance.now();
+  mkdirSync(options.report, { recursive: true });
+  const results: ScenarioResult[] = [];
+  await using clusters = new Clusters(options);
+  for (const planned of options.planned) {
+    results.push(await runOne(planned, await clusters.of(planned.scenario), options));
+    if (options.signal.aborted) throw interrupted(options.signal);
+  }
+  await clusters.close();
+  const run: RunResult = {
+    run: options.name,
+    seed: seedToJson(options.seed),
+    passed: runPassed(results),
+    startedAt: startedAt.toISOString(),
+    durationMs: performance.now() - startMs,
+    command: options.command,
+    scenarios: results,
+    environment: environment(),
+    report: options.report,
+  };
+  await writeReport(run);
+  return run;
+}
+
+async function runOne(
+  { scenario, parameters }: PlannedScenario,
+  cluster: Cluster | undefined,
+  options: RunOptions,
+): Promise<ScenarioResult> {
+  const startMs = performance.now();
+  const recorder = createRecorder(classOf);
+  const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
+  const assertions = createAssertions();
+  const figures: Figure[] = [];
+  const finish = (
+    result: ScenarioOutcome,
+    more: { error?: string; skipReason?: string } = {},
+  ): ScenarioResult => ({
+    name: scenario.name,
+    result,
+    durationMs: performance.now() - startMs,
+    assertions: assertions.list,
+    metrics: recorder.summaries(),
+    figures,
+    parameters,
+    ledger: ledger.result(),
+    ...more,
+  });
+  const running = cluster?.nodes.filter((node) => node.running) ?? [];
+  const there = {
+    flavours: running.map(({ flavour }) => flavour),
+    modes: running.map(({ mode }) => mode),
+  };
+  const unmet = unmetNeed(scenario, cluster === undefined ? plannedOf(kindOf(scenario, options)) : there);
+  if (cluster === undefined || unmet !== undefined) {
+    return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
+  }
+  if (running.length < scenario.needs.nodes) {
+    return finish('skipped', {
+      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running.length}`,
+    });
+  }
+  const deadline = AbortSignal.timeout(scenario.timeoutMs);
+  const context: ScenarioContext = {
+    cluster,
+    parameters,
+    ledger,
+    signal: AbortSignal.any([options.signal, deadline]),
+    random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
+    measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
+    expect: (name, condition, seen) => assertions.expect(name, condition, seen),
+    figure: (figure) => void figures.push(figure),
+    skip(reason) {
+      throw new Skipped(reason);
+    },
+    step: (name, work) => runStep(name, work, options.display),
+  };
+  try {
+    await orAborted(scenario.run(context), context.signal);
+  } catch (error) {
+    if (options.signal.aborted) throw interrupted(options.signal);
+    if (error instanceof Skipped) return finish('skipped', { skipReason: error.message });
+    if (error instanceof ClientError && error.status === undefined) await crashNoticed(cluster);
+    const why = deadline.aborted
+      ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
+      : describe(error);
+    return finish('error', { error: `${why}\n${logTails(cluster)}`.trimEnd() });
+  }
+  if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
+  return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+/** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
+async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The connections of a process that dies are gone a moment before the process is. */
+async function crashNoticed(cluster: Cluster): Promise<void> {
+  const until = performance.now() + CRASH_NOTICE_MS;
+  while (performance.now() < until && cluster.nodes.every((node) => node.state !== 'crashed')) {
+    await sleep(CRASH_POLL_MS);
+  }
+}
+
+async function runStep<R>(
+  name: string,
+  work: (progress: StepProgress) => Promise<R>,
+  display: StepDisplay | undefined,
+): Promise<R> {
+  display?.start(name);
+  try {
+    const result = await work({
+      detail: (text) => display?.detail(text),
+      progress: (done, total) => display?.progress(done, total),
+    });
+    display?.end(true);
+    return result;
+  } catch (error) {
+    display?.end(false);
+    throw error;
+  }
+}
+
+/** Classes of `scenarios.md` 8.4. */
+function classOf(error: unknown): string {
+  if (error instanceof ClientError) return error.class;
+  return error instanceof HarnessError ? `harness.${error.code.toLowerCase()}` : 'unknown';
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof ClientError || error instanceof HarnessError
+    ? error.message
+    : (error.stack ?? error.message);
+}
+
+/** Last lines of the logs of nodes that do not run although they should, else of none. */
+function logTails(cluster: Cluster): string {
+  return cluster.nodes
+    .filter((node) => node.state === 'crashed')
+    .map((node) =>
+      [`${node.name} is gone; end of ${node.log}:`, ...node.logs({ lines: EVIDENCE_LINES })].join('\n'),
+    )
+    .join('\n');
+}
+
+function environment(): Record<string, string | number> {
+  return {
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memory: formatBytes(totalmem()),
+  };
+}

@@ -1,0 +1,257 @@
+/**
+ * Scenarios: plain TypeScript objects with declared parameters, run against a cluster by one runner. A scenario that
+ * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
+ */
+import { createCipheriv, createHash } from 'node:crypto';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { Credit } from '../flavours/profiles.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { OperationKey } from '../metrics/recorder.ts';
+import type { NodeGroup } from '../plan/definition.ts';
+import type { Assertion, Figure } from '../report/result.ts';
+
+export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes';
+
+interface ParameterValue {
+  integer: number;
+  /** Bytes. */
+  size: number;
+  text: string;
+  boolean: boolean;
+  list: readonly string[];
+  sizes: readonly number[];
+}
+
+export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
+  readonly kind: K;
+  readonly default: ParameterValue[K];
+  readonly help: string;
+  /** Smallest number. */
+  readonly min?: number;
+  /** The only texts allowed. */
+  readonly oneOf?: readonly string[];
+}
+
+export type ParameterTable = Readonly<Record<string, ParameterSpec>>;
+export type ParametersOf<T extends ParameterTable> = {
+  readonly [N in keyof T]: ParameterValue[T[N]['kind']];
+};
+
+/** A typed row of a parameter table. */
+export function parameter<K extends ParameterKind>(
+  kind: K,
+  fallback: ParameterValue[K],
+  help: string,
+  limits: { min?: number; oneOf?: readonly string[] } = {},
+): ParameterSpec<K> {
+  return { kind, default: fallback, help, ...limits };
+}
+
+export interface Scenario<T extends ParameterTable = ParameterTable> {
+  /** Kebab case. */
+  readonly name: string;
+  readonly group: 'functional' | 'economics' | 'load' | 'durability' | 'chaos';
+  /** One sentence. */
+  readonly about: string;
+  readonly parameters: T;
+  /** Running nodes, and flavours and modes that must be among them: without these it is skipped. */
+  readonly needs: {
+    readonly nodes: number;
+    readonly flavours?: readonly FlavourName[];
+    readonly modes?: readonly NodeMode[];
+  };
+  /** The cluster that is started when none is running. */
+  readonly cluster: {
+    /** Full nodes of our own. */
+    readonly nodes: number;
+    /** Others, when there is a program for them. */
+    readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
+    /** Light nodes of our own beside them. */
+    readonly light?: number;
+    readonly credit?: Credit;
+    /** Of every node of our own. */
+    readonly options?: NodeGroup['options'];
+  };
+  readonly timeoutMs: number;
+  run(context: ScenarioContext<T>): Promise<void>;
+}
+
+/** Narrows the context's parameters to the declared ones. */
+export function defineScenario<const T extends ParameterTable>(scenario: Scenario<T>): Scenario<T> {
+  return scenario;
+}
+
+/** What a step shows while it runs. */
+export interface StepProgress {
+  /** Text behind the step's name, such as `node-3  64 MiB`. */
+  detail(text: string): void;
+  /** Part done, for steps that know. */
+  progress(done: number, total: number): void;
+}
+
+export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
+  readonly cluster: Cluster;
+  readonly parameters: ParametersOf<T>;
+  /** Seeded by run seed, scenario and stream name: same seed, same choices. */
+  random(stream: string): SeededRandom;
+  readonly ledger: Ledger;
+  /** Aborts at the scenario's deadline and on Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** A named part, shown live. @returns what `work` returned; the text it resolves to may be set by `detail` */
+  step<R>(name: string, work: (progress: StepProgress) => Promise<R>): Promise<R>;
+  /** Times one operation under a name and a node; errors are counted by class. */
+  measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
+  /** Writes down an amount or a count. */
+  figure(figure: Figure): void;
+  /** The cluster is not one that this scenario can run on: its result is `skipped`. */
+  skip(reason: string): never;
+  /** A condition that can fail; the scenario goes on, its result is `failed`. @returns whether it held */
+  expect(
+    name: string,
+    condition: boolean,
+    seen: { observed: unknown; expected: unknown; evidence?: string },
+  ): boolean;
+}
+
+/** Deterministic bytes and choices: AES in counter mode, keyed by the seed; fast enough for gigabytes, equal on every machine. */
+export interface SeededRandom {
+  bytes(length: number): Uint8Array;
+  /** 0 <= n < bound */
+  below(bound: number): number;
+}
+
+export function seededRandom(...parts: readonly string[]): SeededRandom {
+  const key = createHash('sha256').update(parts.join('\u0000')).digest();
+  const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+  const bytes = (length: number) => new Uint8Array(stream.update(Buffer.alloc(length)));
+  return {
+    bytes,
+    below(bound) {
+      if (!Number.isSafeInteger(bound) || bound < 1)
+        throw new RangeError(`bound ${bound} is not a positive whole number`);
+      const number = Buffer.from(bytes(8)).readBigUInt64LE();
+      return Number(number % BigInt(bound));
+    },
+  };
+}
+
+/** What `skip` throws. */
+export class Skipped extends Error {
+  readonly code = 'SKIPPED';
+
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'Skipped';
+  }
+}
+
+export class ParameterError extends Error {
+  readonly code = 'PARAMETER_INVALID';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'ParameterError';
+  }
+}
+
+/**
+ * `--set name=value` texts → parameters. Unknown names are errors that list the known ones.
+ * @throws ParameterError naming scenario, parameter, value and what was expected
+ */
+export function resolveParameters<T extends ParameterTable>(
+  scenario: Scenario<T>,
+  given: ReadonlyMap<string, string>,
+): ParametersOf<T> {
+  const known = Object.keys(scenario.parameters);
+  for (const name of given.keys()) {
+    if (!known.includes(name)) {
+      throw new ParameterError(
+        `scenario ${scenario.name} has no parameter '${name}', known: ${known.join(', ')}`,
+      );
+    }
+  }
+  const entries = Object.entries(scenario.parameters).map(([name, spec]) => {
+    const text = given.get(name);
+    return [name, text === undefined ? spec.default : parseParameter(scenario.name, name, spec, text)];
+  });
+  return Object.fromEntries(entries) as ParametersOf<T>;
+}
+
+const SIZE_UNITS = {
+  '': 1,
+  B: 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+} as const;
+const EXPECTED: Record<ParameterKind, string> = {
+  integer: 'a whole number',
+  size: 'a size such as 4096, 64KiB or 1.5MiB',
+  text: 'text',
+  boolean: 'true or false',
+  list: 'a comma-separated list',
+  sizes: 'sizes separated by commas, such as 1,4KiB,1MiB',
+};
+
+function parseParameter(scenario: string, name: string, spec: ParameterSpec, text: string): unknown {
+  const value = parseText(spec.kind, text);
+  const tooSmall = typeof value === 'number' && spec.min !== undefined && value < spec.min;
+  const unknownWord = spec.oneOf !== undefined && !spec.oneOf.includes(text);
+  if (value !== undefined && !tooSmall && !unknownWord) return value;
+  throw new ParameterError(`${scenario}: ${name}: got '${text}', expected ${expectedOf(spec)}`);
+}
+
+function expectedOf({ kind, min, oneOf }: ParameterSpec): string {
+  if (oneOf !== undefined) return `one of ${oneOf.join(', ')}`;
+  return min === undefined ? EXPECTED[kind] : `${EXPECTED[kind]}, at least ${min}`;
+}
+
+function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterKind] | undefined {
+  switch (kind) {
+    case 'integer':
+      return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+    case 'size':
+      return parseSize(text);
+    case 'text':
+      return text;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : undefined;
+    case 'list':
+      return splitList(text);
+    case 'sizes': {
+      const sizes = splitList(text).map(parseSize);
+      return sizes.length === 0 || sizes.includes(undefined) ? undefined : (sizes as number[]);
+    }
+  }
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function parseSize(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)?$/.exec(text);
+  if (match === null) return undefined;
+  return Math.round(Number(match[1]) * SIZE_UNITS[(match[2] ?? '') as keyof typeof SIZE_UNITS]);
+}
+
+/** Collects what a running scenario asserts. */
+export function createAssertions(): { list: Assertion[]; expect: ScenarioContext['expect'] } {
+  const list: Assertion[] = [];
+  return {
+    list,
+    expect(name, condition, { observed, expected, evidence }) {
+      const shown = { name, passed: condition, observed: String(observed), expected: String(expected) };
+      list.push(evidence === undefined ? shown : { ...shown, evidence });
+      return condition;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** A feed from its manifest to its updates, as scenarios go through it. */
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import { type ParameterTable, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import { createSigner, type Signer } from '../../node/crypto/signer.ts';
+import { batchOf } from './steps.ts';
+
+/** Which forms of updates a scenario tries. */
+export const versionsParameter = parameter(
+  'list',
+  ['v1', 'v2'],
+  'updates that point to the content (v1), that wrap its root (v2)',
+);
+
+/** The two forms of a feed update: a pointer to the content (v1), or the content's root chunk itself (v2). */
+export type UpdateVersion = 'v1' | 'v2';
+
+export function updateVersions(list: readonly string[]): UpdateVersion[] {
+  return list.map((version) => {
+    if (version === 'v1' || version === 'v2') return version;
+    throw new RangeError(`versions: got '${version}', expected v1 or v2`);
+  });
+}
+
+export interface Feed {
+  readonly version: UpdateVersion;
+  readonly owner: Signer;
+  readonly topic: Uint8Array;
+  /** Reference of the feed manifest. */
+  readonly root: string;
+}
+
+/** A feed of a new owner, with its manifest on the network. */
+export function createFeed<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  node: ClusterNode,
+  version: UpdateVersion,
+): Promise<Feed> {
+  return context.step('create', async (progress) => {
+    const random = context.random(version);
+    const owner = createSigner(random.bytes(32));
+    const topic = random.bytes(32);
+    const options = { batch: batchOf(node), deferred: false, signal: context.signal };
+    const key = { operation: 'create feed', node: node.name };
+    const work = () => node.feeds.create(toHex(owner.address), topic, options);
+    const { reference } = await context.measure(key, work, () => 0);
+    progress.detail(`${version}, manifest ${reference.slice(0, 8)} on ${node.name}`);
+    return { version, owner, topic, root: reference };
+  });
+}
+
+/** Span and payload of an update that leads to the content. @param node has the content's root chunk */
+export async function updatePayload(
+  version: UpdateVersion,
+  reference: string,
+  node: ClusterNode,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  if (version === 'v2') return node.chunks.download(reference, { signal });
+  const payload = Buffer.alloc(8 + reference.length / 2);
+  payload.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
+  payload.set(fromHex(reference), 8);
+  return makeCac(BigInt(payload.length), payload).data;
+}

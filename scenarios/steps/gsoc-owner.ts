@@ -1,0 +1,24 @@
+/** Owners of single-owner chunks that lie near a node, as official clients find them. `data-formats.md` 8.2. */
+import { proximityOrder } from '../../node/chunk/address.ts';
+import { socAddress } from '../../node/chunk/soc.ts';
+import { createSigner, type Signer } from '../../node/crypto/signer.ts';
+
+/** The first key that is tried, and how many. */
+const FIRST_KEY = 0xb33;
+const KEYS = 0xffff;
+const KEY_SIZE = 32;
+
+/**
+ * The first of the keys whose chunk under `id` shares at least `proximity` leading bits with the overlay.
+ * @param overlay,id 32 bytes each @throws RangeError when none does: one in 2^proximity is expected to
+ * Vectors: test/vectors/messaging.json
+ */
+export function ownerNear(overlay: Uint8Array, id: Uint8Array, proximity: number): Signer {
+  for (let key = FIRST_KEY; key < FIRST_KEY + KEYS; key++) {
+    const privateKey = Buffer.alloc(KEY_SIZE);
+    privateKey.writeUInt32BE(key, KEY_SIZE - 4);
+    const owner = createSigner(privateKey);
+    if (proximityOrder(socAddress(id, owner.address), overlay) >= proximity) return owner;
+  }
+  throw new RangeError(`none of ${KEYS} keys is within ${proximity} bits of the node`);
+}

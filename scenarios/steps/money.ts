@@ -1,0 +1,204 @@
+/** What scenarios of the money share: traffic that costs something, and books that have to be right afterwards. */
+
+import { HarnessError } from '../../harness/base/errors.ts';
+import { until } from '../../harness/base/wait.ts';
+import { type Books, type NodeBooks, violations } from '../../harness/books/books.ts';
+import { readBooks } from '../../harness/books/read-books.ts';
+import { ClientError } from '../../harness/client/errors.ts';
+import type { Cashout } from '../../harness/client/money-types.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
+import { CHUNK_PAYLOAD_SIZE } from '../../node/chunk/chunk.ts';
+import { batchOf, inTime } from './steps.ts';
+
+/** Account of nobody that scenarios send things to, 40 hex digits: what it gets is not lost, but away. */
+export const AWAY = 'decaf0000000000000000000000000000decaf00';
+/** Without traffic the last settlements have long arrived. */
+const SETTLED_WITHIN_MS = 30_000;
+/** A block comes every second; a loaded machine gets time. */
+const MINED_WITHIN_MS = 30_000;
+/** Accounting units: at no proximity. */
+const CHUNK_PRICE_MAX = 320_000n;
+/** Violations shown of a longer list. */
+const LINES_SHOWN = 20;
+
+/** What was uploaded. */
+export interface Paid {
+  readonly reference: string;
+  readonly data: Uint8Array;
+}
+
+/** Uploads fresh bytes and waits until others have stored them: the node owes for every chunk. */
+export async function uploadPaid<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  node: ClusterNode,
+  { name, size }: { readonly name: string; readonly size: number },
+): Promise<Paid> {
+  const data = context.random(name).bytes(size);
+  const options = { batch: batchOf(node), deferred: false, redundancyLevel: 0, signal: context.signal };
+  const work = () => node.bytes.upload(data, options);
+  const { reference } = await context.measure({ operation: 'upload', node: node.name }, work, () => size);
+  return { reference, data };
+}
+
+/** Waits until both ends of every link count the same, which is a condition. @returns the books of the nodes */
+export function settle<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  { timeoutMs = SETTLED_WITHIN_MS } = {},
+): Promise<readonly NodeBooks[]> {
+  const { cluster, signal } = context;
+  return context.step('settle', async (progress) => {
+    const startedAt = performance.now();
+    let books: readonly NodeBooks[] = [];
+    const missing = await cluster.settled({ timeoutMs, signal }).then(
+      (settled) => {
+        books = settled;
+        return undefined;
+      },
+      (error: unknown) => {
+        if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+        throw error;
+      },
+    );
+    context.expect('both ends of each link count the same', missing === undefined, {
+      observed: missing ?? `${books.length} nodes agree`,
+      expected: 'balances that cancel out, settlements that arrived',
+    });
+    const seconds = (performance.now() - startedAt) / 1000;
+    context.figure({ name: 'time to symmetry', value: seconds.toFixed(3), unit: 's' });
+    progress.detail(`${books.length} nodes agree`);
+    return books;
+  });
+}
+
+export interface BooksOptions {
+  /** Read before: no cheque may promise less than then. */
+  readonly before?: Books;
+  readonly timeoutMs?: number;
+}
+
+/** Nothing is lost or made: no token, no unit of debt, no promise (scenarios.md 3.8). @returns the books */
+export function checkBooks<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  { before, timeoutMs = SETTLED_WITHIN_MS }: BooksOptions = {},
+): Promise<Books> {
+  return context.step('books', async (progress) => {
+    let books: Books | undefined;
+    let wrong: string[] = [];
+    await inTime(
+      'nothing is lost or made',
+      async (signal) => {
+        books = await readBooks(context.cluster, [AWAY], signal);
+        wrong = violations(books, before);
+        return wrong[0];
+      },
+      { timeoutMs, signal: context.signal },
+    );
+    if (books === undefined) throw new HarnessError('NODE_STATE', 'the books could not be read');
+    const evidence = wrong.length === 0 ? {} : { evidence: wrong.slice(0, LINES_SHOWN).join('\n') };
+    context.expect('nothing is lost or made: balances, cheques and tokens add up', wrong.length === 0, {
+      observed: `${wrong.length} sums are wrong`,
+      expected: '0 sums are wrong',
+      ...evidence,
+    });
+    const { supply, chequebooks } = books.chain;
+    context.figure({ name: 'tokens in existence', value: supply.toString(), unit: 'units' });
+    progress.detail(`${supply} token units, ${chequebooks.length} chequebooks`);
+    return books;
+  });
+}
+
+/** A transaction that is in a block. */
+export interface Mined {
+  /** wei */
+  readonly fee: bigint;
+  readonly gasUsed: bigint;
+}
+
+/** Waits for the block with a transaction. @throws HarnessError when it failed there */
+export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, hash: string): Promise<Mined> {
+  const { chain } = context.cluster;
+  return until<Mined>(
+    `transaction ${hash} is in no block`,
+    async (signal) => {
+      const receipt = await chain.call<ReceiptJson | null>('eth_getTransactionReceipt', [hash], signal);
+      if (receipt === null) return { missing: 'there is no receipt' };
+      if (receipt.status !== '0x1') throw new HarnessError('CHAIN_FAILED', `transaction ${hash} failed`);
+      const gasUsed = BigInt(receipt.gasUsed);
+      return { done: { gasUsed, fee: gasUsed * BigInt(receipt.effectiveGasPrice) } };
+    },
+    { timeoutMs: MINED_WITHIN_MS, signal: context.signal },
+  );
+}
+
+interface ReceiptJson {
+  readonly status: string;
+  readonly gasUsed: string;
+  readonly effectiveGasPrice: string;
+}
+
+/** The node answers with this status. */
+export async function expectRefusal<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  what: string,
+  status: number,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const seen = await work().then(
+    () => 'done',
+    (error: unknown) => {
+      if (error instanceof ClientError && error.status !== undefined) return error.message;
+      throw error;
+    },
+  );
+  context.expect(`${what} is refused`, seen.includes(` ${status} `), {
+    observed: seen,
+    expected: `status ${status}`,
+  });
+}
+
+/** With more credit than the upload costs, nobody would ever pay. */
+export async function needCheques<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  issuer: ClusterNode,
+  size: number,
+): Promise<void> {
+  const { signal } = context;
+  const { chequebookEnabled } = await issuer.client.node(signal);
+  if (!chequebookEnabled) context.skip(`${issuer.name} has no chequebook: the cluster needs swap`);
+  const thresholds = (await issuer.client.accounting(signal)).map((account) => account.thresholdReceived);
+  const lowest = thresholds.reduce((least, threshold) => (threshold < least ? threshold : least));
+  const cost = BigInt(Math.ceil(size / CHUNK_PAYLOAD_SIZE)) * CHUNK_PRICE_MAX;
+  if (lowest > cost) {
+    context.skip(
+      `peers of ${issuer.name} lend it ${lowest} units, the upload costs ${cost}: start with credit low`,
+    );
+  }
+}
+
+/** Cashes the last cheque that a node has of another, and waits for the block that decides it. */
+export function cashAndWait<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  beneficiary: ClusterNode,
+  issuer: ClusterNode,
+  timeoutMs = MINED_WITHIN_MS,
+): Promise<Cashout> {
+  const work = async () => {
+    const hash = await beneficiary.chequebook.cash(issuer.overlay, context.signal);
+    let last: Cashout | undefined;
+    const missing = await inTime(
+      `${beneficiary.name} has cashed`,
+      async (signal) => {
+        last = await beneficiary.chequebook.cashout(issuer.overlay, signal);
+        return last.transactionHash === hash && last.result !== undefined
+          ? undefined
+          : `transaction ${last.transactionHash} of ${hash}, ${last.result === undefined ? 'no' : 'a'} result`;
+      },
+      { timeoutMs, signal: context.signal },
+    );
+    if (last === undefined || missing !== undefined)
+      throw new HarnessError('WAIT_TIMEOUT', missing ?? 'no answer');
+    return last;
+  };
+  return context.measure({ operation: 'cash', node: beneficiary.name }, work, () => 0);
+}

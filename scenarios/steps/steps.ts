@@ -1,0 +1,173 @@
+/** Steps that several scenarios share. */
+import { setTimeout } from 'node:timers/promises';
+import { HarnessError } from '../../harness/base/errors.ts';
+import { until } from '../../harness/base/wait.ts';
+import type { Uploaded } from '../../harness/client/types.ts';
+import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ExpectedContent } from '../../harness/ledger/content.ts';
+import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
+import { formatCount } from '../../harness/report/console.ts';
+import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
+
+export interface LedgeredUpload {
+  /** Name in the table, such as `upload file`. */
+  readonly operation: string;
+  readonly kind: LedgerEntry['kind'];
+  readonly node: ClusterNode;
+  readonly batch: string;
+  /** Payload, bytes. */
+  readonly size: number;
+  readonly mode: LedgerEntry['mode'];
+  readonly upload: () => Promise<Uploaded>;
+  /** Computed after the upload, so that it takes no time from it. */
+  readonly expected: () => Promise<ExpectedContent>;
+}
+
+/** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
+export async function uploadLedgered<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  { operation, kind, node, batch, size, mode, upload, expected }: LedgeredUpload,
+): Promise<string> {
+  const requestedAtMs = Date.now();
+  const { reference, tag } = await context.measure({ operation, node: node.name }, upload, () => size);
+  if (mode === 'deferred') {
+    if (tag === undefined)
+      throw new HarnessError('NODE_STATE', `${node.name} answered a deferred upload without a tag`);
+    const work = () => context.cluster.synced({ node: node.name, tag }, { signal: context.signal });
+    await context.measure({ operation: 'sync', node: node.name }, work, () => size);
+  }
+  const acknowledgedAtMs = Date.now();
+  const { reference: computed, chunks } = await expected();
+  context.expect(`${operation}: the reference is the one that the bytes give`, reference === computed, {
+    observed: `${reference} from ${node.name}`,
+    expected: computed,
+  });
+  const level = mode === 'deferred' ? 'synced' : 'api';
+  await context.ledger.add({
+    kind,
+    node: node.name,
+    batch,
+    reference,
+    size,
+    chunks,
+    mode,
+    level,
+    requestedAtMs,
+    acknowledgedAtMs,
+  });
+  return reference;
+}
+
+/** Writes into the ledger what a node has just acknowledged as being on the network, stamped by its own batch. */
+export async function ledgerDirect<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  node: ClusterNode,
+  upload: Pick<LedgerEntry, 'kind' | 'reference' | 'size' | 'chunks' | 'requestedAtMs'>,
+): Promise<void> {
+  const acknowledgedAtMs = Date.now();
+  const how = { mode: 'direct', level: 'api', acknowledgedAtMs } as const;
+  await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
+}
+
+/** Every acknowledged chunk is on some node's disk; the last step of every scenario that uploads. */
+export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
+  const { cluster, ledger, signal } = context;
+  const holders = cluster.nodes
+    .filter((node) => node.running)
+    .map(({ name, overlay, chunks }) => ({
+      name,
+      overlay,
+      hasChunk: (address: string, aborted: AbortSignal) => chunks.has(address, aborted),
+    }));
+  await context.step('ledger', async (progress) => {
+    const verdict = await ledger.verify(holders, {
+      signal,
+      onProgress: (done, total) => progress.progress(done, total),
+    });
+    const losses = verdict.losses.map(
+      ({ chunk, closest, uploader, reference }) =>
+        `chunk ${chunk} not found, closest ${closest}, uploaded on ${uploader} below ${reference}`,
+    );
+    const seen = { observed: `${verdict.missing} missing`, expected: '0 missing' };
+    const evidence = losses.length === 0 ? seen : { ...seen, evidence: losses.join('\n') };
+    context.expect('every acknowledged chunk is held by a node', verdict.missing === 0, evidence);
+    progress.detail(`${formatCount(verdict.found)} of ${formatCount(verdict.acknowledged)} chunks found`);
+  });
+}
+
+/** The first running node, unless one is named. @throws HarnessError `NODE_NOT_FOUND` */
+export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
+  if (name !== '') return context.cluster.node(name);
+  const first = context.cluster.nodes.find((node) => node.running);
+  if (first === undefined) throw new HarnessError('NODE_STATE', 'no node of the cluster runs');
+  return first;
+}
+
+/** The batch that the node got when its cluster started. @throws HarnessError `NODE_STATE` when it has none */
+export function batchOf(node: ClusterNode): string {
+  if (node.batch === undefined)
+    throw new HarnessError('NODE_STATE', `${node.name} has no batch; buy one with svcnet stamp`);
+  return node.batch;
+}
+
+/** The running nodes that did not upload. */
+export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode): ClusterNode[] {
+  return nodes.filter((node) => node.running && node !== uploader);
+}
+
+/** The first running node beside another one, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+export function otherNode<T extends ParameterTable>(
+  { cluster }: ScenarioContext<T>,
+  name: string,
+  than: ClusterNode,
+): ClusterNode {
+  const other = name === '' ? otherNodes(cluster.nodes, than)[0] : cluster.node(name);
+  if (other !== undefined && other !== than) return other;
+  throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
+}
+
+/** Where two byte strings part, in words; undefined when they are equal. */
+export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
+  if (Buffer.compare(seen, expected) === 0) return undefined;
+  const at = seen.findIndex((byte, i) => byte !== expected[i]);
+  const where = at === -1 ? 'a prefix of the expected bytes' : `different from byte ${at} on`;
+  return `${seen.length} bytes, ${where}`;
+}
+
+/** Waits until `look` finds nothing wrong. @returns what was wrong in the end, undefined when nothing is */
+export async function inTime(
+  what: string,
+  look: (signal: AbortSignal) => Promise<string | undefined>,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const probe = async (signal: AbortSignal) => {
+    const missing = await look(signal);
+    return missing === undefined ? { done: undefined } : { missing };
+  };
+  try {
+    return await until<undefined>(`not so: ${what}`, probe, options);
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+    throw error;
+  }
+}
+
+/**
+ * Until the clock shows the next second. What the network keeps by seconds, such as the history of a grantee list, takes
+ * one change in each; and what happened before is older than the next block.
+ */
+export async function nextSecond(signal: AbortSignal): Promise<void> {
+  const second = () => Math.floor(Date.now() / 1000);
+  const before = second();
+  // A timer may ring within the last millisecond of the second.
+  while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
+}
+
+/** Runs the works with at most `limit` under way; the first failure ends it. */
+export async function atMost(limit: number, works: readonly (() => Promise<void>)[]): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < works.length) await (works[next++] as () => Promise<void>)();
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, works.length) }, worker));
+}

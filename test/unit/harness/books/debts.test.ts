@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { debtsOf } from '../../../../harness/books/debts.ts';
+
+function books(said: Record<string, Record<string, bigint>>) {
+  return new Map(
+    Object.entries(said).map(([name, rows]) => [
+      name,
+      Object.entries(rows).map(([peer, balance]) => ({ peer, balance })),
+    ]),
+  );
+}
+
+test('a debt that both ends count alike is one row, the largest first', () => {
+  expect(debtsOf(books({ a: { b: -5n, c: 7n }, b: { a: 5n, c: 0n }, c: { a: -7n, b: 0n } }))).toEqual([
+    { debtor: 'c', creditor: 'a', units: 7n },
+    { debtor: 'a', creditor: 'b', units: 5n },
+  ]);
+});
+
+test('ends that differ are both shown', () => {
+  expect(debtsOf(books({ a: { b: -5n }, b: { a: 3n } }))).toEqual([
+    { debtor: 'a', creditor: 'b', units: 5n, creditorCounts: 3n },
+  ]);
+  expect(debtsOf(books({ a: {}, b: { a: 3n } }))).toEqual([
+    { debtor: 'a', creditor: 'b', units: 0n, creditorCounts: 3n },
+  ]);
+});
+
+test('of a node that was not asked the other end’s count is taken', () => {
+  expect(debtsOf(books({ a: { gone: 4n, away: -2n } }))).toEqual([
+    { debtor: 'gone', creditor: 'a', units: 4n },
+    { debtor: 'a', creditor: 'away', units: 2n },
+  ]);
+});
+
+test('two nodes that both say that the other owes are two rows, of which each is denied', () => {
+  expect(debtsOf(books({ a: { b: 5n }, b: { a: 5n } }))).toEqual([
+    { debtor: 'b', creditor: 'a', units: 0n, creditorCounts: 5n },
+    { debtor: 'a', creditor: 'b', units: 0n, creditorCounts: 5n },
+  ]);
+});

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { expectForm, expectTar, formOf, tarOf } from '../../../../harness/ledger/content.ts';
+import { multipartEntries } from '../../../../node/files/multipart.ts';
+
+const TREE = [
+  { path: 'index.html', data: new TextEncoder().encode('<p>\r\n--svcnet') },
+  { path: 'a b/c/empty.json', data: new Uint8Array() },
+  { path: 'a b/large.png', data: new Uint8Array(10_000).fill(7) },
+];
+
+async function* piece(data: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield data;
+}
+
+test('a tree as a form has every file under its whole path, with its bytes', async () => {
+  const { body, contentType } = formOf(TREE);
+  const seen: { path: string; data: Uint8Array }[] = [];
+  for await (const entry of multipartEntries(piece(body), contentType)) {
+    const data = new Uint8Array(Buffer.concat(await Array.fromAsync(entry.body)));
+    seen.push({ path: entry.path, data });
+  }
+  expect(seen).toEqual(TREE);
+});
+
+test('archive and form of a tree hold the same data in manifests of their own', async () => {
+  const archive = await expectTar(await tarOf(TREE));
+  const form = await expectForm(formOf(TREE));
+  expect(form.reference).not.toBe(archive.reference);
+  // The large file has three chunks and a root, the others one each.
+  const shared = form.chunks.filter((chunk) => archive.chunks.includes(chunk));
+  expect(shared.length).toBeGreaterThanOrEqual(6);
+});

@@ -1,0 +1,200 @@
+import { expect, test, vi } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+import { batchAmount, creditOf, parseDefinition, plannedNodes } from '../../../../harness/plan/definition.ts';
+
+function mistake(input: unknown): string {
+  try {
+    parseDefinition(input, 'cluster.yaml');
+  } catch (error) {
+    expect(error).toBeInstanceOf(HarnessError);
+    expect((error as HarnessError).code).toBe('DEFINITION_INVALID');
+    return (error as HarnessError).message;
+  }
+  throw new Error('the definition was accepted');
+}
+
+test('an empty definition is five nodes of our own flavour in the fast profile', () => {
+  expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
+    nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
+    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false },
+    driver: 'process',
+    profile: 'fast',
+    ports: 'free',
+    batches: { depth: 20, ttl: 86_400_000, immutable: true },
+    swap: { deposit: 500_000_000_000_000_000n },
+  });
+});
+
+test('cheques are on, with a deposit of its own if it has one, or off', () => {
+  const swapOf = (swap: unknown) => parseDefinition({ swap }, 'options').swap;
+  expect(swapOf(true)).toEqual({ deposit: 500_000_000_000_000_000n });
+  expect(swapOf({})).toEqual({ deposit: 500_000_000_000_000_000n });
+  expect(swapOf({ deposit: '1000000000000000000000' })).toEqual({ deposit: 10n ** 21n });
+  expect(swapOf({ deposit: 0 })).toEqual({ deposit: 0n });
+  expect(swapOf(false)).toBe(false);
+});
+
+test('credit is high for tests, the network’s in production and beside a Bee, or what is asked for', () => {
+  const of = (input: object) => creditOf(parseDefinition(input, 'options'));
+  expect(of({})).toBe('high');
+  expect(of({ profile: 'production' })).toBe('network');
+  expect(of({ nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe('network');
+  expect(of({ credit: 'low' })).toBe('low');
+  expect(mistake({ credit: 'low', nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe(
+    "cluster.yaml: credit: got 'low', expected network: a Bee refuses other limits",
+  );
+});
+
+test.each(['-5', 'abc', 1.5, 5e29])('%s is no deposit', (deposit) => {
+  const given = typeof deposit === 'string' ? `'${deposit}'` : String(deposit);
+  expect(mistake({ swap: { deposit } })).toBe(
+    `cluster.yaml: swap.deposit: got ${given}, expected a whole number of token units, as text when above 2^53`,
+  );
+});
+
+test('a number of nodes and a list of groups describe the same cluster', () => {
+  const short = parseDefinition({ nodes: 3 }, 'options');
+  const long = parseDefinition({ nodes: [{ flavour: 'svc', count: 3 }] }, 'options');
+  expect(short).toEqual(long);
+});
+
+test('groups become a flat list of nodes in their order', () => {
+  const definition = parseDefinition(
+    { nodes: [{ count: 2, options: { verbosity: 'debug' } }, { count: 1 }] },
+    'options',
+  );
+  expect(plannedNodes(definition).map(({ options }) => options)).toEqual([
+    { verbosity: 'debug' },
+    { verbosity: 'debug' },
+    {},
+  ]);
+});
+
+test.each([
+  [42, 42n],
+  ['18446744073709551615', 18_446_744_073_709_551_615n],
+  ['0x10', 16n],
+  [7n, 7n],
+])('the seed %s is read exactly', (given, seed) => {
+  expect(parseDefinition({ seed: given }, 'options').seed).toBe(seed);
+});
+
+test.each([-1, 1.5, '18446744073709551616', 'abc'])('%s is no seed', (seed) => {
+  expect(mistake({ seed })).toContain('expected a whole number from 0 to 2^64 - 1');
+});
+
+test.each([
+  ['an unknown key with its nearest match', { sead: 1 }, "unknown key 'sead', did you mean 'seed'?"],
+  [
+    'an unknown key inside a map',
+    { chain: { blokTime: '1s' } },
+    "unknown key 'chain.blokTime', did you mean 'blockTime'?",
+  ],
+  [
+    'an unknown key inside a group',
+    { nodes: [{ flavor: 'svc' }] },
+    "unknown key 'nodes[0].flavor', did you mean 'flavour'?",
+  ],
+  [
+    'an unknown word',
+    { driver: 'proces' },
+    "driver: got 'proces', expected one of process, did you mean 'process'?",
+  ],
+  [
+    'a value of the wrong type',
+    { nodes: [{ count: 'x' }] },
+    "nodes[0].count: got 'x', expected a whole number from 1 to 200",
+  ],
+  ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 200'],
+  [
+    'a duration without a unit',
+    { chain: { blockTime: 1 } },
+    'chain.blockTime: got 1, expected a duration such as 500ms',
+  ],
+  [
+    'the id of a public chain',
+    { chain: { chainId: 100 } },
+    'chain.chainId: got 100, expected an id that no public chain has',
+  ],
+  ['a word for cheques', { swap: 'maybe' }, "swap: got 'maybe', expected true, false, or a map with deposit"],
+  ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
+  [
+    'a port of the system',
+    { ports: 80 },
+    "ports: got 80, expected 'free' or the first port of a fixed range",
+  ],
+  [
+    'a batch that is too small',
+    { batches: { depth: 3 } },
+    'batches.depth: got 3, expected a whole number from 17 to 40',
+  ],
+  ['a list instead of a map', [], 'document: got [], expected a map'],
+  [
+    'an option that the testbed sets',
+    { nodes: [{ options: { 'api-addr': '0.0.0.0:1633' } }] },
+    "nodes[0].options: 'api-addr' is set by the testbed",
+  ],
+])('%s is refused by name', (_what, input, words) => {
+  const message = mistake(input);
+  expect(message).toContain(`cluster.yaml: ${words}`);
+});
+
+test('every mistake of a document is told at once', () => {
+  expect(mistake({ sead: 1, driver: 'x', nodes: 'many' }).split('\n')).toHaveLength(3);
+});
+
+test('a batch of a day costs the price of all blocks of a day', () => {
+  expect(batchAmount(86_400_000, 1000)).toBe(24_000n * 86_400n);
+});
+
+test('a bee has the program that its group names, as a whole path', () => {
+  const { nodes } = parseDefinition({ nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }] }, 'options');
+  expect(nodes.map(({ flavour, mode, binary }) => [flavour, mode, binary])).toEqual([
+    ['svc', 'full', undefined],
+    ['bee', 'full', '/opt/bee'],
+  ]);
+});
+
+test('a bee without a program takes the first one of the environment', () => {
+  vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a,/opt/bee-b');
+  try {
+    expect(parseDefinition({ nodes: [{ flavour: 'bee' }] }, 'options').nodes[0]?.binary).toBe('/opt/bee-a');
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test.each([
+  [
+    'a bee without a program',
+    { nodes: [{ flavour: 'bee' }] },
+    'nodes[0].binary: flavour bee needs the path of its program: binary, --bee-binary or SVCNET_BEE_BINARY',
+  ],
+  [
+    'a program for our own node',
+    { nodes: [{ binary: '/opt/bee' }] },
+    'nodes[0].binary: flavour svc needs none',
+  ],
+  [
+    'an unknown mode',
+    { nodes: [{ flavour: 'bee', binary: '/opt/bee', mode: 'ligth' }] },
+    "nodes[0].mode: got 'ligth', expected one of full, light, boot, did you mean 'light'?",
+  ],
+  [
+    'an option of a bee that the testbed sets',
+    { nodes: [{ flavour: 'bee', binary: '/opt/bee', options: { 'network-id': 1 } }] },
+    "nodes[0].options: 'network-id' is set by the testbed and cannot be chosen",
+  ],
+  [
+    'a block time that a bee does not know',
+    { chain: { blockTime: '500ms' }, nodes: [{ flavour: 'bee', binary: '/opt/bee' }] },
+    'chain.blockTime: got 500ms, expected whole seconds: a Bee knows no others',
+  ],
+])('%s is named', (_, input, message) => {
+  vi.stubEnv('SVCNET_BEE_BINARY', '');
+  try {
+    expect(mistake(input)).toContain(`cluster.yaml: ${message}`);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});

@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest';
+import { createRecorder } from '../../../../harness/metrics/recorder.ts';
+import {
+  consoleStyle,
+  formatBytes,
+  formatCount,
+  formatMs,
+  renderRun,
+  StepDisplay,
+} from '../../../../harness/report/console.ts';
+import { junitXml } from '../../../../harness/report/junit.ts';
+import { type RunResult, runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
+
+const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
+  name: 'smoke',
+  result: 'passed',
+  durationMs: 1500,
+  assertions: [{ name: 'the file is equal', passed: true, observed: 'equal', expected: 'equal' }],
+  metrics: [],
+  figures: [],
+  parameters: {},
+  ledger: { acknowledged: 0, found: 0, missing: 0 },
+  ...more,
+});
+
+const run = (...scenarios: ScenarioResult[]): RunResult => ({
+  run: 'r',
+  seed: 42,
+  passed: runPassed(scenarios),
+  startedAt: '2026-01-01T00:00:00.000Z',
+  durationMs: 1,
+  command: 'npm run svcnet -- run smoke --seed 42',
+  scenarios,
+  environment: {},
+  report: '/tmp/r',
+});
+
+test('a failed scenario names what was expected, what was seen, the evidence and the command that repeats it', () => {
+  const failed = scenario({
+    result: 'failed',
+    assertions: [
+      {
+        name: 'chunks found',
+        passed: false,
+        observed: '1 missing',
+        expected: '0 missing',
+        evidence: 'chunk ab on node-2',
+      },
+    ],
+  });
+  const text = renderRun(run(failed), { width: 80, colour: false, live: false });
+  for (const part of [
+    'failed',
+    '0 of 1 assertions',
+    'expected  0 missing',
+    'observed  1 missing',
+    'chunk ab on node-2',
+    'run smoke --seed 42',
+  ]) {
+    expect(text).toContain(part);
+  }
+});
+
+test.each([60, 80, 120])('no line of the operation table is wider than a terminal of %i columns', (width) => {
+  const row = {
+    operation: 'download dir',
+    node: 'node-3',
+    count: 12_345,
+    bytes: 9e9,
+    errors: 1,
+    errorClasses: {},
+    wallMs: 1e5,
+    mibPerSecond: 123.4,
+    p50Ms: 1,
+    p95Ms: 1234.5,
+    p99Ms: 99_999,
+    maxMs: 99_999,
+  };
+  const lines = renderRun(run(scenario({ metrics: [row] })), { width, colour: false, live: false }).split(
+    '\n',
+  );
+  const table = lines.filter((line) => line.includes('download dir') || line.includes('p50 ms'));
+  expect(table).toHaveLength(2);
+  for (const line of table) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+test('amounts beyond what a number holds are shown to the last digit, with their units', () => {
+  const figures = [
+    { name: 'promised', of: 'node-0 to node-1', value: '10000000000000000000001', unit: 'token units' },
+    { name: 'time to symmetry', value: '0.250', unit: 's' },
+  ];
+  const text = renderRun(run(scenario({ figures })), { width: 100, colour: false, live: false });
+  expect(text).toMatch(/promised +node-0 to node-1 +10,000,000,000,000,000,000,001 +token units/);
+  expect(text).toMatch(/time to symmetry +0\.250 +s/);
+});
+
+test('only passed and skipped scenarios make a run pass', () => {
+  expect(runPassed([scenario(), scenario({ result: 'skipped' })])).toBe(true);
+  expect(runPassed([scenario(), scenario({ result: 'error' })])).toBe(false);
+  expect(runPassed([scenario({ result: 'failed' })])).toBe(false);
+});
+
+test('JUnit counts failures and errors and escapes what nodes answered', () => {
+  const failed = scenario({
+    result: 'failed',
+    assertions: [{ name: 'a < b', passed: false, observed: '"x" & <y>\u0001', expected: 'b' }],
+  });
+  const xml = junitXml(run(failed, scenario({ result: 'error', assertions: [], error: 'node-1 is gone' })));
+  expect(xml).toContain('<testsuite name="smoke" tests="1" failures="1" errors="0"');
+  expect(xml).toContain('failures="0" errors="1"');
+  expect(xml).toContain('name="a &lt; b"');
+  expect(xml).toContain('&quot;x&quot; &amp; &lt;y&gt;');
+  expect(xml).not.toContain('\u0001');
+});
+
+test('a recorder keeps counts, bytes, percentiles and error classes per operation and node', async () => {
+  const recorder = createRecorder(() => 'client.reset');
+  const key = { operation: 'upload', node: 'node-0' };
+  for (let i = 0; i < 10; i++)
+    await recorder.measure(
+      key,
+      () => Promise.resolve(i),
+      () => 100,
+    );
+  await expect(
+    recorder.measure(
+      key,
+      () => Promise.reject(new Error('no')),
+      () => 0,
+    ),
+  ).rejects.toThrow('no');
+  const [row] = recorder.summaries();
+  expect(row).toMatchObject({
+    operation: 'upload',
+    node: 'node-0',
+    count: 10,
+    bytes: 1000,
+    errors: 1,
+    errorClasses: { 'client.reset': 1 },
+  });
+  expect(row?.p50Ms).toBeLessThanOrEqual(row?.p99Ms as number);
+});
+
+test('the times of steps stand below each other, however long their names are', () => {
+  const written: string[] = [];
+  const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
+  for (const name of ['upload', 'level 1 encrypted, within its strength']) {
+    display.start(name);
+    display.detail('1 of 98 chunks lost');
+    display.end(true, 1300);
+  }
+  const [short, long] = written.join('').trimEnd().split('\n');
+  expect(long).toHaveLength(short?.length ?? 0);
+  expect(long).toMatch(/strength 1 of 98 chunks lost +1\.3 s$/);
+});
+
+test('elsewhere than on a terminal a step is one plain line without colour', () => {
+  const written: string[] = [];
+  const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
+  display.start('upload');
+  display.detail('419 files on node-0');
+  display.end(true);
+  expect(written).toHaveLength(1);
+  expect(written[0]).toMatch(/^ {2}✔ upload +419 files on node-0 +\d.* ms\n$/);
+  expect(written[0]).not.toContain('\u001b');
+});
+
+test('NO_COLOR keeps a terminal plain', () => {
+  expect(consoleStyle({ isTTY: true, columns: 80 }, { NO_COLOR: '1' }).colour).toBe(false);
+  expect(consoleStyle({ isTTY: true, columns: 80 }, {}).colour).toBe(true);
+  expect(consoleStyle({ isTTY: true, columns: 20 }, {}).width).toBe(60);
+});
+
+test('numbers carry units', () => {
+  expect([
+    formatBytes(12),
+    formatBytes(2048),
+    formatBytes(64 * 2 ** 20),
+    formatMs(1.234),
+    formatMs(250),
+    formatMs(14_100),
+    formatCount(18944),
+  ]).toEqual(['12 B', '2.0 KiB', '64.0 MiB', '1.23 ms', '250 ms', '14.1 s', '18,944']);
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import {
+  defineScenario,
+  ParameterError,
+  parameter,
+  resolveParameters,
+  seededRandom,
+} from '../../../../harness/run/scenario.ts';
+
+const scenario = defineScenario({
+  name: 'example',
+  group: 'functional',
+  about: 'An example.',
+  parameters: {
+    count: parameter('integer', 3, 'how many', { min: 1 }),
+    size: parameter('size', 4096, 'how large'),
+    sizes: parameter('sizes', [1], 'how large each'),
+    mode: parameter('text', 'deferred', 'how', { oneOf: ['deferred', 'direct'] }),
+    cache: parameter('boolean', false, 'whether'),
+  },
+  needs: { nodes: 1 },
+  cluster: { nodes: 1 },
+  timeoutMs: 1000,
+  run: () => Promise.resolve(),
+});
+
+const resolve = (given: Record<string, string>) =>
+  resolveParameters(scenario, new Map(Object.entries(given)));
+
+test('a parameter that is not given has its default', () => {
+  expect(resolve({})).toEqual({ count: 3, size: 4096, sizes: [1], mode: 'deferred', cache: false });
+});
+
+test('sizes are bytes, with binary and decimal units', () => {
+  expect(resolve({ size: '64KiB' }).size).toBe(65_536);
+  expect(resolve({ size: '1.5MiB' }).size).toBe(1_572_864);
+  expect(resolve({ size: '2MB' }).size).toBe(2_000_000);
+  expect(resolve({ sizes: '1, 4KiB,1MiB' }).sizes).toEqual([1, 4096, 1_048_576]);
+});
+
+test.each([
+  [{ count: 'x' }, "example: count: got 'x', expected a whole number, at least 1"],
+  [{ count: '0' }, "example: count: got '0', expected a whole number, at least 1"],
+  [{ size: '4 apples' }, "example: size: got '4 apples', expected a size such as 4096, 64KiB or 1.5MiB"],
+  [{ sizes: '' }, "example: sizes: got '', expected sizes separated by commas, such as 1,4KiB,1MiB"],
+  [{ mode: 'later' }, "example: mode: got 'later', expected one of deferred, direct"],
+  [{ cache: 'yes' }, "example: cache: got 'yes', expected true or false"],
+  [{ cuont: '1' }, "scenario example has no parameter 'cuont', known: count, size, sizes, mode, cache"],
+])('%j is refused with the value given and the value expected', (given, message) => {
+  expect(() => resolve(given as unknown as Record<string, string>)).toThrow(new ParameterError(message));
+});
+
+test('the same seed and stream give the same bytes, another stream gives others', () => {
+  const bytes = (...parts: string[]) => Buffer.from(seededRandom(...parts).bytes(100)).toString('hex');
+  expect(bytes('7', 'smoke', 'file')).toBe(bytes('7', 'smoke', 'file'));
+  expect(bytes('7', 'smoke', 'file')).not.toBe(bytes('7', 'smoke', 'tree'));
+  expect(bytes('7', 'smoke', 'file')).not.toBe(bytes('8', 'smoke', 'file'));
+});
+
+test('a bounded number stays below its bound and a bound that is none is refused', () => {
+  const random = seededRandom('7');
+  for (let i = 0; i < 1000; i++) expect(random.below(7)).toBeLessThan(7);
+  expect(() => random.below(0)).toThrow(RangeError);
+});

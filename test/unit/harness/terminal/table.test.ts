@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { clip, renderTable } from '../../../../harness/terminal/table.ts';
+
+const COLUMNS = [
+  { title: 'name', rank: 0 },
+  { title: 'api', rank: 0 },
+  { title: 'debug', rank: 2 },
+  { title: 'p2p', rank: 5 },
+  { title: 'overlay', rank: 0 },
+  { title: 'account', rank: 4 },
+  { title: 'batch', rank: 1 },
+] as const;
+const ROW = [
+  'node-0',
+  'http://127.0.0.1:28460',
+  'http://127.0.0.1:24834',
+  '127.0.0.1:29011',
+  '4f1e48eb',
+  '40490206',
+  '339b1540',
+];
+
+test.each([
+  [60, ['debug', 'p2p', 'account']],
+  [80, ['p2p', 'account']],
+  [120, []],
+  [Number.POSITIVE_INFINITY, []],
+])('at %d columns whole columns leave, the least important first', (width, hidden) => {
+  const table = renderTable(COLUMNS, [ROW], width);
+  expect(table.hidden).toEqual(hidden);
+  for (const line of table.lines) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+test('values that stay are whole: a person copies them', () => {
+  const [, row = ''] = renderTable(COLUMNS, [ROW], 60).lines;
+  for (const value of ['node-0', 'http://127.0.0.1:28460', '4f1e48eb', '339b1540'])
+    expect(row).toContain(value);
+});
+
+test('columns are as wide as their widest value and numbers end in one line', () => {
+  const { lines } = renderTable(
+    [
+      { title: 'name', rank: 0 },
+      { title: 'peers', rank: 0, align: 'right' },
+    ],
+    [
+      ['node-0', '4'],
+      ['node-10', '12'],
+    ],
+    80,
+  );
+  expect(lines).toEqual(['  name     peers', '  node-0       4', '  node-10     12']);
+});
+
+test('only columns that must stay are cut', () => {
+  const { lines, hidden } = renderTable([{ title: 'only', rank: 0 }], [['x'.repeat(100)]], 60);
+  expect(hidden).toEqual([]);
+  expect(lines[1]).toHaveLength(60);
+  expect(lines[1]?.endsWith('…')).toBe(true);
+});
+
+test('a text that fits is not cut', () => {
+  expect(clip('abc', 3)).toBe('abc');
+  expect(clip('abcd', 3)).toBe('ab…');
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { socAddress } from '../../../node/chunk/soc.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { ownerNear } from '../../../scenarios/steps/gsoc-owner.ts';
+import vectors from '../../vectors/messaging.json' with { type: 'json' };
+
+interface Case {
+  readonly name: string;
+  readonly input: { overlay: string; identifier: string; proximity: number };
+  readonly expected: { owner: string; socAddress: string };
+}
+
+const cases = (vectors.cases as unknown as Case[]).filter(({ name }) => name.startsWith('GSOC'));
+
+test.each(cases)('$name', ({ input, expected }) => {
+  const id = fromHex(input.identifier);
+  const owner = ownerNear(fromHex(input.overlay), id, input.proximity);
+  expect(toHex(owner.address)).toBe(expected.owner);
+  expect(toHex(socAddress(id, owner.address))).toBe(expected.socAddress);
+});

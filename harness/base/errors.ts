@@ -6,6 +6,7 @@ export type HarnessErrorCode =
   | 'CLUSTER_NOT_FOUND'
   | 'NODE_NOT_FOUND'
   | 'NODE_STATE'
+  | 'MEMBER_LOST'
   | 'STATE_INVALID'
   | 'PORT_IN_USE'
   | 'PROCESS_FAILED'

@@ -1,4 +1,4 @@
-/** The local chain of a cluster, reached by JSON-RPC and a control endpoint; its process is started in `chain-process.ts`. */
+/** The local chain of a cluster, reached by JSON-RPC and a control endpoint; it is started in `cluster/chain-start.ts`. */
 import { createAccount } from '../../chain/account.ts';
 import { type AbiValue, encodeCall, hex, keccak256, quantity } from '../../chain/encoding.ts';
 import type { GateCount, RpcFault } from '../../chain/gate.ts';
@@ -6,8 +6,8 @@ import { HarnessError } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
-import type { ChainRecord } from '../state/state.ts';
 import type { Contracts } from './contracts.ts';
+import type { ChainRecord } from './record.ts';
 
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;

@@ -2,29 +2,34 @@
  * A process that ends without stopping its ephemeral clusters, because nobody told it to or because something threw,
  * takes them along: synchronously, as nothing else runs at that moment.
  */
-import { signalGroup } from '../machine/processes.ts';
-import { removeCluster, runRecords } from '../state/state.ts';
+import type { Driver } from '../places/driver.ts';
+import { type ClusterRecord, removeCluster } from '../state/state.ts';
+import { partsOf } from './drivers.ts';
 
-const clusters = new Set<string>();
+interface Doomed {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+}
+
+const clusters = new Set<Doomed>();
 let listening = false;
 
 /** @returns takes the cluster off the list again */
-export function removeAtExit(stateDir: string, name: string): () => void {
-  const key = JSON.stringify([stateDir, name]);
-  clusters.add(key);
+export function removeAtExit(cluster: Doomed): () => void {
+  clusters.add(cluster);
   if (!listening) {
     listening = true;
     process.once('exit', removeAll);
   }
   return () => {
-    clusters.delete(key);
+    clusters.delete(cluster);
   };
 }
 
 function removeAll(): void {
-  for (const key of clusters) {
-    const [stateDir, name] = JSON.parse(key) as [string, string];
-    for (const run of runRecords(stateDir, name)) signalGroup(run.process, 'SIGKILL');
-    removeCluster(stateDir, name);
+  for (const { stateDir, record, driver } of clusters) {
+    driver.disposeNow(partsOf(stateDir, record));
+    removeCluster(stateDir, record.name);
   }
 }

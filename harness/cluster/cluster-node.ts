@@ -6,10 +6,9 @@ import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import type { PartLog } from '../logs/file-log.ts';
 import { type LogEntry, logEntry } from '../logs/log-entry.ts';
-import { linesSince, logSize, tail } from '../logs/logs.ts';
-import type { ProcessId } from '../machine/processes.ts';
-import type { Driver, Exit, Running } from '../places/driver.ts';
+import type { Capability, Driver, Exit, Handle, NodePart, Observed, Stats } from '../places/driver.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
 
@@ -19,8 +18,21 @@ const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
 
-/** `crashed`: it should run, but its process is gone. */
+/** `crashed`: it should run, but nothing of it does. */
 export type NodeState = RunState | 'crashed' | 'new';
+
+/** A node as a look found it. */
+export interface NodeSight {
+  readonly state: NodeState;
+  /** Which start of it this is; undefined before the first. */
+  readonly handle: Handle | undefined;
+  /** Process that it runs in. */
+  readonly pid: number | undefined;
+  /** How it ended; known only to the process that started it. */
+  readonly exit: Exit | undefined;
+}
+
+const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
 
 export interface ClusterNodeDeps {
   readonly driver: Driver;
@@ -57,10 +69,12 @@ export class ClusterNode {
   readonly client: NodeClient;
   readonly #deps: ClusterNodeDeps;
   readonly #flavour: Flavour;
-  #exit: Exit | undefined;
+  #sight: NodeSight = NEVER_STARTED;
+  /** What this process has made of it, for whoever watches what others do to it. */
+  #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
+  #changing = 0;
 
   constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
-    const url = (port: number) => `http://${deps.driver.host}:${port}`;
     this.index = index;
     this.name = record.name;
     this.flavour = record.flavour;
@@ -68,8 +82,8 @@ export class ClusterNode {
     this.binary = record.binary;
     this.overlay = record.overlay;
     this.ethereum = record.ethereum;
-    this.api = url(record.ports.api);
-    this.debug = url(record.ports.debug);
+    this.api = record.api;
+    this.debug = record.debug;
     this.p2p = record.p2p;
     this.dataDir = record.dataDir;
     this.log = record.log;
@@ -138,34 +152,66 @@ export class ClusterNode {
     return this.#deps.batch();
   }
 
-  /** Undefined when no process of it runs. */
+  /** Process that it runs in, as last seen; undefined when nothing of it runs. */
   get pid(): number | undefined {
-    const run = this.#run();
-    return run !== undefined && this.#deps.driver.alive(run.process) ? run.process.pid : undefined;
+    return this.#sight.pid;
   }
 
+  /** As last seen: after every action on it, and several times a second by the cluster. */
   get state(): NodeState {
-    const run = this.#run();
-    if (run === undefined) return 'new';
-    const expected = run.state === 'running' || run.state === 'paused';
-    return expected && !this.#deps.driver.alive(run.process) ? 'crashed' : run.state;
+    return this.#sight.state;
   }
 
-  /** Whether it takes part in the network now. */
+  /** Whether it takes part in the network, as last seen. */
   get running(): boolean {
     return this.state === 'running';
   }
 
+  /** Looks at it now. */
+  async observe(): Promise<NodeSight> {
+    const run = this.#run();
+    this.#sight =
+      run === undefined ? NEVER_STARTED : sightOf(run, await this.#deps.driver.observe(run.handle));
+    return this.#sight;
+  }
+
+  /**
+   * What this process wants it to be, which differs from what is seen when somebody else changed it; undefined while
+   * this process changes it, and before anything is known.
+   */
+  get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
+    return this.#changing > 0 ? undefined : this.#wanted;
+  }
+
+  /** Takes it as it is now: what happens to it from here on is news. */
+  async accept(): Promise<void> {
+    const { state, handle } = await this.observe();
+    this.#wanted = { state, handle };
+  }
+
+  /** Whether its place can do that to it. */
+  can(capability: Capability): boolean {
+    return this.#deps.driver.capabilities.has(capability);
+  }
+
+  /** What it has used since it started; what the driver cannot tell is absent. */
+  stats(): Promise<Stats> {
+    const run = this.#run();
+    return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
+  }
+
   /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
-  async start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
-    const refused = this.#deps.mayStart();
-    if (refused !== undefined) throw refused;
-    if (this.pid !== undefined) throw this.#wrongState('start', 'it runs already');
-    await this.launch();
-    await this.ready(options);
-    await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
-      timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
-      signal: options.signal,
+  start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
+    return this.#change(async () => {
+      const refused = this.#deps.mayStart();
+      if (refused !== undefined) throw refused;
+      if ((await this.observe()).pid !== undefined) throw this.#wrongState('start', 'it runs already');
+      await this.launch();
+      await this.ready(options);
+      await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
+        timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+        signal: options.signal,
+      });
     });
   }
 
@@ -174,18 +220,13 @@ export class ClusterNode {
     return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
-  /** Starts its process and returns it; `ready` waits for the rest. */
-  async launch(): Promise<ProcessId> {
-    const running: Running = await this.#deps.driver.start({
-      flavour: this.#flavour,
-      binary: this.binary,
-      dataDir: this.dataDir,
-      log: this.log,
+  /** Starts it and returns where; `ready` waits for the rest. */
+  launch(): Promise<Handle> {
+    return this.#change(async () => {
+      const { handle } = await this.#deps.driver.start(this.#part());
+      await this.#write({ handle, state: 'running' });
+      return handle;
     });
-    this.#exit = undefined;
-    void this.#noteExit(running);
-    this.#write({ process: running.id, state: 'running' });
-    return running.id;
   }
 
   /** @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was why, `WAIT_TIMEOUT` */
@@ -197,53 +238,66 @@ export class ClusterNode {
   }
 
   /** Asks it to stop and waits until it has. @returns whether it had to be ended by force */
-  async stop(): Promise<{ forced: boolean }> {
-    const run = this.#alive('stop');
-    const ended = await this.#deps.driver.stop(run.process, this.#flavour.stopGraceMs);
-    this.#write({ process: run.process, state: 'stopped' });
-    return ended;
+  stop(): Promise<{ forced: boolean }> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('stop');
+      const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
+      await this.#write({ handle, state: 'stopped' });
+      return ended;
+    });
   }
 
   /** Ends it at once, as a power cut would: nothing is flushed, no peer is told. */
-  async kill(): Promise<void> {
-    const run = this.#alive('kill');
-    await this.#deps.driver.kill(run.process);
-    this.#write({ process: run.process, state: 'killed' });
+  kill(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('kill', 'kill');
+      await this.#deps.driver.kill(handle);
+      await this.#write({ handle, state: 'killed' });
+    });
   }
 
-  /** Freezes its process: connections stay open and nothing answers. */
-  async pause(): Promise<void> {
-    const run = this.#alive('pause');
-    await this.#deps.driver.pause(run.process);
-    this.#write({ process: run.process, state: 'paused' });
+  /** Freezes it: connections stay open and nothing answers. */
+  pause(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('pause', 'pause');
+      await this.#deps.driver.pause(handle);
+      await this.#write({ handle, state: 'paused' });
+    });
   }
 
-  async resume(): Promise<void> {
-    const run = this.#alive('resume');
-    await this.#deps.driver.resume(run.process);
-    this.#write({ process: run.process, state: 'running' });
+  resume(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('resume', 'pause');
+      await this.#deps.driver.resume(handle);
+      await this.#write({ handle, state: 'running' });
+    });
+  }
+
+  /** Its log, wherever it is. */
+  get said(): PartLog {
+    return this.#deps.driver.logs(this);
   }
 
   /** Last lines of its log, oldest first. */
   logs(options: { lines?: number } = {}): string[] {
-    return tail(this.log, options.lines ?? LOG_LINES_DEFAULT);
+    return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
   /** Where its log ends now, for `loggedErrors`. */
   get logEnd(): number {
-    return logSize(this.log);
+    return this.said.end();
   }
 
   /** What it has complained about since its log ended at `since`; by default ever. */
   loggedErrors(since = 0): LogEntry[] {
-    return linesSince(this.log, since).flatMap((line) => {
+    return this.said.since(since).flatMap((line) => {
       const entry = logEntry(line);
       return entry?.level === 'error' ? [entry] : [];
     });
   }
 
   async #readiness(signal: AbortSignal): Promise<Seen<true>> {
-    if (this.state !== 'running') throw this.#ended();
+    if ((await this.observe()).state !== 'running') throw this.#ended();
     try {
       await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
       return { done: true };
@@ -254,7 +308,7 @@ export class ClusterNode {
 
   /** Only among others can it take part. */
   async #participation(signal: AbortSignal): Promise<Seen<true>> {
-    if (this.state !== 'running') throw this.#ended();
+    if ((await this.observe()).state !== 'running') throw this.#ended();
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };
     const introduced = await introduce(this, all, signal);
@@ -263,13 +317,10 @@ export class ClusterNode {
     return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
   }
 
-  async #noteExit(running: Running): Promise<void> {
-    this.#exit = await running.exited;
-  }
-
   #ended(): HarnessError {
     const lines = this.logs({ lines: LOG_LINES_SHOWN });
-    const how = this.#exit === undefined ? '' : ` (${this.#exit.signal ?? `exit code ${this.#exit.code}`})`;
+    const { exit } = this.#sight;
+    const how = exit === undefined ? '' : ` (${exit.reason ?? exit.signal ?? `exit code ${exit.code}`})`;
     const inUse = lines.some((line) => line.includes('address already in use'));
     return new HarnessError(
       inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
@@ -284,12 +335,30 @@ export class ClusterNode {
     return this.binary === undefined ? '' : ` (${this.flavour}, ${this.binary})`;
   }
 
-  #alive(action: string): RunRecord {
-    const run = this.#run();
-    if (run === undefined || !this.#deps.driver.alive(run.process)) {
-      throw this.#wrongState(action, `it is ${this.state}`);
+  /** What runs of it. @throws HarnessError `NODE_STATE` */
+  async #there(action: string, needed?: Capability): Promise<RunRecord> {
+    if (needed !== undefined && !this.can(needed)) {
+      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
     }
+    const { state, pid } = await this.observe();
+    const run = this.#run();
+    if (run === undefined || pid === undefined) throw this.#wrongState(action, `it is ${state}`);
     return run;
+  }
+
+  /** What is seen meanwhile is of our own making. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    this.#changing++;
+    try {
+      return await work();
+    } finally {
+      this.#changing--;
+    }
+  }
+
+  #part(): NodePart {
+    const { name, binary, dataDir, log } = this;
+    return { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
   }
 
   #wrongState(action: string, why: string): HarnessError {
@@ -300,7 +369,16 @@ export class ClusterNode {
     return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
   }
 
-  #write(run: RunRecord): void {
+  /** Written down for other processes, and wanted from here on by this one. */
+  async #write(run: RunRecord): Promise<void> {
     writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
+    this.#wanted = run;
+    await this.observe();
   }
+}
+
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit }: Observed): NodeSight {
+  const expected = recorded === 'running' || recorded === 'paused';
+  const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
+  return { state: seen, handle, pid, exit };
 }

@@ -17,23 +17,24 @@ import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import type { Driver, DriverName } from '../places/driver.ts';
-import { createDriver } from '../places/table.ts';
 import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
 import { drawSeed } from '../plan/seed.ts';
-import { claimCluster } from '../state/claim.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
-  compileCacheDir,
   defaultStateDir,
   findCluster,
-  removeOrphans,
+  readRun,
   type Timings,
 } from '../state/state.ts';
 import { removeAtExit } from './at-exit.ts';
+import { claimCluster } from './claim.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import type { ClusterNode } from './cluster-node.ts';
+import { driverOf } from './drivers.ts';
+import { removeLeftovers } from './leftovers.ts';
+import { Membership } from './membership.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartProgress } from './start-context.ts';
 import { startCluster } from './startup.ts';
@@ -73,6 +74,18 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
 }
 
+/** What a cluster is made of, started here or elsewhere. */
+interface ClusterParts {
+  readonly record: ClusterRecord;
+  readonly timings: Timings;
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+  readonly stateDir: string;
+  readonly driver: Driver;
+  readonly uploads: UploadMemory;
+  readonly forgetAtExit: () => void;
+}
+
 export class Cluster implements AsyncDisposable {
   readonly name: string;
   readonly seed: bigint;
@@ -83,6 +96,8 @@ export class Cluster implements AsyncDisposable {
   readonly batches: readonly BatchRecord[];
   /** How long the phases of its start took. */
   readonly timings: Timings;
+  /** What happens to its nodes and its chain that this process has not done. */
+  readonly membership: Membership;
   readonly #stateDir: string;
   readonly #record: ClusterRecord;
   readonly #driver: Driver;
@@ -90,16 +105,7 @@ export class Cluster implements AsyncDisposable {
   readonly #forgetAtExit: () => void;
   #stopped: Promise<void> | undefined;
 
-  private constructor(parts: {
-    record: ClusterRecord;
-    timings: Timings;
-    chain: Chain;
-    nodes: readonly ClusterNode[];
-    stateDir: string;
-    driver: Driver;
-    uploads: UploadMemory;
-    forgetAtExit: () => void;
-  }) {
+  private constructor(parts: ClusterParts) {
     this.name = parts.record.name;
     this.seed = BigInt(parts.record.seed);
     this.driver = parts.record.driver;
@@ -113,6 +119,8 @@ export class Cluster implements AsyncDisposable {
     this.#driver = parts.driver;
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
+    const chain = () => readRun(parts.stateDir, this.name, 'chain')?.handle;
+    this.membership = new Membership(this.nodes, { driver: parts.driver, chain });
   }
 
   /**
@@ -126,14 +134,11 @@ export class Cluster implements AsyncDisposable {
     const stateDir = resolve(given ?? defaultStateDir());
     const seed = definition.seed ?? drawSeed();
     const ephemeral = !detached;
-    removeOrphans(stateDir);
+    await removeLeftovers(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const record = claimCluster(stateDir, { name, seed, ephemeral, definition });
-    const forgetAtExit = ephemeral ? removeAtExit(stateDir, name) : () => undefined;
-    const driver = createDriver(definition.driver, {
-      stopWithParent: ephemeral,
-      compileCache: compileCacheDir(stateDir, 'nodes'),
-    });
+    const record = await claimCluster(stateDir, { name, seed, ephemeral, definition });
+    const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
+    const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
     const uploads = new UploadMemory();
     try {
       const started = await startCluster({
@@ -148,7 +153,7 @@ export class Cluster implements AsyncDisposable {
         onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
       });
       const timings = started.record.timings as Timings;
-      return new Cluster({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
+      return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       forgetAtExit();
       throw error;
@@ -159,7 +164,7 @@ export class Cluster implements AsyncDisposable {
    * A cluster that another process started.
    * @param name may be left out when there is only one @throws HarnessError `CLUSTER_NOT_FOUND`
    */
-  static attach(name?: string, options: { stateDir?: string } = {}): Cluster {
+  static async attach(name?: string, options: { stateDir?: string } = {}): Promise<Cluster> {
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const record = findCluster(stateDir, name);
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
@@ -167,10 +172,7 @@ export class Cluster implements AsyncDisposable {
         hint: `Remove it with: svcnet down --name ${record.name}`,
       });
     }
-    const driver = createDriver(record.driver, {
-      stopWithParent: false,
-      compileCache: compileCacheDir(stateDir, 'nodes'),
-    });
+    const driver = driverOf(stateDir, record, { stopWithParent: false });
     const uploads = new UploadMemory();
     const context = {
       driver,
@@ -179,7 +181,7 @@ export class Cluster implements AsyncDisposable {
       ephemeral: record.ephemeral,
       onUploaded: (node: ClusterNode, uploaded: Uploaded) => uploads.remember(node, uploaded),
     };
-    return new Cluster({
+    return Cluster.#open({
       record,
       timings: record.timings,
       chain: new Chain(record.chain),
@@ -189,6 +191,11 @@ export class Cluster implements AsyncDisposable {
       uploads,
       forgetAtExit: () => undefined,
     });
+  }
+
+  static async #open(parts: ClusterParts): Promise<Cluster> {
+    await Promise.all(parts.nodes.map((node) => node.accept()));
+    return new Cluster(parts);
   }
 
   /** @param which index or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
@@ -285,12 +292,21 @@ export class Cluster implements AsyncDisposable {
 
   /** Lets go of a cluster that stays. */
   async detach(): Promise<void> {
+    this.membership.close();
     await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
+    await this.#driver.close();
   }
 
   /** The document of `ps --json`. */
   toJSON(): ClusterDocument {
     return clusterDocument(this);
+  }
+
+  /** The end of the log of a node, or of the chain. @throws HarnessError `NODE_NOT_FOUND` */
+  lastWords(part: string, lines: number): { readonly log: string; readonly lines: readonly string[] } {
+    const log =
+      part === 'chain' ? clusterFolder(this.#stateDir, this.name).log('chain') : this.node(part).log;
+    return { log, lines: this.#driver.logs({ log }).tail(lines) };
   }
 
   /** Folder of logs, keys and data. */
@@ -299,8 +315,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   async #stop(): Promise<void> {
-    await this.detach();
+    this.membership.close();
     await tearDown(this.#stateDir, this.#record, this.#driver);
+    await this.detach();
     this.#forgetAtExit();
   }
 

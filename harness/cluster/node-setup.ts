@@ -1,13 +1,14 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
-import type { StartedChain } from '../chain/chain-process.ts';
+
 import { plainHex } from '../client/json.ts';
 import type { Flavour, NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
-import type { Driver } from '../places/driver.ts';
+import type { Driver, Endpoints } from '../places/driver.ts';
 import { creditOf, type Definition, type NodeGroup, PORT_STRIDE, plannedNodes } from '../plan/definition.ts';
 import type { NodeIdentity } from '../plan/seed.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
+import type { StartedChain } from './chain-start.ts';
 
 /** New nodes ask these first; three are enough for gossip to reach everybody. */
 const BOOTNODES = 3;
@@ -28,12 +29,11 @@ export async function createNodes(
   const { definition, driver, stateDir } = setup;
   const groups = plannedNodes(definition);
   const ports = await choosePorts(definition, groups.length);
+  const places: readonly Endpoints[] = groups.map((group, index) =>
+    driver.endpoints({ name: nodeName(index), ports: portsOf(FLAVOURS[group.flavour], at(ports, index)) }),
+  );
   const underlays = groups.map((group, index) =>
-    FLAVOURS[group.flavour].underlay({
-      identity: at(identities, index),
-      port: at(ports, index).p2p,
-      host: driver.host,
-    }),
+    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ...at(places, index).p2p }),
   );
   const folder = clusterFolder(stateDir, setup.record.name);
   const bootnodes = bootnodesOf(groups, underlays);
@@ -48,7 +48,7 @@ export async function createNodes(
       binary: group.binary,
       identity,
       ports: portsOf(flavour, at(ports, index)),
-      listen: driver.host,
+      listen: at(places, index).listen,
       profile: definition.profile,
       options: group.options,
       dataDir: folder.dataDir(name),
@@ -71,7 +71,8 @@ export async function createNodes(
       flavour: group.flavour,
       mode: group.mode,
       ...(group.binary === undefined ? {} : { binary: group.binary }),
-      ports: plan.ports,
+      api: at(places, index).api,
+      debug: at(places, index).debug,
       p2p: at(underlays, index),
       overlay: identity.overlay,
       ethereum: identity.ethereum,

@@ -5,10 +5,9 @@
 
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { Chain } from '../chain/chain.ts';
-import { type StartedChain, startChain } from '../chain/chain-process.ts';
 import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { endProcess, killProcess, type ProcessId } from '../machine/processes.ts';
+import type { Handle } from '../places/driver.ts';
 import { chainOptions } from '../plan/chain-options.ts';
 import { type Definition, plannedNodes } from '../plan/definition.ts';
 import { deriveNode, type NodeIdentity } from '../plan/seed.ts';
@@ -16,13 +15,14 @@ import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
-  compileCacheDir,
+  keepFailed,
   type NodeRecord,
   removeCluster,
   type Timings,
   writeRecord,
   writeRun,
 } from '../state/state.ts';
+import { type StartedChain, startChain } from './chain-start.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { createNodes, nodeName } from './node-setup.ts';
 import { openNodes } from './open-nodes.ts';
@@ -36,8 +36,8 @@ import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.
 const HEAD_START_BLOCKS = 20;
 /** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
-/** For a chain that has to go before it was of use. */
-const CHAIN_GRACE_MS = 500;
+/** For parts that have to go before they were of use. */
+const GRACE_MS = 500;
 
 export interface StartedCluster {
   readonly record: ClusterRecord;
@@ -47,15 +47,14 @@ export interface StartedCluster {
 
 /** What has to end when the start fails. */
 interface Launched {
-  chain: ProcessId | undefined;
-  readonly nodes: ProcessId[];
+  readonly parts: { readonly name: string; readonly handle: Handle }[];
   /** Connections. */
   readonly open: { close(): Promise<void> }[];
 }
 
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const launched: Launched = { chain: undefined, nodes: [], open: [] };
+  const launched: Launched = { parts: [], open: [] };
   const failed = new AbortController();
   const signal =
     context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
@@ -64,14 +63,9 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
   } catch (error) {
     // The waits that still run have nothing to wait for any more.
     failed.abort();
-    // There is nothing to save in nodes that never worked; the chain takes Anvil along only when it is asked.
-    await Promise.all([
-      ...launched.open.map((connection) => connection.close()),
-      ...launched.nodes.map((id) => killProcess(id)),
-      ...(launched.chain === undefined ? [] : [endProcess(launched.chain, CHAIN_GRACE_MS)]),
-    ]);
-    removeCluster(context.stateDir, context.record.name);
-    throw error;
+    await Promise.all(launched.open.map((connection) => connection.close()));
+    await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
+    throw withEvidence(error, context);
   }
 }
 
@@ -88,9 +82,6 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   // Beside the chain, which leaves a processor idle most of the time that it takes.
   const prepared = prepare(context);
   const started = await startChainOf(context, identities, launched);
-  if (started.anvil !== undefined) {
-    writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
-  }
   const chain = new Chain(started.record);
   launched.open.push(chain);
   if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
@@ -132,6 +123,24 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
+/**
+ * What a failed start has said stays, under a name of its own; an interrupted one was not a failure.
+ * @returns the error, whose hint names the folder
+ */
+function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
+  if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
+    removeCluster(stateDir, record.name);
+    return error;
+  }
+  const kept = keepFailed(stateDir, record.name);
+  if (kept === undefined) return error;
+  const before = clusterFolder(stateDir, record.name).path;
+  const hint = [error.hint?.replaceAll(before, kept), `Logs and state of this start: ${kept}`].filter(
+    (text) => text !== undefined,
+  );
+  return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
+}
+
 /** Before anything runs: a program that cannot be started must not cost a chain. */
 async function checkPrograms({ nodes }: Definition): Promise<void> {
   for (const [index, { flavour, binary, options }] of nodes.entries()) {
@@ -152,15 +161,15 @@ function startChainOf(
   const { stateDir, record, definition, signal } = context;
   const folder = clusterFolder(stateDir, record.name);
   return startChain({
+    driver: context.driver,
     options: chainOptions(definition, context.seed, identities),
     optionsFile: folder.chainOptions(),
-    logFile: folder.log('chain'),
+    log: folder.log('chain'),
     stopWithParent: context.ephemeral,
-    compileCache: compileCacheDir(stateDir, 'tools'),
     signal,
-    onSpawned({ id }) {
-      launched.chain = id;
-      writeRun(stateDir, record.name, 'chain', { process: id, state: 'running' });
+    onStarted({ handle }) {
+      launched.parts.push({ name: 'chain', handle });
+      writeRun(stateDir, record.name, 'chain', { handle, state: 'running' });
     },
   });
 }
@@ -194,7 +203,13 @@ async function startNodes(
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
       // The chain stays; the nodes begin anew, on other ports.
-      await Promise.all(parts.launched.nodes.splice(0).map((id) => killProcess(id)));
+      const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
+      parts.launched.parts.splice(
+        0,
+        Infinity,
+        ...parts.launched.parts.filter(({ name }) => name === 'chain'),
+      );
+      await Promise.all(nodes.map(({ handle }) => context.driver.kill(handle)));
     }
   }
 }
@@ -229,7 +244,9 @@ async function launchAll(
 ): Promise<void> {
   throwIfInterrupted(context.signal);
   const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
-  for (const outcome of outcomes) if (outcome.status === 'fulfilled') launched.nodes.push(outcome.value);
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === 'fulfilled') launched.parts.push({ name: nodeName(index), handle: outcome.value });
+  }
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }

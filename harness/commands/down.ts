@@ -2,28 +2,20 @@
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
+import { driverOf } from '../cluster/drivers.ts';
+import { removeLeftovers } from '../cluster/leftovers.ts';
 import { type Teardown, tearDown } from '../cluster/teardown.ts';
 import { isAlive } from '../machine/processes.ts';
-import { createDriver } from '../places/table.ts';
-import {
-  type ClusterRecord,
-  compileCacheDir,
-  findCluster,
-  listClusters,
-  readRecord,
-} from '../state/state.ts';
+import { type ClusterRecord, findCluster, listClusters, readRecord } from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
+/** What is not there needs no removing: a second `down` answers like the first. */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;
-  const records =
-    flags.all === true
-      ? listClusters(stateDir)
-          .map((name) => readRecord(stateDir, name))
-          .filter((record) => record !== undefined)
-      : [findCluster(stateDir, flags.name)];
   const startedAt = performance.now();
+  const records = meant(stateDir, flags);
   const removed = await Promise.all(records.map((record) => remove(stateDir, record)));
+  await removeLeftovers(stateDir);
   const durationMs = Math.round(performance.now() - startedAt);
   const clusters = records.map(({ name }, i) => ({ name, ...(removed[i] as Teardown) }));
   answer(context, { clusters, durationMs }, [
@@ -31,11 +23,26 @@ export async function down(flags: ClusterFlags & { all?: boolean }, context: Com
       ({ name, stopped, forced }) =>
         `  removed ${name}: ${plural(stopped.length, 'node')} stopped${forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`}`,
     ),
-    `  ${clusters.length === 0 ? 'nothing to remove' : `done in ${formatMs(durationMs)}`}`,
+    `  ${clusters.length === 0 ? nothing(stateDir, flags) : `done in ${formatMs(durationMs)}`}`,
   ]);
 }
 
-function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
+function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): ClusterRecord[] {
+  const names = listClusters(stateDir);
+  if (all === true) {
+    return names.map((each) => readRecord(stateDir, each)).filter((record) => record !== undefined);
+  }
+  if (name === undefined ? names.length === 0 : !names.includes(name)) return [];
+  return [findCluster(stateDir, name)];
+}
+
+function nothing(stateDir: string, { name }: ClusterFlags): string {
+  const known = listClusters(stateDir);
+  const which = name === undefined ? 'no cluster' : `no cluster '${name}'`;
+  return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
+}
+
+async function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
   if (record.phase === 'starting' && isAlive(record.owner)) {
     throw new HarnessError(
       'CLUSTER_EXISTS',
@@ -45,9 +52,10 @@ function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
       },
     );
   }
-  const driver = createDriver(record.driver, {
-    stopWithParent: false,
-    compileCache: compileCacheDir(stateDir, 'nodes'),
-  });
-  return tearDown(stateDir, record, driver);
+  const driver = driverOf(stateDir, record, { stopWithParent: false });
+  try {
+    return await tearDown(stateDir, record, driver);
+  } finally {
+    await driver.close();
+  }
 }

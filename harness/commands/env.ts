@@ -4,7 +4,7 @@ import { seedToJson } from '../plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const variables = environmentOf(cluster);
   answer(
     context,

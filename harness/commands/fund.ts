@@ -18,7 +18,7 @@ export async function fund(who: string, flags: FundFlags, context: CommandContex
   if (!isAddress && /^0x/i.test(who)) {
     throw new HarnessError('USAGE', `account: got '${who}', expected a node or an address of 40 hex digits`);
   }
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const account = `0x${(isAddress ? who : cluster.node(who).ethereum).replace(/^0x/, '')}`;
   await cluster.chain.fund(account, { native, tokens });
   const now = {

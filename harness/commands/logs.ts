@@ -1,7 +1,7 @@
 /** `svcnet logs`: what a node, or the chain, has written. */
 import { Cluster } from '../cluster/cluster.ts';
+import { fileLog } from '../logs/file-log.ts';
 import { logEntry, logValue } from '../logs/log-entry.ts';
-import { follow, tail } from '../logs/logs.ts';
 import { paint } from '../report/console.ts';
 import { clusterFolder } from '../state/state.ts';
 import { clip } from '../terminal/table.ts';
@@ -14,11 +14,12 @@ export interface LogsFlags extends ClusterFlags {
 
 /** @param part name of a node, or `chain` */
 export async function logs(part: string, flags: LogsFlags, context: CommandContext): Promise<void> {
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const file =
     part === 'chain' ? clusterFolder(context.stateDir, cluster.name).log('chain') : cluster.node(part).log;
   await cluster.detach();
-  const last = tail(file, flags.lines);
+  const said = fileLog(file);
+  const last = said.tail(flags.lines);
   if (context.json && flags.follow !== true) {
     context.out(
       `${JSON.stringify({ name: cluster.name, node: part, log: file, lines: last.map(logValue) }, null, 2)}\n`,
@@ -30,7 +31,7 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
     context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context)}\n`);
   for (const line of last) show(line);
   if (flags.follow !== true) return;
-  for await (const line of follow(file, context.signal)) show(line);
+  for await (const line of said.follow(context.signal)) show(line);
 }
 
 /** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…` */

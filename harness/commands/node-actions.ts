@@ -12,7 +12,7 @@ export async function nodeAction(
   flags: ClusterFlags,
   context: CommandContext,
 ): Promise<void> {
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const node = cluster.node(nodeName);
   const startedAt = performance.now();
   await act(node, action, context.signal);

@@ -1,7 +1,8 @@
 /** `svcnet ps`: the nodes of a cluster, or the clusters when there are several. */
 import { Cluster } from '../cluster/cluster.ts';
+import { isInUse } from '../cluster/drivers.ts';
 import { paint } from '../report/console.ts';
-import { type ClusterRecord, isInUse, listClusters, readRecord } from '../state/state.ts';
+import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
@@ -9,10 +10,10 @@ import { nodesTable } from './nodes-table.ts';
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
   if (flags.name === undefined && names.length !== 1 && !context.json) {
-    context.out(`${clusterTable(names, context).join('\n')}\n`);
+    context.out(`${(await clusterTable(names, context)).join('\n')}\n`);
     return;
   }
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const { style } = context;
   const alive = cluster.nodes.some((node) => node.pid !== undefined);
   answer(context, cluster.toJSON(), [
@@ -31,12 +32,16 @@ const COLUMNS = [
   { title: 'started', rank: 3 },
 ] as const;
 
-function clusterTable(names: readonly string[], { stateDir, width }: CommandContext): string[] {
+async function clusterTable(
+  names: readonly string[],
+  { stateDir, width }: CommandContext,
+): Promise<string[]> {
   if (names.length === 0) return ['  no cluster; start one with: svcnet up'];
   const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
-  const rows = records.map((record) => [
+  const states = await Promise.all(records.map((record) => stateOf(stateDir, record)));
+  const rows = records.map((record, i) => [
     record.name,
-    stateOf(stateDir, record),
+    states[i] ?? '',
     String(record.nodes.length),
     record.seed,
     new Date(record.createdAt).toISOString().slice(0, 19).replace('T', ' '),
@@ -44,6 +49,6 @@ function clusterTable(names: readonly string[], { stateDir, width }: CommandCont
   return [...renderTable(COLUMNS, rows, width).lines];
 }
 
-function stateOf(stateDir: string, record: ClusterRecord): string {
-  return isInUse(stateDir, record) ? record.phase : 'gone';
+async function stateOf(stateDir: string, record: ClusterRecord): Promise<string> {
+  return (await isInUse(stateDir, record)) ? record.phase : 'gone';
 }

@@ -15,7 +15,7 @@ export interface StampFlags extends ClusterFlags {
 }
 
 export async function stamp(nodeName: string, flags: StampFlags, context: CommandContext): Promise<void> {
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const node = cluster.node(nodeName);
   const startedAt = performance.now();
   const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);

@@ -42,7 +42,7 @@ interface NodeStatus {
 }
 
 export async function status(flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOOK_TIMEOUT_MS)]);
   const names = new Map(cluster.nodes.map(({ overlay, name }) => [overlay, name]));
   const [height, nodes] = await Promise.all([

@@ -4,7 +4,7 @@
  * its own process group: a signal reaches what it started as well, and a Ctrl-C of the terminal reaches neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../flavours/flavour.ts';
@@ -16,6 +16,8 @@ export interface ProcessId {
   readonly startedAt: string;
 }
 
+/** Variable that tells which processes belong together. */
+const LABEL = 'SVCNET_LABEL';
 /** A log is moved aside at the next start once it is this large; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
 /** Exits are looked for this often; a loopback node takes some tens of milliseconds to stop. */
@@ -28,6 +30,8 @@ export interface SpawnOptions {
   readonly stopWithParent: boolean;
   /** Folder of compiled code; undefined: the program neither reads nor writes any. */
   readonly compileCache: string | undefined;
+  /** Found again by `labelled`, on the program and on all it starts. */
+  readonly label?: string;
 }
 
 export interface Spawned {
@@ -48,6 +52,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
       env: {
         ...inheritedEnvironment(),
         ...compileCacheOf(options),
+        ...(options.label === undefined ? {} : { [LABEL]: options.label }),
         ...(options.stopWithParent ? { SVC_STOP_WITH_PARENT: '1' } : {}),
         ...options.command.env,
       },
@@ -116,6 +121,46 @@ export function isAlive(id: ProcessId): boolean {
   return id.startedAt !== 'gone' && startTimeOf(id.pid) === id.startedAt;
 }
 
+/** @returns `paused` when a signal has stopped it */
+export function stateOf(id: ProcessId): 'running' | 'paused' | 'gone' {
+  if (!isAlive(id)) return 'gone';
+  return statusOf(id.pid)?.startsWith('T') === true ? 'paused' : 'running';
+}
+
+/** Processor time in milliseconds and memory of its own in bytes; undefined when it is gone or the system does not say. */
+export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } | undefined {
+  if (process.platform !== 'linux' || !isAlive(id)) return undefined;
+  const fields = linuxStat(id.pid);
+  const memory = readProc(`/proc/${id.pid}/smaps_rollup`);
+  const anonymous = /^Anonymous:\s+(\d+) kB$/m.exec(memory ?? '')?.[1];
+  if (fields === undefined || anonymous === undefined) return undefined;
+  // User and system time, in ticks of 10 ms on every Linux.
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return { cpuMs: ticks * 10, memoryBytes: Number(anonymous) * 1024 };
+}
+
+/** Every process of this user that was started under the label, by whomever, with all those have started. */
+export function labelled(label: string): ProcessId[] {
+  const mark = `${LABEL}=${label}`;
+  const pids =
+    process.platform === 'linux'
+      ? readdirSync('/proc')
+          .filter((name) => /^\d+$/.test(name))
+          .filter((pid) => readProc(`/proc/${pid}/environ`)?.split('\0').includes(mark) === true)
+      : execFileSync('ps', ['eww', '-ax', '-o', 'pid=,command='], {
+          encoding: 'utf8',
+          maxBuffer: 64 * 2 ** 20,
+        })
+          .split('\n')
+          .filter((line) => line.split(/\s+/).includes(mark))
+          .map((line) => line.trim().split(/\s+/)[0] ?? '');
+  return pids
+    .map(Number)
+    .filter((pid) => pid !== process.pid)
+    .map(processOf)
+    .filter((id) => id !== undefined);
+}
+
 /** The process that runs this code. */
 export function ownProcess(): ProcessId {
   return { pid: process.pid, startedAt: startTimeOf(process.pid) ?? 'gone' };
@@ -172,20 +217,35 @@ function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
 
-/** `/proc/<pid>/stat`: the state is the first field after the name in parentheses, the start time the 20th. */
 function linuxStartTime(pid: number): string | undefined {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = linuxStat(pid);
+  if (fields === undefined) return undefined;
   // A zombie has ended and waits for its parent to look. We look soon; others may never do.
   const [state, parent] = fields;
   if (state === 'X' || (state === 'Z' && Number(parent) !== process.pid)) return undefined;
   return `${bootId()}/${fields[19]}`;
+}
+
+/** `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 20th the start time. */
+function linuxStat(pid: number): string[] | undefined {
+  const stat = readProc(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** @returns undefined when the process is gone, or is another user's */
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return undefined;
+    throw error;
+  }
+}
+
+/** State letters as the system shows them. */
+function statusOf(pid: number): string | undefined {
+  return process.platform === 'linux' ? linuxStat(pid)?.[0] : psField(pid, 'stat=');
 }
 
 let knownBootId: string | undefined;
@@ -197,9 +257,14 @@ function bootId(): string {
 }
 
 function psStartTime(pid: number): string | undefined {
+  const line = psField(pid, 'stat=,lstart=');
+  return line === undefined || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+}
+
+function psField(pid: number, format: string): string | undefined {
   try {
-    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-    return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+    const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return line === '' ? undefined : line;
   } catch (error) {
     // `ps` ends with status 1 when it finds no such process.
     if ((error as { status?: number }).status === 1) return undefined;

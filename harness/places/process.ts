@@ -1,42 +1,82 @@
-/** One operating-system process per node on the loopback interface: needs nothing but this package. */
+/** One operating-system process per part on the loopback interface: needs nothing but this package. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import type { Command } from '../flavours/flavour.ts';
+import { fileLog } from '../logs/file-log.ts';
 import { compile, isCompiled } from '../machine/compile.ts';
 import {
   endProcess,
   isAlive,
   killProcess,
+  labelled,
   type ProcessId,
   type Spawned,
   signalGroup,
   spawnProgram,
+  stateOf,
+  usageOf,
 } from '../machine/processes.ts';
-import type { Driver } from './driver.ts';
+import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
 
 export interface ProcessDriverOptions {
-  /** Nodes stop when this process ends, however it ends. */
+  /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folder of compiled code that all nodes share. */
-  readonly compileCache: string;
+  /** Folders of compiled code: that all nodes share, and that the chain reads. */
+  readonly compileCache: { readonly nodes: string; readonly tools: string };
+  /** Of the cluster; every process is started under it. */
+  readonly token: string;
 }
+
+const HOST = '127.0.0.1';
+/** No clock, disk or link of a process can be had without privileges. */
+const CAPABLE: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+/** For helpers of programs that were killed: they tidy up and end by themselves. */
+const HELPER_GRACE_MS = 300;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const guards = new Map<number, ChildProcess>();
+  const exits = new Map<string, Exit>();
 
   /** A process writes what it has compiled when it ends, some hundred files: too many for the time a stop may take. */
-  function compileCache(): string | undefined {
-    return isCompiled(options.compileCache) ? options.compileCache : undefined;
+  function compileCacheOf(part: Part): string | undefined {
+    if (part.kind === 'chain') return options.compileCache.tools;
+    return isCompiled(options.compileCache.nodes) ? options.compileCache.nodes : undefined;
+  }
+
+  async function noteExit({ id, exited }: Spawned): Promise<void> {
+    exits.set(keyOf(id), await exited);
+  }
+
+  async function endAll(parts: ClusterParts['parts'], graceMs: number): Promise<Disposed> {
+    const stopped: string[] = [];
+    const forced: string[] = [];
+    const end = async ({ name, handle }: ClusterParts['parts'][number]) => {
+      const id = processOfHandle(handle);
+      if (!isAlive(id)) return;
+      stopped.push(name);
+      dropGuard(guards, id);
+      if ((await endProcess(id, graceMs)).forced) forced.push(name);
+    };
+    await Promise.all(parts.map(end));
+    return { stopped: stopped.toSorted(), forced: forced.toSorted() };
   }
 
   return {
     name: 'process',
-    host: '127.0.0.1',
+    capabilities: CAPABLE,
+
+    endpoints: ({ ports }) => ({
+      api: `http://${HOST}:${ports.api}`,
+      debug: `http://${HOST}:${ports.debug}`,
+      p2p: { host: HOST, port: ports.p2p },
+      listen: HOST,
+    }),
 
     async prepare(flavour, signal) {
       const command = flavour.compile?.();
-      if (command !== undefined) await compile(command, options.compileCache, signal);
+      if (command !== undefined) await compile(command, options.compileCache.nodes, signal);
     },
 
     async create(plan, flavour) {
@@ -47,48 +87,99 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
       }
     },
 
-    async start({ flavour, binary, dataDir, log }) {
-      const command = flavour.command({ dataDir, binary });
-      const stopWithParent = options.stopWithParent && flavour.watchesParent;
+    async start(part): Promise<Started> {
+      const command = commandOf(part);
+      const watchesParent = part.kind === 'chain' || part.flavour.watchesParent;
       try {
         const spawned = await spawnProgram({
           command,
-          logFile: log,
-          stopWithParent,
-          compileCache: compileCache(),
+          logFile: part.log,
+          stopWithParent: options.stopWithParent && watchesParent,
+          compileCache: compileCacheOf(part),
+          label: options.token,
         });
-        if (options.stopWithParent && !flavour.watchesParent) guardOrphan(spawned);
-        return spawned;
+        if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
+        void noteExit(spawned);
+        return { handle: handleOf(spawned.id), exited: spawned.exited };
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
     },
 
-    async stop(id, graceMs) {
+    async stop(handle, graceMs) {
+      const id = processOfHandle(handle);
       dropGuard(guards, id);
       return endProcess(id, graceMs);
     },
 
-    async kill(id) {
+    async kill(handle) {
+      const id = processOfHandle(handle);
       dropGuard(guards, id);
       await killProcess(id);
     },
 
-    async pause(id) {
+    async pause(handle) {
+      const id = processOfHandle(handle);
       if (!signalGroup(id, 'SIGSTOP')) return false;
       if (options.stopWithParent) guards.set(id.pid, guardPaused(id));
       return true;
     },
 
-    async resume(id) {
+    async resume(handle) {
+      const id = processOfHandle(handle);
       dropGuard(guards, id);
       return signalGroup(id, 'SIGCONT');
     },
 
-    alive: isAlive,
+    async observe(handle) {
+      const id = processOfHandle(handle);
+      const state = stateOf(id);
+      if (state !== 'gone') return { state, pid: id.pid };
+      const exit = exits.get(keyOf(id));
+      return exit === undefined ? { state } : { state, exit };
+    },
+
+    stats: async (handle) => usageOf(processOfHandle(handle)) ?? {},
+
+    logs: ({ log }) => fileLog(log),
+
+    async dispose({ token, parts }, graceMs) {
+      const disposed = await endAll(parts, graceMs);
+      await endLabelled(token);
+      return disposed;
+    },
+
+    disposeNow({ token, parts }) {
+      for (const { handle } of parts) signalGroup(processOfHandle(handle), 'SIGKILL');
+      for (const id of labelled(token)) signalGroup(id, 'SIGKILL');
+    },
+
+    close: () => Promise.resolve(),
   };
 }
 
+function commandOf(part: Part): Command {
+  return part.kind === 'chain'
+    ? part.command
+    : part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
+}
+
+/** Whatever no record names: of a start that was killed, or of a part that was killed before what it had started. */
+async function endLabelled(token: string): Promise<void> {
+  await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
+}
+
+function handleOf({ pid, startedAt }: ProcessId): Handle {
+  return { pid, startedAt };
+}
+
+function processOfHandle(handle: Handle): ProcessId {
+  return { pid: Number(handle['pid']), startedAt: String(handle['startedAt']) };
+}
+
+function keyOf({ pid, startedAt }: ProcessId): string {
+  return `${pid} ${startedAt}`;
+}
 /** Between asking and forcing a node whose parent has died. */
 const ORPHAN_GRACE_S = 5;
 

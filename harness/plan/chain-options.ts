@@ -1,4 +1,4 @@
-import type { ChainOptions } from '../chain/chain-process.ts';
+import type { ChainOptions } from '../chain/record.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { batchAmount, type Definition, hasPublicNode, plannedNodes } from './definition.ts';
 import { batchNonce, type NodeIdentity } from './seed.ts';

@@ -1,3 +1,4 @@
+import type { Incident } from '../cluster/membership.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 
 /** One named condition of a scenario with what was seen. */
@@ -34,6 +35,8 @@ export interface ScenarioResult {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
   readonly error?: string;
+  /** What happened to nodes or the chain meanwhile that the scenario had not done; with any, it has not passed. */
+  readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
 }
 

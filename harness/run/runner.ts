@@ -5,11 +5,11 @@
 import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { Incident } from '../cluster/membership.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import { seedToJson } from '../plan/seed.ts';
@@ -33,11 +33,10 @@ import {
   type StepProgress,
   seededRandom,
 } from './scenario.ts';
+import { MemberWatch } from './watch.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
-const CRASH_NOTICE_MS = 500;
-const CRASH_POLL_MS = 20;
 
 /** A scenario with its parameters resolved. */
 export interface PlannedScenario {
@@ -122,7 +121,7 @@ async function runOne(
   const figures: Figure[] = [];
   const finish = (
     result: ScenarioOutcome,
-    more: { error?: string; skipReason?: string } = {},
+    more: Pick<ScenarioResult, 'error' | 'skipReason' | 'incidents'> = {},
   ): ScenarioResult => ({
     name: scenario.name,
     result,
@@ -148,12 +147,13 @@ async function runOne(
       skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running.length}`,
     });
   }
+  using watch = new MemberWatch(cluster);
   const deadline = AbortSignal.timeout(scenario.timeoutMs);
   const context: ScenarioContext = {
     cluster,
     parameters,
     ledger,
-    signal: AbortSignal.any([options.signal, deadline]),
+    signal: AbortSignal.any([options.signal, deadline, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect: (name, condition, seen) => assertions.expect(name, condition, seen),
@@ -165,15 +165,18 @@ async function runOne(
   };
   try {
     await orAborted(scenario.run(context), context.signal);
+    await watch.end();
   } catch (error) {
     if (options.signal.aborted) throw interrupted(options.signal);
+    await watch.end(error);
+    if (watch.text !== undefined) return finish('error', lost(watch, cluster, error));
     if (error instanceof Skipped) return finish('skipped', { skipReason: error.message });
-    if (error instanceof ClientError && error.status === undefined) await crashNoticed(cluster);
     const why = deadline.aborted
       ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
       : describe(error);
-    return finish('error', { error: `${why}\n${logTails(cluster)}`.trimEnd() });
+    return finish('error', { error: why });
   }
+  if (watch.text !== undefined) return finish('error', lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
 }
@@ -187,14 +190,6 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
     await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-  }
-}
-
-/** The connections of a process that dies are gone a moment before the process is. */
-async function crashNoticed(cluster: Cluster): Promise<void> {
-  const until = performance.now() + CRASH_NOTICE_MS;
-  while (performance.now() < until && cluster.nodes.every((node) => node.state !== 'crashed')) {
-    await sleep(CRASH_POLL_MS);
   }
 }
 
@@ -230,14 +225,20 @@ function describe(error: unknown): string {
     : (error.stack ?? error.message);
 }
 
-/** Last lines of the logs of nodes that do not run although they should, else of none. */
-function logTails(cluster: Cluster): string {
-  return cluster.nodes
-    .filter((node) => node.state === 'crashed')
-    .map((node) =>
-      [`${node.name} is gone; end of ${node.log}:`, ...node.logs({ lines: EVIDENCE_LINES })].join('\n'),
-    )
-    .join('\n');
+/** What happened to the members, what it did to the scenario, and the last words of those concerned. */
+function lost(
+  watch: MemberWatch,
+  cluster: Cluster,
+  error?: unknown,
+): { error: string; incidents: readonly Incident[] } {
+  const consequence =
+    error === undefined || watch.signal.reason === error ? [] : [`then: ${describe(error).split('\n')[0]}`];
+  const concerned = new Set(watch.incidents.map(({ part }) => part));
+  const words = Array.from(concerned, (part) => {
+    const { log, lines } = cluster.lastWords(part, EVIDENCE_LINES);
+    return [`end of ${log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+  });
+  return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }
 
 function environment(): Record<string, string | number> {

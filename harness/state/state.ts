@@ -2,43 +2,32 @@
  * What is on disk about a cluster, so that any process can attach to it, look at it and remove it:
  *
  *   <state>/clusters/<name>/cluster.json   what does not change while it runs, written when a phase is reached
- *                          /run/<part>.json which process a node or the chain is, one file each
+ *                          /run/<part>.json where a node or the chain runs, one file each
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
+ *   <state>/failed/<time>-<name>-<id>/      the same of a start that failed, the last few
  *   <state>/cache/                           compiled code, shared by all clusters
  *
  * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
-import type { Contracts } from '../chain/contracts.ts';
-import type { FlavourName, NodeMode, NodePorts } from '../flavours/flavour.ts';
+import type { ChainRecord } from '../chain/record.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { isAlive, type ProcessId } from '../machine/processes.ts';
-import type { DriverName } from '../places/driver.ts';
+import type { ProcessId } from '../machine/processes.ts';
+import type { DriverName, Handle } from '../places/driver.ts';
 
 /** Raised when a record of an older version cannot be read any more. */
-export const RECORD_VERSION = 1;
+export const RECORD_VERSION = 2;
 /** Removing a folder while a dying process still writes into it takes a few tries. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
-
-export interface ChainRecord {
-  readonly rpc: string;
-  readonly control: string;
-  /** Endpoint that the nodes use when it shall be made to fail; each adds its name as a path. */
-  readonly gate?: string;
-  readonly chainId: number;
-  readonly networkId: number;
-  readonly contracts: Contracts;
-  readonly startBlock: number;
-  readonly blockTimeMs: number;
-  /** Blocks come at the wall clock's pace alone: a node tells time by them. */
-  readonly steady: boolean;
-}
+/** Failed starts that are kept. */
+const FAILED_KEPT = 5;
 
 export interface NodeRecord {
   readonly name: string;
@@ -46,7 +35,9 @@ export interface NodeRecord {
   readonly mode: NodeMode;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string;
-  readonly ports: NodePorts;
+  /** URLs. */
+  readonly api: string;
+  readonly debug: string;
   /** Multiaddress. */
   readonly p2p: string;
   readonly overlay: string;
@@ -95,7 +86,8 @@ export interface ClusterRecord {
 /** `stopped`, `killed` and `paused` are what people asked for; a node that is `running` here may still have crashed. */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
-  readonly process: ProcessId;
+  /** For the cluster's driver. */
+  readonly handle: Handle;
   readonly state: RunState;
 }
 
@@ -125,12 +117,6 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
     log: (part) => join(path, 'logs', `${part}.log`),
     chainOptions: () => join(path, 'chain', 'options.json'),
   };
-}
-
-/** Whether a process of the cluster, or the one that starts it, is alive. */
-export function isInUse(stateDir: string, record: ClusterRecord): boolean {
-  if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
-  return runRecords(stateDir, record.name).some((run) => isAlive(run.process));
 }
 
 /** Names of all clusters that have a folder, running or not. */
@@ -193,14 +179,16 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
 }
 
-/** Every process of the cluster, the chain's among them. */
-export function runRecords(stateDir: string, cluster: string): RunRecord[] {
+/** Every part of the cluster that was ever started, the chain among them. */
+export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
   const folder = join(clusterFolder(stateDir, cluster).path, 'run');
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
-    .map((file) => readJson(join(folder, file)) as RunRecord | undefined)
-    .filter((run) => run !== undefined);
+    .flatMap((file) => {
+      const run = readJson(join(folder, file)) as RunRecord | undefined;
+      return run === undefined ? [] : [{ ...run, name: file.slice(0, -'.json'.length) }];
+    });
 }
 
 /** Removes what the cluster left on disk. The folder first leaves its place, so that the name is free at once. */
@@ -221,12 +209,20 @@ export function setAside(stateDir: string, name: string): string | undefined {
   }
 }
 
-/** Folders of ephemeral clusters whose owner died without stopping them; their processes have stopped themselves. */
-export function removeOrphans(stateDir: string): void {
-  for (const name of listClusters(stateDir)) {
-    const record = readRecord(stateDir, name);
-    if (record?.ephemeral === true && !isInUse(stateDir, record)) removeCluster(stateDir, name);
-  }
+/**
+ * What a start that failed has left moves out of the way, so that the name is free and the logs can be read.
+ * @returns where it is now; undefined when there is nothing
+ */
+export function keepFailed(stateDir: string, name: string): string | undefined {
+  const aside = setAside(stateDir, name);
+  if (aside === undefined) return undefined;
+  const folder = join(stateDir, 'failed');
+  const time = new Date().toISOString().slice(0, 19).replace(/:/g, '-');
+  const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
+  mkdirSync(folder, { recursive: true });
+  renameSync(aside, kept);
+  for (const old of readdirSync(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
+  return kept;
 }
 
 export function removeFolder(path: string): void {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,8 +10,8 @@ import { HarnessError } from '../../../harness/base/errors.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { isAlive } from '../../../harness/machine/processes.ts';
-import { runRecords } from '../../../harness/state/state.ts';
+import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
+import { readRecord } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -24,15 +24,6 @@ afterAll(() => {
 function clusters(): string[] {
   const folder = join(stateDir, 'clusters');
   return existsSync(folder) ? readdirSync(folder) : [];
-}
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-    throw error;
-  }
 }
 
 async function failure(work: Promise<unknown>): Promise<HarnessError> {
@@ -94,7 +85,7 @@ describe('a cluster of three nodes', () => {
 
   test('an upload is synced for a cluster that another process attaches to', async () => {
     const { reference } = await net.node(1).bytes.upload(randomBytes(10_000));
-    const attached = Cluster.attach(net.name, { stateDir });
+    const attached = await Cluster.attach(net.name, { stateDir });
     expect((await attached.synced(reference))?.address).toBe(reference);
     await attached.detach();
   });
@@ -171,22 +162,32 @@ test('the same seed gives the same keys, overlays, contracts and batches, side b
   expect(new Set(ports).size).toBe(4);
 });
 
+/** Every process that was started for the cluster. */
+function processesOf(name: string): ProcessId[] {
+  return labelled(readRecord(stateDir, name)?.token ?? '');
+}
+
 test('stopping leaves no process and no folder', async () => {
   const net = await Cluster.start({ nodes: 1, batches: false, stateDir });
-  const pids = runRecords(stateDir, net.name).map((run) => run.process.pid);
-  expect(pids.length).toBe(3);
+  const processes = processesOf(net.name);
+  // A node, the chain, Anvil and the shell that guards it.
+  expect(processes).toHaveLength(4);
   await net.stop();
   await net.stop();
-  expect(pids.filter(exists)).toEqual([]);
+  expect(processes.filter(isAlive)).toEqual([]);
   expect(clusters()).not.toContain(net.name);
 });
 
 test('a node that cannot start fails the cluster with its own words, and nothing is left', async () => {
   const options = { 'reserve-capcity': 10 };
-  const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], stateDir }));
+  const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], name: 'ill', stateDir }));
   expect(error.code).toBe('PROCESS_FAILED');
   expect(error.hint).toContain('reserve-capacity');
   expect(clusters()).toEqual([]);
+  // What it has said can be read where the message says.
+  const kept = /Logs and state of this start: (.*-ill-.*)$/.exec(error.hint ?? '')?.[1] ?? '';
+  expect(readFileSync(join(kept, 'logs', 'node-0.log'), 'utf8')).toContain('reserve-capcity');
+  expect(error.hint).toContain(join(kept, 'logs'));
 });
 
 test('an interrupted start leaves nothing', async () => {
@@ -216,8 +217,8 @@ test('a cluster of a program that is killed does not stay', async () => {
   );
   const program = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(program.stdout, 'data');
-  const processes = runRecords(stateDir, 'doomed').map((run) => run.process);
-  expect(processes.filter(isAlive)).toHaveLength(4);
+  const processes = processesOf('doomed');
+  expect(processes).toHaveLength(5);
   program.kill('SIGKILL');
   await until(
     'the cluster is still there',

@@ -18,12 +18,13 @@ import {
   endProcess,
   isAlive,
   killProcess,
+  labelled,
   type ProcessId,
   processOf,
   signalGroup,
   spawnProgram,
 } from '../../../harness/machine/processes.ts';
-import type { Driver } from '../../../harness/places/driver.ts';
+import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
 
 const TIMEOUT = { timeoutMs: 20_000 };
@@ -45,6 +46,12 @@ const PROGRAM = {
   deaf: `console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
   stubborn: `process.on('SIGTERM', () => console.log('asked')); console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
 };
+
+const PART = { kind: 'node', name: 'node-0' } as const;
+
+function processDriver(cache: string, token = 'test'): Driver {
+  return createProcessDriver({ stopWithParent: false, compileCache: { nodes: cache, tools: cache }, token });
+}
 
 async function start(program: string, stopWithParent = false): Promise<ProcessId> {
   const { id } = await spawnProgram({
@@ -124,9 +131,9 @@ function parentProgram(pause: boolean, watchesParent: boolean): string {
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
-    const driver = createProcessDriver({ stopWithParent: true, compileCache: ${JSON.stringify(join(folder, 'cache'))} });
+    const driver = createProcessDriver({ stopWithParent: true, compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
     const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(watchesParent ? PROGRAM.patient : PROGRAM.deaf)}], env: {} });
-    const { id } = await driver.start({ flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
+    const { handle: id } = await driver.start({ kind: 'node', name: 'node-0', flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
     while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);
     ${pause ? 'await driver.pause(id);' : ''}
     console.log(JSON.stringify(id));
@@ -177,14 +184,19 @@ describe('compiled code', () => {
     ({ command: command(SAY), ...(compile === undefined ? {} : { compile: command(compile) }) }) as never;
 
   async function heardBy(driver: Driver, log: string): Promise<string> {
-    const { id } = await driver.start({ flavour: flavour(), dataDir: folder, log: join(folder, log) });
-    started.push(id);
+    const { handle } = await driver.start({
+      ...PART,
+      flavour: flavour(),
+      dataDir: folder,
+      log: join(folder, log),
+    });
+    started.push(handle as unknown as ProcessId);
     return said('up', join(folder, log));
   }
 
   test('is made once, before the nodes start, and all of them read it', async () => {
     const cache = join(folder, 'cache');
-    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    const driver = processDriver(cache);
     expect(await heardBy(driver, 'before.log')).toBe('up without');
     await driver.prepare(flavour(ENTRY));
     await driver.prepare(flavour(ENTRY));
@@ -195,7 +207,7 @@ describe('compiled code', () => {
 
   test('of which a run that was killed has left a half is made again', async () => {
     const cache = join(folder, 'cache');
-    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    const driver = processDriver(cache);
     await driver.prepare(flavour(`${ENTRY} process.kill(process.pid, 'SIGKILL');`));
     expect(await heardBy(driver, 'half.log')).toBe('up without');
     await driver.prepare(flavour(ENTRY));
@@ -206,20 +218,20 @@ describe('compiled code', () => {
   test('that has no place to be kept is done without', async () => {
     const cache = join(folder, 'cache');
     writeFileSync(cache, 'a file');
-    const driver = createProcessDriver({ stopWithParent: false, compileCache: cache });
+    const driver = processDriver(cache);
     await driver.prepare(flavour('0'));
     expect(await heardBy(driver, 'node.log')).toBe('up without');
   });
 
   test('that can not be made is done without', async () => {
-    const driver = createProcessDriver({ stopWithParent: false, compileCache: join(folder, 'cache') });
+    const driver = processDriver(join(folder, 'cache'));
     await driver.prepare(flavour());
     await driver.prepare({ compile: () => ({ file: '/no/such/program', args: [], env: {} }) } as never);
     expect(await heardBy(driver, 'node.log')).toBe('up without');
   });
 
   test('is no longer made when the start is given up', async () => {
-    const driver = createProcessDriver({ stopWithParent: false, compileCache: join(folder, 'cache') });
+    const driver = processDriver(join(folder, 'cache'));
     const stop = new AbortController();
     const pidFile = join(folder, 'pid');
     const compiling = driver.prepare(
@@ -254,10 +266,81 @@ describe('compiled code', () => {
   });
 });
 
+describe('a driver', () => {
+  const part = (program: string) => ({
+    ...PART,
+    flavour: { command: () => ({ file: process.execPath, args: ['-e', program], env: {} }) } as never,
+    dataDir: folder,
+    log: join(folder, 'program.log'),
+  });
+
+  async function up(token: string, program = PROGRAM.patient): Promise<{ driver: Driver; handle: Handle }> {
+    const driver = processDriver(join(folder, 'cache'), token);
+    const { handle } = await driver.start(part(program));
+    started.push(handle as unknown as ProcessId);
+    await said('up');
+    return { driver, handle };
+  }
+
+  test('sees what is done to a part from outside', async () => {
+    const { driver, handle } = await up('seen');
+    const pid = Number(handle['pid']);
+    expect(await driver.observe(handle)).toEqual({ state: 'running', pid });
+    process.kill(pid, 'SIGSTOP');
+    await until(
+      'the pause is not seen',
+      async () => {
+        const { state } = await driver.observe(handle);
+        return state === 'paused' ? { done: true } : { missing: state };
+      },
+      TIMEOUT,
+    );
+    process.kill(pid, 'SIGKILL');
+    await ended(handle as unknown as ProcessId);
+    expect(await driver.observe(handle)).toEqual({ state: 'gone', exit: { code: null, signal: 'SIGKILL' } });
+    // Another process cannot know how it ended.
+    expect(await processDriver(folder).observe(handle)).toEqual({ state: 'gone' });
+  });
+
+  test('says what a part has used', async () => {
+    const { driver, handle } = await up('used', `for (let i = 0; i < 3e8; i++); ${PROGRAM.patient}`);
+    const { cpuMs = 0, memoryBytes = 0 } = await driver.stats(handle);
+    expect(cpuMs).toBeGreaterThan(20);
+    expect(memoryBytes).toBeGreaterThan(2 ** 20);
+    await driver.kill(handle);
+    expect(await driver.stats(handle)).toEqual({});
+  });
+
+  test('ends what no record names, of its own cluster alone', async () => {
+    const child = `require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' });`;
+    const ours = await up('ours', `${child} ${PROGRAM.patient}`);
+    const other = processDriver(join(folder, 'cache'), 'other');
+    const { handle: theirs } = await other.start({
+      ...part(PROGRAM.patient),
+      log: join(folder, 'other.log'),
+    });
+    started.push(theirs as unknown as ProcessId);
+    expect(labelled('ours')).toHaveLength(2);
+    expect(await ours.driver.dispose({ token: 'ours', parts: [] }, 1000)).toEqual({
+      stopped: [],
+      forced: [],
+    });
+    expect(labelled('ours')).toEqual([]);
+    expect((await other.observe(theirs)).state).toBe('running');
+    other.disposeNow({ token: 'other', parts: [] });
+    await ended(theirs as unknown as ProcessId);
+  });
+});
+
 test('a program that cannot be started is an error with its name', async () => {
   const flavour = { dialect: DIALECTS.svc, command: () => ({ file: '/no/such/program', args: [], env: {} }) };
-  const driver = createProcessDriver({ stopWithParent: false, compileCache: folder });
-  const place = { flavour: flavour as unknown as Flavour, dataDir: folder, log: join(folder, 'x.log') };
+  const driver = processDriver(folder);
+  const place = {
+    ...PART,
+    flavour: flavour as unknown as Flavour,
+    dataDir: folder,
+    log: join(folder, 'x.log'),
+  };
   await expect(driver.start(place)).rejects.toThrow('/no/such/program');
 });
 

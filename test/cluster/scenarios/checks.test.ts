@@ -2,9 +2,11 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
 import { Subscription } from '../../../harness/client/messages.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { Incident } from '../../../harness/cluster/membership.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -238,17 +240,95 @@ test('bytes that are not the expected ones fail the download, and say from where
   expectReport(result, 3);
 });
 
-test('a node that dies is evidence of the error that it causes', async () => {
-  const dying = uploading('dying', async ({ cluster }) => {
-    process.kill(cluster.node(1).pid ?? 0, 'SIGKILL');
-    await cluster.node(1).bytes.upload('nobody is there');
+describe('what nobody of the run has done to its cluster', () => {
+  /** What a person does with the process of a node. */
+  const signal = (name: NodeJS.Signals, which = 1) => process.kill(net.node(which).pid ?? 0, name);
+
+  test('a node that dies while nobody talks to it fails the scenario that all else says has passed', async () => {
+    const unaware = uploading('unaware', async () => {
+      signal('SIGKILL', 2);
+      await until(
+        'node-2 lives',
+        async () => {
+          const { state } = await net.node(2).observe();
+          return state === 'crashed' ? { done: true } : { missing: state };
+        },
+        { timeoutMs: 10_000 },
+      );
+    });
+    const result = await run([unaware]);
+    expect(result.passed).toBe(false);
+    expect(result.scenarios[0]).toMatchObject({
+      result: 'error',
+      error: expect.stringMatching(/^node-2 died.*\nend of .*node-2\.log:\n {2}\{/) as string,
+      incidents: [{ part: 'node-2', what: 'died' }],
+    });
+    expect(read(result.report, 'junit.xml')).toContain('node-2 died');
+    await net.node(2).start();
+    await net.meshed();
   });
-  const result = await run([dying]);
-  expect(result.scenarios[0]).toMatchObject({ result: 'error' });
-  expect(result.scenarios[0]?.error).toMatch(/^node-1: POST \/bytes: /);
-  expect(result.scenarios[0]?.error).toContain('node-1 is gone; end of ');
-  await net.node(1).start();
-  await net.meshed();
+
+  test('an uploader that dies ends a scenario that would wait for it, within seconds', async () => {
+    const waiting = uploading('waiting', async ({ cluster }) => {
+      signal('SIGKILL');
+      await cluster.node(1).bytes.upload('nobody is there');
+    });
+    const patient = uploading('patient', async () => {
+      signal('SIGKILL');
+      await new Promise(() => undefined);
+    });
+    for (const scenario of [waiting, patient]) {
+      const startedAt = performance.now();
+      const result = await run([scenario]);
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      expect(result.scenarios[0]?.error).toMatch(/^node-1 died/);
+      expect(result.scenarios[0]?.ledger.acknowledged).toBe(50);
+      await net.node(1).start();
+      await net.meshed();
+    }
+  });
+
+  test.each<[string, Incident['what'][], () => unknown, () => unknown]>([
+    ['paused', ['was paused'], () => signal('SIGSTOP'), () => signal('SIGCONT')],
+    ['stopped by a command', ['was stopped'], () => net.node(1).stop(), () => net.node(1).start()],
+    [
+      'restarted by a command',
+      ['was stopped', 'was restarted'],
+      () =>
+        net
+          .node(1)
+          .stop()
+          .then(() => net.node(1).start()),
+      () => undefined,
+    ],
+  ])('a node that is %s from outside fails it as well', async (_how, what, harm, mend) => {
+    const harmed = uploading('harmed', async () => {
+      await harm();
+      await new Promise(() => undefined);
+    });
+    const result = await run([harmed]);
+    expect(result.scenarios[0]?.error).toMatch(/^node-1 was /);
+    expect(what).toContain(result.scenarios[0]?.incidents?.[0]?.what);
+    await mend();
+    await net.meshed();
+  });
+
+  test('what the scenario itself does to a node is no incident', async () => {
+    const rough = uploading('rough', async (context) => {
+      const { cluster } = context;
+      const node = cluster.node(1);
+      await node.pause();
+      await cluster.membership.look();
+      await node.resume();
+      await node.kill();
+      await cluster.membership.look();
+      await node.start();
+      context.expect('node-1 is back', node.running, { observed: node.state, expected: 'running' });
+    });
+    const result = await run([rough]);
+    expect(result.scenarios[0]).toMatchObject({ result: 'passed' });
+    expect(result.scenarios[0]?.incidents).toBeUndefined();
+  });
 });
 
 test('a lost store fails the ledger, and each chunk is named with who had it', async () => {
@@ -258,8 +338,7 @@ test('a lost store fails the ledger, and each chunk is named with who had it', a
       await node.kill();
       rmSync(join(node.dataDir, 'store'), { recursive: true });
     }
-    // Nodes of a cluster are started by the process that owns it.
-    for (const node of net.nodes) await node.start();
+    for (const node of cluster.nodes) await node.start();
     await verifyLedger(context);
   });
   const result = await run([wiping]);

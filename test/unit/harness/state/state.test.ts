@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
+import { claimCluster } from '../../../../harness/cluster/claim.ts';
+import { isInUse } from '../../../../harness/cluster/drivers.ts';
+import { removeLeftovers } from '../../../../harness/cluster/leftovers.ts';
 import { ownProcess } from '../../../../harness/machine/processes.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
-import { claimCluster } from '../../../../harness/state/claim.ts';
 import {
   type ClusterRecord,
   clusterFolder,
   findCluster,
-  isInUse,
   listClusters,
   readRecord,
   removeCluster,
-  removeOrphans,
   writeRecord,
   writeRun,
 } from '../../../../harness/state/state.ts';
@@ -30,13 +30,13 @@ afterEach(() => {
 /** A process that cannot be: the pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 
-function claim(name: string, ephemeral = false): ClusterRecord {
+function claim(name: string, ephemeral = false): Promise<ClusterRecord> {
   return claimCluster(stateDir, { name, seed: 1n, ephemeral, definition: parseDefinition({}, 'test') });
 }
 
-function code(work: () => unknown): string {
+async function code(work: () => unknown): Promise<string> {
   try {
-    work();
+    await work();
   } catch (error) {
     if (error instanceof HarnessError) return error.code;
     throw error;
@@ -44,72 +44,75 @@ function code(work: () => unknown): string {
   return 'nothing was thrown';
 }
 
-test('a name that is being started cannot be taken again, and the message says by whom', () => {
-  claim('one');
-  expect(() => claim('one')).toThrow(`a cluster named 'one' is being started by process ${process.pid}`);
-  expect(code(() => claim('one'))).toBe('CLUSTER_EXISTS');
+test('a name that is being started cannot be taken again, and the message says by whom', async () => {
+  await claim('one');
+  await expect(claim('one')).rejects.toThrow(
+    `a cluster named 'one' is being started by process ${process.pid}`,
+  );
+  expect(await code(() => claim('one'))).toBe('CLUSTER_EXISTS');
 });
 
-test('a name whose cluster runs cannot be taken, whoever started it', () => {
-  const record = claim('one');
+test('a name whose cluster runs cannot be taken, whoever started it', async () => {
+  const record = await claim('one');
   writeRecord(stateDir, { ...record, phase: 'running', owner: GONE });
-  writeRun(stateDir, 'one', 'node-0', { process: ownProcess(), state: 'running' });
-  expect(() => claim('one')).toThrow("a cluster named 'one' is running already");
+  writeRun(stateDir, 'one', 'node-0', { handle: { ...ownProcess() }, state: 'running' });
+  await expect(claim('one')).rejects.toThrow("a cluster named 'one' is running already");
 });
 
-test('what a cluster that is gone has left is replaced', () => {
-  const before = claim('one');
+test('what a cluster that is gone has left is replaced', async () => {
+  const before = await claim('one');
   writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
-  writeRun(stateDir, 'one', 'node-0', { process: GONE, state: 'running' });
-  const after = claim('one');
+  writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
+  const after = await claim('one');
   expect(after.token).not.toBe(before.token);
   expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
   expect(existsSync(join(clusterFolder(stateDir, 'one').path, 'run'))).toBe(false);
 });
 
-test('a failed claim leaves nothing beside the cluster that has the name', () => {
-  claim('one');
-  code(() => claim('one'));
+test('a failed claim leaves nothing beside the cluster that has the name', async () => {
+  await claim('one');
+  await code(() => claim('one'));
   expect(listClusters(stateDir)).toEqual(['one']);
 });
 
-test('a recycled pid is not the process that had it before', () => {
-  const record = claim('one');
+test('a recycled pid is not the process that had it before', async () => {
+  const record = await claim('one');
   writeRecord(stateDir, { ...record, phase: 'running' });
-  writeRun(stateDir, 'one', 'node-0', { process: GONE, state: 'running' });
-  expect(isInUse(stateDir, { ...record, phase: 'running' })).toBe(false);
+  writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
+  expect(await isInUse(stateDir, { ...record, phase: 'running' })).toBe(false);
 });
 
-test('a removed cluster frees its name and leaves nothing', () => {
-  claim('one');
+test('a removed cluster frees its name and leaves nothing', async () => {
+  await claim('one');
   removeCluster(stateDir, 'one');
   removeCluster(stateDir, 'one');
   expect(listClusters(stateDir)).toEqual([]);
   expect(existsSync(clusterFolder(stateDir, 'one').path)).toBe(false);
 });
 
-test('orphans of a process that died are removed, clusters that were meant to stay are not', () => {
-  writeRecord(stateDir, { ...claim('orphan', true), owner: GONE, phase: 'running' });
-  writeRecord(stateDir, { ...claim('kept'), owner: GONE, phase: 'running' });
-  claim('mine', true);
-  removeOrphans(stateDir);
+test('orphans of a process that died are removed, clusters that were meant to stay are not', async () => {
+  writeRecord(stateDir, { ...(await claim('orphan', true)), owner: GONE, phase: 'running' });
+  writeRecord(stateDir, { ...(await claim('kept')), owner: GONE, phase: 'running' });
+  writeRecord(stateDir, { ...(await claim('half')), owner: GONE });
+  await claim('mine', true);
+  expect(await removeLeftovers(stateDir)).toEqual(['half', 'orphan']);
   expect(listClusters(stateDir)).toEqual(['kept', 'mine']);
 });
 
-test('the only cluster needs no name, of several one has to be named', () => {
-  expect(code(() => findCluster(stateDir, undefined))).toBe('CLUSTER_NOT_FOUND');
-  claim('one');
+test('the only cluster needs no name, of several one has to be named', async () => {
+  expect(await code(() => findCluster(stateDir, undefined))).toBe('CLUSTER_NOT_FOUND');
+  await claim('one');
   expect(findCluster(stateDir, undefined).name).toBe('one');
-  claim('two');
+  await claim('two');
   expect(() => findCluster(stateDir, undefined)).toThrow('known: one, two');
   expect(() => findCluster(stateDir, 'ones')).toThrow("no cluster 'ones', did you mean 'one'?");
 });
 
-test('a record that cannot be read is named', () => {
-  claim('one');
+test('a record that cannot be read is named', async () => {
+  await claim('one');
   const file = join(clusterFolder(stateDir, 'one').path, 'cluster.json');
   writeFileSync(file, '{');
   expect(() => readRecord(stateDir, 'one')).toThrow(file);
   writeFileSync(file, '{"version":99}');
-  expect(() => readRecord(stateDir, 'one')).toThrow('version 99, expected 1');
+  expect(() => readRecord(stateDir, 'one')).toThrow('version 99, expected 2');
 });

@@ -12,23 +12,23 @@ import {
   type ClusterRecord,
   clusterFolder,
   clustersDir,
-  isInUse,
   RECORD_VERSION,
   readJson,
   readRecord,
   removeFolder,
   setAside,
   writeJson,
-} from './state.ts';
+} from '../state/state.ts';
+import { isInUse } from './drivers.ts';
 
 /**
  * Takes a name. What an interrupted or crashed cluster of the same name left behind is removed.
  * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs or is being started
  */
-export function claimCluster(
+export async function claimCluster(
   stateDir: string,
   options: { name: string; seed: bigint; ephemeral: boolean; definition: Definition },
-): ClusterRecord {
+): Promise<ClusterRecord> {
   const { name, definition } = options;
   const record: ClusterRecord = {
     version: RECORD_VERSION,
@@ -54,7 +54,7 @@ export function claimCluster(
   writeJson(join(prepared, 'cluster.json'), record);
   try {
     if (!moveInto(prepared, path)) {
-      removeAbandoned(stateDir, name);
+      await removeAbandoned(stateDir, name);
       if (!moveInto(prepared, path)) throw takenError(stateDir, name);
     }
   } finally {
@@ -74,10 +74,10 @@ function moveInto(prepared: string, path: string): boolean {
   }
 }
 
-function removeAbandoned(stateDir: string, name: string): void {
+async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);
-  if (before !== undefined && isInUse(stateDir, before)) throw takenError(stateDir, name);
+  if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
   const aside = setAside(stateDir, name);
   // Somebody else removed it between our look and our move.
   if (aside === undefined) return;

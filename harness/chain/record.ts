@@ -1,0 +1,41 @@
+/** A chain as the state on disk has it, and the document that starts one. */
+import type { Contracts } from './contracts.ts';
+
+export interface ChainRecord {
+  readonly rpc: string;
+  readonly control: string;
+  /** Endpoint that the nodes use when it shall be made to fail; each adds its name as a path. */
+  readonly gate?: string;
+  readonly chainId: number;
+  readonly networkId: number;
+  readonly contracts: Contracts;
+  readonly startBlock: number;
+  readonly blockTimeMs: number;
+  /** Blocks come at the wall clock's pace alone: a node tells time by them. */
+  readonly steady: boolean;
+}
+
+/** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
+export interface ChainOptions {
+  readonly port: number;
+  readonly chainId: number;
+  readonly networkId: number;
+  readonly blockTimeMs: number;
+  /** No blocks on demand. */
+  readonly steady: boolean;
+  /** A door in front of its endpoint that can be made to fail. */
+  readonly gate: boolean;
+  readonly accounts: readonly {
+    readonly address: string;
+    readonly native: string;
+    readonly tokens: string;
+  }[];
+  readonly batches: readonly {
+    readonly owner: string;
+    readonly amount: string;
+    readonly depth: number;
+    readonly immutable: boolean;
+    readonly nonce: string;
+  }[];
+  readonly chequebooks: readonly { readonly issuer: string; readonly deposit: string }[];
+}

@@ -1,0 +1,154 @@
+/**
+ * What happens to the members of a cluster that nobody in this process has done: a node dies, is paused or started
+ * again from outside, the chain ends. Nodes are looked at several times a second, which also keeps `node.state` true.
+ */
+import { messageOf } from '../base/errors.ts';
+import type { Driver, Exit, Handle, PartState } from '../places/driver.ts';
+import type { ClusterNode, NodeSight } from './cluster-node.ts';
+
+/** A dead node is noticed while the requests that it broke are still failing. */
+const LOOK_PAUSE_MS = 200;
+
+/** Something that happened to a node or the chain, unasked. */
+export interface Incident {
+  /** Name of a node, or `chain`. */
+  readonly part: string;
+  readonly what:
+    | 'died'
+    | 'was stopped'
+    | 'was paused'
+    | 'was resumed'
+    | 'was started'
+    | 'was restarted'
+    | 'cannot be seen';
+  /** How it ended, where that is known, or why it cannot be seen. */
+  readonly how?: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** `node-1 died (SIGKILL)` */
+export function incidentText({ part, what, how }: Incident): string {
+  return `${part} ${what}${how === undefined ? '' : ` (${how})`}`;
+}
+
+export interface MembershipDeps {
+  readonly driver: Pick<Driver, 'observe'>;
+  /** Where the chain runs. */
+  readonly chain: () => Handle | undefined;
+}
+
+type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
+
+export class Membership {
+  readonly #nodes: readonly Watched[];
+  readonly #deps: MembershipDeps;
+  readonly #listeners = new Set<(incident: Incident) => void>();
+  readonly #unseen = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #chain: PartState | undefined;
+  #looking: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(nodes: readonly Watched[], deps: MembershipDeps) {
+    this.#nodes = nodes;
+    this.#deps = deps;
+    this.#schedule();
+  }
+
+  /** @returns stops telling */
+  onIncident(listener: (incident: Incident) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Looks at all members now; every incident until then has been told when it resolves. */
+  async look(): Promise<void> {
+    // One that has begun may have passed the member that is meant.
+    await this.#looking;
+    await this.#lookOnce();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.#lookOnce().then(() => this.#schedule()), LOOK_PAUSE_MS);
+    this.#timer.unref();
+  }
+
+  #lookOnce(): Promise<void> {
+    this.#looking ??= this.#lookAtAll().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookAtAll(): Promise<void> {
+    await Promise.all([
+      ...this.#nodes.map((node) => this.#guarded(node.name, () => this.#lookAtNode(node))),
+      this.#guarded('chain', () => this.#lookAtChain()),
+    ]);
+  }
+
+  /** A member that cannot be seen is an incident, once. */
+  async #guarded(part: string, look: () => Promise<void>): Promise<void> {
+    try {
+      await look();
+      this.#unseen.delete(part);
+    } catch (error) {
+      if (this.#unseen.has(part)) return;
+      this.#unseen.add(part);
+      this.#tell({ part, what: 'cannot be seen', how: messageOf(error), at: Date.now() });
+    }
+  }
+
+  async #lookAtNode(node: Watched): Promise<void> {
+    const before = node.wanted;
+    const seen = await node.observe();
+    // Changed by this process while we looked: nothing can be said yet.
+    if (before === undefined || node.wanted !== before) return;
+    const what = incidentOf(before, seen);
+    if (what === undefined) return;
+    this.#tell({ part: node.name, what, ...howOf(what === 'died' ? seen.exit : undefined), at: Date.now() });
+    // It is as it is now; only the next change is news.
+    await node.accept();
+  }
+
+  async #lookAtChain(): Promise<void> {
+    const handle = this.#deps.chain();
+    if (handle === undefined) return;
+    const { state, exit } = await this.#deps.driver.observe(handle);
+    const before = this.#chain;
+    this.#chain = state;
+    if (before === undefined || before === state) return;
+    const what = state === 'gone' ? 'died' : state === 'paused' ? 'was paused' : 'was resumed';
+    this.#tell({ part: 'chain', what, ...howOf(state === 'gone' ? exit : undefined), at: Date.now() });
+  }
+
+  #tell(incident: Incident): void {
+    if (this.#closed) return;
+    for (const listener of this.#listeners) listener(incident);
+  }
+}
+
+function incidentOf(
+  before: Pick<NodeSight, 'state' | 'handle'>,
+  { state, handle }: NodeSight,
+): Incident['what'] | undefined {
+  const same = JSON.stringify(before.handle) === JSON.stringify(handle);
+  const ran = before.state === 'running' || before.state === 'paused';
+  if (!same && state === 'running') return ran ? 'was restarted' : 'was started';
+  if (state === before.state) return same ? undefined : 'was restarted';
+  if (state === 'crashed' || state === 'killed') return ran ? 'died' : undefined;
+  if (state === 'stopped') return ran ? 'was stopped' : undefined;
+  if (state === 'paused') return 'was paused';
+  return before.state === 'paused' ? 'was resumed' : 'was started';
+}
+
+function howOf(exit: Exit | undefined): { how?: string } {
+  return exit === undefined ? {} : { how: exit.reason ?? exit.signal ?? `exit code ${exit.code}` };
+}

@@ -1,0 +1,66 @@
+/**
+ * A run owns the membership of its cluster: what happens to a node or the chain that the scenario has not done ends the
+ * scenario and stands in its result, however well all else went.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError } from '../base/errors.ts';
+import { ClientError } from '../client/errors.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { type Incident, incidentText } from '../cluster/membership.ts';
+
+/** What dies together is named together; the requests that it broke fail in the meantime. */
+const GATHER_MS = 300;
+/** The connections of a process that dies are gone a moment before the process is. */
+const DEATH_MS = 500;
+const DEATH_POLL_MS = 20;
+
+export class MemberWatch implements Disposable {
+  readonly incidents: Incident[] = [];
+  readonly #cluster: Cluster;
+  readonly #aborted = new AbortController();
+  readonly #forget: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.#forget = cluster.membership.onIncident((incident) => this.#note(incident));
+  }
+
+  /** Aborts soon after the first incident. */
+  get signal(): AbortSignal {
+    return this.#aborted.signal;
+  }
+
+  /**
+   * Looks once more, so that nothing of the scenario's time goes unnoticed.
+   * @param error what the scenario has ended with, if so
+   */
+  async end(error?: unknown): Promise<void> {
+    await this.#cluster.membership.look();
+    if (!(error instanceof ClientError) || error.status !== undefined) return;
+    const until = performance.now() + DEATH_MS;
+    while (this.incidents.length === 0 && performance.now() < until) {
+      await sleep(DEATH_POLL_MS);
+      await this.#cluster.membership.look();
+    }
+  }
+
+  /** What happened, a line each; undefined when nothing did. */
+  get text(): string | undefined {
+    if (this.incidents.length === 0) return undefined;
+    return this.incidents.map(incidentText).join('\n');
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#forget();
+  }
+
+  #note(incident: Incident): void {
+    this.incidents.push(incident);
+    this.#timer ??= setTimeout(
+      () => this.#aborted.abort(new HarnessError('MEMBER_LOST', this.text ?? '')),
+      GATHER_MS,
+    );
+  }
+}

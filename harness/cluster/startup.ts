@@ -9,9 +9,8 @@ import { type StartedChain, startChain } from '../chain/chain-process.ts';
 import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { endProcess, killProcess, type ProcessId } from '../machine/processes.ts';
-import { chainOptions } from '../plan/chain-options.ts';
-import { type Definition, plannedNodes } from '../plan/definition.ts';
-import { deriveNode, type NodeIdentity } from '../plan/seed.ts';
+import type { Definition } from '../plan/definition.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -24,7 +23,7 @@ import {
   writeRun,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { createNodes, nodeName } from './node-setup.ts';
+import { createNodes } from './node-setup.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
@@ -79,15 +78,12 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const { definition, seed, signal } = context;
   const clock = stopwatch();
   await checkPrograms(definition);
-  const plans = plannedNodes(definition);
-  const identities = plans.map((_, index) =>
-    deriveNode({ seed, index, networkId: definition.chain.networkId }),
-  );
+  const plan = planCluster(definition, seed);
 
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
   // Beside the chain, which leaves a processor idle most of the time that it takes.
   const prepared = prepare(context);
-  const started = await startChainOf(context, identities, launched);
+  const started = await startChainOf(context, plan, launched);
   if (started.anvil !== undefined) {
     writeRun(context.stateDir, context.record.name, 'anvil', { process: started.anvil, state: 'running' });
   }
@@ -102,10 +98,10 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     ms: chainMs,
   });
 
-  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plans.length} ready` });
-  const batches = batchesOf(started, identities);
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
+  const batches = batchesOf(started, plan);
   await prepared;
-  const { nodes, records } = await startNodes(context, { started, identities, batches, launched });
+  const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
   const nodesMs = clock.lap();
   context.onProgress({
     step: 'nodes',
@@ -144,15 +140,11 @@ async function prepare({ driver, definition, signal }: StartContext): Promise<vo
   await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
 }
 
-function startChainOf(
-  context: StartContext,
-  identities: readonly NodeIdentity[],
-  launched: Launched,
-): Promise<StartedChain> {
-  const { stateDir, record, definition, signal } = context;
+function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launched): Promise<StartedChain> {
+  const { stateDir, record, signal } = context;
   const folder = clusterFolder(stateDir, record.name);
   return startChain({
-    options: chainOptions(definition, context.seed, identities),
+    options: plan.chain,
     optionsFile: folder.chainOptions(),
     logFile: folder.log('chain'),
     stopWithParent: context.ephemeral,
@@ -165,16 +157,17 @@ function startChainOf(
   });
 }
 
-function batchesOf(started: StartedChain, identities: readonly NodeIdentity[]): BatchRecord[] {
-  return started.batches.map(({ id, owner, depth }) => {
-    const node = identities.findIndex(({ ethereum }) => ethereum === plainHex(owner));
-    return { id: plainHex(id), node: nodeName(node), depth };
-  });
+function batchesOf(started: StartedChain, { nodes }: ClusterPlan): BatchRecord[] {
+  return started.batches.flatMap(({ id, owner, depth }) =>
+    nodes
+      .filter(({ identity }) => identity.ethereum === plainHex(owner))
+      .map(({ name }) => ({ id: plainHex(id), node: name, depth })),
+  );
 }
 
 interface NodeParts {
   readonly started: StartedChain;
-  readonly identities: readonly NodeIdentity[];
+  readonly plan: ClusterPlan;
   readonly batches: readonly BatchRecord[];
   readonly launched: Launched;
 }
@@ -201,10 +194,10 @@ async function startNodes(
 
 async function startNodesOnce(
   context: StartContext,
-  { started, identities, batches, launched }: NodeParts,
+  { started, plan, batches, launched }: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
-  const records = await createNodes(context, started, identities);
+  const records = await createNodes(context, started, plan);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);

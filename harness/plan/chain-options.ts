@@ -1,7 +1,8 @@
 import type { ChainOptions } from '../chain/chain-process.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { batchAmount, type Definition, hasPublicNode, plannedNodes } from './definition.ts';
-import { batchNonce, type NodeIdentity } from './seed.ts';
+import { batchAmount, type Definition, hasPublicNode } from './definition.ts';
+import type { PlannedNode } from './plan.ts';
+import { batchNonce } from './seed.ts';
 
 /** Native coin and tokens of every node's account, in base units (contracts.md 12). */
 const NODE_NATIVE = 10n ** 19n;
@@ -11,9 +12,10 @@ const NODE_TOKENS = 10n ** 20n;
 export function chainOptions(
   definition: Definition,
   seed: bigint,
-  identities: readonly NodeIdentity[],
+  nodes: readonly PlannedNode[],
 ): ChainOptions {
   const { batches, chain, swap } = definition;
+  const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   return {
     port: chain.port,
     chainId: chain.chainId,
@@ -21,28 +23,26 @@ export function chainOptions(
     blockTimeMs: chain.blockTime,
     steady: hasPublicNode(definition),
     gate: chain.gate,
-    accounts: identities.map(({ ethereum }) => ({
-      address: `0x${ethereum}`,
+    accounts: nodes.map((node) => ({
+      address: addressOf(node),
       native: NODE_NATIVE.toString(),
       tokens: NODE_TOKENS.toString(),
     })),
     batches:
       batches === false
         ? []
-        : identities.map(({ ethereum }, node) => ({
-            owner: `0x${ethereum}`,
+        : nodes.map((node, index) => ({
+            owner: addressOf(node),
             amount: batchAmount(batches.ttl, chain.blockTime).toString(),
             depth: batches.depth,
             immutable: batches.immutable,
-            nonce: batchNonce(seed, node, 0),
+            nonce: batchNonce(seed, index, 0),
           })),
     chequebooks:
       swap === false
         ? []
-        : plannedNodes(definition).flatMap(({ flavour, mode }, node) =>
-            FLAVOURS[flavour].adoptsChequebook && mode !== 'boot'
-              ? [{ issuer: `0x${identities[node]?.ethereum}`, deposit: swap.deposit.toString() }]
-              : [],
-          ),
+        : nodes
+            .filter(({ flavour, mode }) => FLAVOURS[flavour].adoptsChequebook && mode !== 'boot')
+            .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
   };
 }

@@ -265,11 +265,6 @@ export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
   return PRICE_PER_CHUNK_AND_BLOCK * BigInt(blocks);
 }
 
-/** The flat list of nodes that the groups describe, in order. */
-export function plannedNodes(definition: Definition): NodeGroup[] {
-  return definition.nodes.flatMap((entry) => Array.from({ length: entry.count }, () => entry));
-}
-
 type Issue = z.core.$ZodIssue;
 
 function explain(issue: Issue, input: unknown): string[] {

@@ -6,9 +6,10 @@ import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cluster } from '../cluster/cluster.ts';
 import type { StartProgress } from '../cluster/start-context.ts';
-import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { DefinitionInput } from '../plan/definition.ts';
+import { type DefinitionInput, parseDefinition } from '../plan/definition.ts';
+import { type PlannedNode, planCluster } from '../plan/plan.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { RunOptions } from './runner.ts';
 import type { Scenario } from './scenario.ts';
@@ -31,7 +32,10 @@ export class Clusters implements AsyncDisposable {
     const kind = kindOf(scenario, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
     if (this.#current?.kind === key) return this.#current.cluster;
-    if (this.#options.attachTo === undefined && unmetNeed(scenario, plannedOf(kind)) !== undefined) {
+    if (
+      this.#options.attachTo === undefined &&
+      unmetNeed(scenario, plannedNodes(kind, this.#options)) !== undefined
+    ) {
       return undefined;
     }
     await this.close();
@@ -83,21 +87,19 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
   return options;
 }
 
-/** Flavours and modes of nodes that there are or would be. */
-interface Planned {
-  readonly flavours: readonly FlavourName[];
-  readonly modes: readonly NodeMode[];
+/** The nodes that a fresh cluster of the kind would have. */
+export function plannedNodes(kind: Kind, { seed }: RunOptions): readonly PlannedNode[] {
+  return planCluster(parseDefinition(kind, 'options'), seed).nodes;
 }
 
-export function plannedOf({ nodes }: Kind): Planned {
-  const groups = typeof nodes === 'object' ? nodes : [];
-  return { flavours: groups.map(flavourOf), modes: groups.map(({ mode = 'full' }) => mode) };
-}
-
-export function unmetNeed({ needs }: Scenario, { flavours, modes }: Planned): string | undefined {
-  const absent = needs.modes?.find((mode) => !modes.includes(mode));
+/** @param nodes those that there are or would be */
+export function unmetNeed(
+  { needs }: Scenario,
+  nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[],
+): string | undefined {
+  const absent = needs.modes?.find((mode) => nodes.every((node) => node.mode !== mode));
   if (absent !== undefined) return `needs a node of mode ${absent}`;
-  const lacking = needs.flavours?.find((flavour) => !flavours.includes(flavour));
+  const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
   if (lacking === undefined) return undefined;
   const variable = FLAVOURS[lacking].binaryVariable;
   const how =

@@ -22,7 +22,7 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { Clusters, kindOf, type NodesInput, plannedOf, unmetNeed } from './run-clusters.ts';
+import { Clusters, kindOf, type NodesInput, plannedNodes, unmetNeed } from './run-clusters.ts';
 import {
   createAssertions,
   ParameterError,
@@ -135,11 +135,10 @@ async function runOne(
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
-  const there = {
-    flavours: running.map(({ flavour }) => flavour),
-    modes: running.map(({ mode }) => mode),
-  };
-  const unmet = unmetNeed(scenario, cluster === undefined ? plannedOf(kindOf(scenario, options)) : there);
+  const unmet = unmetNeed(
+    scenario,
+    cluster === undefined ? plannedNodes(kindOf(scenario, options), options) : running,
+  );
   if (cluster === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }

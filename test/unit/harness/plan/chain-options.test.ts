@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
-import { chainOptions } from '../../../../harness/plan/chain-options.ts';
-import { type DefinitionInput, parseDefinition, plannedNodes } from '../../../../harness/plan/definition.ts';
-import { deriveNode } from '../../../../harness/plan/seed.ts';
+import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { type ClusterPlan, planCluster } from '../../../../harness/plan/plan.ts';
 
-function optionsOf(input: DefinitionInput): ReturnType<typeof chainOptions> {
-  const definition = parseDefinition(input, 'options');
-  const identities = plannedNodes(definition).map((_, index) =>
-    deriveNode({ seed: 7n, index, networkId: 4020 }),
-  );
-  return chainOptions(definition, 7n, identities);
+function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {
+  return planCluster(parseDefinition(input, 'options'), 7n).chain;
 }
 
 test('every node has an account, a batch and a chequebook with its deposit', () => {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { batchAmount, creditOf, parseDefinition, plannedNodes } from '../../../../harness/plan/definition.ts';
+import { batchAmount, creditOf, parseDefinition } from '../../../../harness/plan/definition.ts';
 
 function mistake(input: unknown): string {
   try {
@@ -56,18 +56,6 @@ test('a number of nodes and a list of groups describe the same cluster', () => {
   const short = parseDefinition({ nodes: 3 }, 'options');
   const long = parseDefinition({ nodes: [{ flavour: 'svc', count: 3 }] }, 'options');
   expect(short).toEqual(long);
-});
-
-test('groups become a flat list of nodes in their order', () => {
-  const definition = parseDefinition(
-    { nodes: [{ count: 2, options: { verbosity: 'debug' } }, { count: 1 }] },
-    'options',
-  );
-  expect(plannedNodes(definition).map(({ options }) => options)).toEqual([
-    { verbosity: 'debug' },
-    { verbosity: 'debug' },
-    {},
-  ]);
 });
 
 test.each([

@@ -82,8 +82,9 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 
 /** Three lines that work as they are: upload here, download there, remove it all. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
-  const first = cluster.nodes.find(({ mode }) => mode !== 'boot') ?? cluster.node(0);
-  const other = cluster.nodes.at(-1) ?? first;
+  const working = cluster.nodes.filter(({ mode }) => mode !== 'boot');
+  const first = working[0] ?? cluster.node(0);
+  const other = working.at(-1) ?? first;
   const lines: string[] = [];
   if (first.batch !== undefined) {
     const header = `${first.client.dialect.headerPrefix}postage-batch-id: ${first.batch}`;

@@ -92,6 +92,8 @@ export interface Flavour {
   readonly watchesParent: boolean;
   /** How long a stop may take, milliseconds. */
   readonly stopGraceMs: number;
+  /** What is wrong with options that a definition gives, where they are known without its program; a line each. */
+  optionMistakes?(options: Readonly<Record<string, unknown>>): string[];
   /** Whether its program and options fit each other. @throws HarnessError naming the group */
   check?(group: {
     where: string;

@@ -1,6 +1,7 @@
 import type { ChainOptions } from '../chain/chain-process.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { batchAmount, type Definition, hasPublicNode } from './definition.ts';
+import { batchAmount, type Definition } from './definition.ts';
+import { hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './plan.ts';
 import { batchNonce } from './seed.ts';
 
@@ -31,13 +32,16 @@ export function chainOptions(
     batches:
       batches === false
         ? []
-        : nodes.map((node, index) => ({
-            owner: addressOf(node),
-            amount: batchAmount(batches.ttl, chain.blockTime).toString(),
-            depth: batches.depth,
-            immutable: batches.immutable,
-            nonce: batchNonce(seed, index, 0),
-          })),
+        : nodes
+            .map((node, index) => ({ node, nonce: batchNonce(seed, index, 0) }))
+            .filter(({ node }) => node.mode !== 'boot')
+            .map(({ node, nonce }) => ({
+              owner: addressOf(node),
+              amount: batchAmount(batches.ttl, chain.blockTime).toString(),
+              depth: batches.depth,
+              immutable: batches.immutable,
+              nonce,
+            })),
     chequebooks:
       swap === false
         ? []

@@ -7,7 +7,8 @@ import type { Contracts } from '../chain/contracts.ts';
 import type { FlavourName, NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { chainOptions } from './chain-options.ts';
-import { creditOf, type Definition, type NodeGroup } from './definition.ts';
+import type { Definition, NodeGroup } from './definition.ts';
+import { creditOf } from './facts.ts';
 import { deriveNode, type NodeIdentity } from './seed.ts';
 
 /** New nodes ask these first; three are enough for gossip to reach all others. */

@@ -4,6 +4,8 @@
  */
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { StartProgress } from '../cluster/start-context.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
@@ -11,6 +13,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 import { type DefinitionInput, parseDefinition } from '../plan/definition.ts';
 import { type PlannedNode, planCluster } from '../plan/plan.ts';
 import { seedToJson } from '../plan/seed.ts';
+import { findCluster } from '../state/state.ts';
 import type { RunOptions } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -90,6 +93,37 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
 /** The nodes that a fresh cluster of the kind would have. */
 export function plannedNodes(kind: Kind, { seed }: RunOptions): readonly PlannedNode[] {
   return planCluster(parseDefinition(kind, 'options'), seed).nodes;
+}
+
+/**
+ * Parameters that name a node name one that there is or would be, and that works.
+ * @throws HarnessError `USAGE`; nothing has been started then
+ */
+export function checkNodeParameters(options: RunOptions): void {
+  for (const { scenario, parameters } of options.planned) {
+    const nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[] =
+      options.attachTo === undefined
+        ? plannedNodes(kindOf(scenario, options), options)
+        : findCluster(options.stateDir, options.attachTo).nodes;
+    for (const [key, { kind }] of Object.entries(scenario.parameters)) {
+      const given = parameters[key];
+      if (kind === 'node' && typeof given === 'string' && given !== '')
+        checkNode(given, nodes, `${scenario.name}: ${key}`);
+    }
+  }
+}
+
+function checkNode(given: string, nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[], what: string): void {
+  const working = nodes.filter(({ mode }) => mode !== 'boot').map(({ name }) => name);
+  if (working.includes(given)) return;
+  const isBoot = nodes.some(({ name }) => name === given);
+  const why = isBoot
+    ? `: ${given} is a boot node, which only introduces the others`
+    : suggestion(given, working);
+  throw new HarnessError(
+    'USAGE',
+    `--set: ${what}: got '${given}', expected one of ${working.join(', ')}${why}`,
+  );
 }
 
 /** @param nodes those that there are or would be */

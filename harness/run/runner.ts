@@ -142,9 +142,10 @@ async function runOne(
   if (cluster === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }
-  if (running.length < scenario.needs.nodes) {
+  const working = running.filter(({ mode }) => mode !== 'boot');
+  if (working.length < scenario.needs.nodes) {
     return finish('skipped', {
-      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running.length}`,
+      skipReason: `needs ${scenario.needs.nodes} running full or light nodes, the cluster has ${working.length}`,
     });
   }
   const deadline = AbortSignal.timeout(scenario.timeoutMs);

@@ -102,6 +102,11 @@ test.each([
     ['up', '--name', 'A b'],
     "name: got 'A b', expected at most 40 lower-case letters",
   ],
+  [
+    'a node that the cluster will not have',
+    ['run', 'smoke', '--set', 'node=node-7'],
+    "--set: smoke: node: got 'node-7', expected one of node-0, node-1, node-2, node-3, node-4, did you mean 'node-0'?",
+  ],
   ['a missing file', ['up', '-f', 'nowhere.yaml'], "--file: no file 'nowhere.yaml'"],
   ['a cluster that is not there', ['ps', '--name', 'none', '--json'], 'no cluster in'],
 ])('%s ends with code 2 and says what is wrong', async (_what, args, words) => {

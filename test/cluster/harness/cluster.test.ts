@@ -182,10 +182,11 @@ test('stopping leaves no process and no folder', async () => {
 });
 
 test('a node that cannot start fails the cluster with its own words, and nothing is left', async () => {
-  const options = { 'reserve-capcity': 10 };
+  // Each value is allowed by itself, so it is the node that refuses them.
+  const options = { 'threshold-growth-linear': 1 };
   const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], stateDir }));
   expect(error.code).toBe('PROCESS_FAILED');
-  expect(error.hint).toContain('reserve-capacity');
+  expect(error.hint).toContain('threshold-growth-step');
   expect(clusters()).toEqual([]);
 });
 

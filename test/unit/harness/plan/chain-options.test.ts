@@ -14,11 +14,12 @@ test('every node has an account, a batch and a chequebook with its deposit', () 
   expect(chequebooks).toEqual(owners.map((issuer) => ({ issuer, deposit: '5' })));
 });
 
-test('a node that serves nobody, and one that deploys its own, get no chequebook', () => {
-  const { accounts, chequebooks } = optionsOf({
+test('a node that serves nobody gets no batch and no chequebook, and one that deploys its own no second one', () => {
+  const { accounts, batches, chequebooks } = optionsOf({
     nodes: [{}, { mode: 'boot' }, { flavour: 'bee', binary: './bee' }, { mode: 'light' }],
   });
   const owners = accounts.map(({ address }) => address);
+  expect(batches.map(({ owner }) => owner)).toEqual([owners[0], owners[2], owners[3]]);
   expect(chequebooks.map(({ issuer }) => issuer)).toEqual([owners[0], owners[3]]);
 });
 

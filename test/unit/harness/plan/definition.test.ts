@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { batchAmount, creditOf, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { batchAmount, type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { creditOf } from '../../../../harness/plan/facts.ts';
 
 function mistake(input: unknown): string {
   try {
@@ -95,6 +96,58 @@ test.each([
   ],
   ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 200'],
   [
+    'a number in words',
+    { nodes: 'three' },
+    "nodes: got 'three', expected a whole number from 1 to 200, or a list of at least one group",
+  ],
+  ['an empty list', { nodes: [] }, 'nodes: got [], expected at least one group'],
+  ['a group that is none', { nodes: [4] }, 'nodes[0]: got 4, expected a map with flavour, mode, count'],
+  [
+    'more nodes in all groups than there may be',
+    { nodes: [{ count: 150 }, { count: 51 }] },
+    'nodes: got 201 in all groups, expected at most 200',
+  ],
+  [
+    'a cluster of light nodes alone',
+    { nodes: [{ mode: 'light', count: 2 }] },
+    'nodes: got 2 light nodes, expected at least one of mode full: only full nodes store what others upload',
+  ],
+  [
+    'a cluster of boot and light nodes',
+    { nodes: [{ mode: 'boot' }, { mode: 'light' }] },
+    'nodes: got 1 boot node and 1 light node, expected at least one of mode full',
+  ],
+  [
+    'a node option that there is not',
+    { nodes: [{}, { options: { 'cache-capcity': 5 } }] },
+    "nodes[1].options: a node knows no option 'cache-capcity', did you mean 'cache-capacity'?",
+  ],
+  [
+    'a word for a number of a node option',
+    { nodes: [{ options: { 'cache-capacity': 'lots' } }] },
+    "nodes[0].options.cache-capacity: got 'lots', expected a whole number from 0 to 4294967295",
+  ],
+  [
+    'a node option out of range',
+    { nodes: [{ options: { 'minimum-storage-radius': 32 } }] },
+    'nodes[0].options.minimum-storage-radius: got 32, expected a whole number from 0 to 31',
+  ],
+  [
+    'a node option without its unit',
+    { nodes: [{ options: { 'warmup-time': 5 } }] },
+    'nodes[0].options.warmup-time: got 5, expected a duration such as 500ms, 5s or 2m',
+  ],
+  [
+    'a list for a single node option',
+    { nodes: [{ options: { verbosity: ['debug'] } }] },
+    'nodes[0].options.verbosity: got ["debug"], expected one of silent, error',
+  ],
+  [
+    'one wrong item of a list',
+    { nodes: [{ options: { 'cors-allowed-origins': ['*', 'here'] } }] },
+    "nodes[0].options.cors-allowed-origins: got 'here', expected an origin such as",
+  ],
+  [
     'a duration without a unit',
     { chain: { blockTime: 1 } },
     'chain.blockTime: got 1, expected a duration such as 500ms',
@@ -125,6 +178,59 @@ test.each([
 ])('%s is refused by name', (_what, input, words) => {
   const message = mistake(input);
   expect(message).toContain(`cluster.yaml: ${words}`);
+});
+
+const ANYTHING = [null, true, -1, 1.5, 'x', [], {}, [null], [{}], { x: 1 }];
+const KEYS = ['name', 'seed', 'nodes', 'chain', 'driver', 'profile', 'ports', 'batches', 'swap', 'credit'];
+const INSIDE = {
+  nodes: ['flavour', 'mode', 'count', 'binary', 'options'],
+  chain: ['blockTime', 'chainId', 'networkId', 'port', 'gate'],
+  batches: ['depth', 'ttl', 'immutable'],
+  swap: ['deposit'],
+};
+
+/** The mistakes of an input, or none. */
+function mistakesOf(input: unknown): string {
+  try {
+    parseDefinition(input, 'options');
+    return '';
+  } catch (error) {
+    return (error as HarnessError).message;
+  }
+}
+
+test('every mistake says in words what was expected', () => {
+  const inputs = [
+    ...KEYS.flatMap((key) => ANYTHING.map((value) => ({ [key]: value }))),
+    ...Object.entries(INSIDE).flatMap(([key, inner]) =>
+      inner.flatMap((name) =>
+        ANYTHING.map((value) => ({ [key]: key === 'nodes' ? [{ [name]: value }] : { [name]: value } })),
+      ),
+    ),
+    ...ANYTHING.map((value) => ({ nodes: [{ options: { verbosity: value } }] })),
+  ];
+  const messages = inputs.map((input) => [JSON.stringify(input), mistakesOf(input)]);
+  expect(messages.filter(([, text]) => /Invalid|undefined/.test(text ?? ''))).toEqual([]);
+});
+
+test('options of our own nodes are typed, and those of a Bee are its own', () => {
+  const typed: DefinitionInput = {
+    nodes: [
+      {
+        options: {
+          'cache-capacity': 5,
+          'warmup-time': '1s',
+          'cors-allowed-origins': ['*'],
+          verbosity: 'debug',
+        },
+      },
+      { flavour: 'bee', binary: '/opt/bee', options: { whatever: 'it knows' } },
+    ],
+  };
+  expect(parseDefinition(typed, 'options').nodes).toHaveLength(2);
+  // @ts-expect-error there is no such option
+  const misspelt: DefinitionInput = { nodes: [{ options: { 'cache-capcity': 5 } }] };
+  expect(mistakesOf(misspelt)).toContain("no option 'cache-capcity'");
 });
 
 test('every mistake of a document is told at once', () => {

@@ -5,8 +5,9 @@ import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
 import type { Driver } from '../places/driver.ts';
-import { type Definition, PORT_STRIDE } from '../plan/definition.ts';
+import type { Definition } from '../plan/definition.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
+import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 
 export interface NodeSetup {
@@ -15,7 +16,7 @@ export interface NodeSetup {
   readonly driver: Driver;
 }
 
-/** Chooses ports, writes key files and configuration of every node. @throws HarnessError `PORT_IN_USE` */
+/** Chooses ports, writes key files and configuration of every node. */
 export async function createNodes(
   { stateDir, record, driver }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'chequebooks'>,
@@ -73,14 +74,13 @@ async function choosePorts(definition: Definition, count: number): Promise<NodeP
       debug: at(free, i * 3 + 2),
     }));
   }
-  const base = definition.ports;
-  const fixed = Array.from({ length: count }, (_, i) => ({
-    api: base + i * PORT_STRIDE,
-    p2p: base + i * PORT_STRIDE + 1,
-    debug: base + i * PORT_STRIDE + 2,
-  }));
-  await checkPortsFree(fixed.flatMap(({ api, p2p, debug }) => [api, p2p, debug]));
-  return fixed;
+  const first = definition.ports;
+  return Array.from({ length: count }, (_, index) => fixedPorts(first, index));
+}
+
+/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE` */
+export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
+  await checkPortsFree(wantedPorts(definition));
 }
 
 function at<T>(list: readonly T[], index: number): T {

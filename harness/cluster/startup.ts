@@ -23,7 +23,7 @@ import {
   writeRun,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { createNodes } from './node-setup.ts';
+import { checkPorts, createNodes } from './node-setup.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
@@ -79,6 +79,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const clock = stopwatch();
   await checkPrograms(definition);
   const plan = planCluster(definition, seed);
+  await checkPorts(plan);
 
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
   // Beside the chain, which leaves a processor idle most of the time that it takes.

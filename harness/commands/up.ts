@@ -21,6 +21,8 @@ export interface UpFlags extends NodesFlags {
   readonly name?: string;
   readonly seed?: bigint;
   readonly port?: number;
+  /** Origins; none: those of the file. */
+  readonly cors: readonly string[];
   readonly batches: boolean;
   readonly wide?: boolean;
 }
@@ -36,6 +38,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     credit: flags.credit,
     seed: flags.seed,
     ports: flags.port,
+    cors: flags.cors.length === 0 ? undefined : flags.cors,
     batches: flags.batches ? undefined : false,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

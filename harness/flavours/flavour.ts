@@ -48,6 +48,8 @@ export interface NodePlan {
   /** Address that its listeners take. */
   readonly listen: string;
   readonly profile: Profile;
+  /** Origins that browsers may call its API from; options may name others. */
+  readonly cors: readonly string[];
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;

@@ -113,6 +113,7 @@ function configFile(plan: NodePlan): string {
     ...CREDIT_OPTIONS[plan.network.credit],
     // A boot node serves nobody, so it neither owes nor is owed. A group may do without, beside others that do not.
     'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
+    ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -3,11 +3,12 @@ import { FLAVOURS } from '../flavours/table.ts';
 import { batchAmount, type Definition } from './definition.ts';
 import { hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './plan.ts';
-import { batchNonce } from './seed.ts';
+import { chainPort } from './ports.ts';
+import { batchNonce, spareAccounts } from './seed.ts';
 
-/** Native coin and tokens of every node's account, in base units (contracts.md 12). */
-const NODE_NATIVE = 10n ** 19n;
-const NODE_TOKENS = 10n ** 20n;
+/** Native coin and tokens of every account, in base units (contracts.md 12). */
+const ACCOUNT_NATIVE = 10n ** 19n;
+const ACCOUNT_TOKENS = 10n ** 20n;
 
 /** The chain of a cluster as its definition and seed describe it. */
 export function chainOptions(
@@ -18,16 +19,16 @@ export function chainOptions(
   const { batches, chain, swap } = definition;
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   return {
-    port: chain.port,
+    port: chainPort(definition),
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,
     steady: hasPublicNode(definition),
     gate: chain.gate,
-    accounts: nodes.map((node) => ({
-      address: addressOf(node),
-      native: NODE_NATIVE.toString(),
-      tokens: NODE_TOKENS.toString(),
+    accounts: [...nodes.map(({ identity }) => identity), ...spareAccounts(seed)].map(({ ethereum }) => ({
+      address: `0x${ethereum}`,
+      native: ACCOUNT_NATIVE.toString(),
+      tokens: ACCOUNT_TOKENS.toString(),
     })),
     batches:
       batches === false

@@ -3,9 +3,11 @@ import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Definition, NodeGroup } from './definition.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { wantedPorts } from './ports.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
+const PORT_MAX = 65_535;
 
 /** @returns a line for each, with key, value and what was expected */
 export function contradictions(definition: Definition): string[] {
@@ -14,6 +16,7 @@ export function contradictions(definition: Definition): string[] {
       groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
     ),
     ...nodesContradictions(definition),
+    ...portContradictions(definition),
     ...publicContradictions(definition),
   ];
 }
@@ -46,6 +49,25 @@ function nodesContradictions(definition: Definition): string[] {
     lines.push(
       `nodes: got ${given}, expected at least one of mode full: only full nodes store what others upload`,
     );
+  }
+  return lines;
+}
+
+function portContradictions(definition: Definition): string[] {
+  const wanted = wantedPorts(definition);
+  const highest = Math.max(0, ...wanted.map(({ port }) => port));
+  const lines = [];
+  if (highest > PORT_MAX) {
+    const { ports } = definition;
+    const first = Number(ports) - (highest - PORT_MAX);
+    lines.push(
+      `ports: got ${ports}, expected at most ${first}: the range of ${plural(nodeCount(definition), 'node')} ends at ${highest}`,
+    );
+  }
+  const [ofChain, ...others] = wanted;
+  const taken = others.find(({ port }) => port === ofChain?.port);
+  if (taken !== undefined) {
+    lines.push(`chain.port: got ${taken.port}, expected another port than that of ${taken.by}`);
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { OPTIONS } from '../../node/options.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { parseDurationMs, suggestion } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../flavours/flavour.ts';
@@ -21,8 +22,6 @@ const UINT32_MAX = 4_294_967_295;
 /** Smallest depth a batch may have: one more than its 16 buckets bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
-/** Each node takes three ports from a fixed base; the gap leaves room to read them at a glance. */
-export const PORT_STRIDE = 10;
 
 const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
@@ -151,6 +150,17 @@ const ports = z.union(
   { error: PORTS_EXPECTED },
 );
 
+const CORS_EXPECTED = OPTIONS['cors-allowed-origins'].expected;
+const origin = z
+  .string({ error: CORS_EXPECTED })
+  .refine((text) => OPTIONS['cors-allowed-origins'].parse(text)?.length === 1, { error: CORS_EXPECTED });
+/** Web origins that browsers may call the nodes from. */
+const cors = z
+  .union([origin, z.array(origin, { error: 'a list of origins' })], {
+    error: `${CORS_EXPECTED}, or a list of them`,
+  })
+  .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
+
 const schema = z.strictObject(
   {
     name: clusterName.optional(),
@@ -160,6 +170,7 @@ const schema = z.strictObject(
     driver: oneOf(DRIVER_NAMES).default('process'),
     profile: oneOf(PROFILES).default('fast'),
     ports: ports.default('free'),
+    cors: cors.prefault([]),
     batches: batches.prefault({}),
     swap: swap.prefault(true),
     /** How much peers lend each other before they want to be paid. */

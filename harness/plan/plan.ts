@@ -104,6 +104,7 @@ export function placeNodes(
       ports: place.ports,
       listen: place.listen,
       profile: definition.profile,
+      cors: definition.cors,
       options: node.options,
       dataDir: place.dataDir,
       chequebook: facts.chequebookOf(node),

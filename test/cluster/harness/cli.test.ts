@@ -53,6 +53,7 @@ test.each([
   'status',
   'logs',
   'env',
+  'keys',
   'stop',
   'start',
   'kill',

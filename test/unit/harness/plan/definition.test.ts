@@ -21,6 +21,7 @@ test('an empty definition is five nodes of our own flavour in the fast profile',
     driver: 'process',
     profile: 'fast',
     ports: 'free',
+    cors: [],
     batches: { depth: 20, ttl: 86_400_000, immutable: true },
     swap: { deposit: 500_000_000_000_000_000n },
   });
@@ -158,6 +159,19 @@ test.each([
     'chain.chainId: got 100, expected an id that no public chain has',
   ],
   ['a word for cheques', { swap: 'maybe' }, "swap: got 'maybe', expected true, false, or a map with deposit"],
+  ['an origin that is none', { cors: 'here' }, "cors: got 'here', expected an origin such as"],
+  ['one wrong origin of a list', { cors: ['*', 4] }, 'cors[1]: got 4, expected an origin such as'],
+  ['two origins in one text', { cors: '*,*' }, "cors: got '*,*', expected an origin such as"],
+  [
+    'a range that ends behind the last port',
+    { ports: 65_000, nodes: 55 },
+    'ports: got 65000, expected at most 64993: the range of 55 nodes ends at 65542',
+  ],
+  [
+    'a port of the chain that a node has',
+    { ports: 17_000, chain: { port: 17_011 } },
+    'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
+  ],
   ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
   [
     'a port of the system',
@@ -181,7 +195,19 @@ test.each([
 });
 
 const ANYTHING = [null, true, -1, 1.5, 'x', [], {}, [null], [{}], { x: 1 }];
-const KEYS = ['name', 'seed', 'nodes', 'chain', 'driver', 'profile', 'ports', 'batches', 'swap', 'credit'];
+const KEYS = [
+  'name',
+  'seed',
+  'nodes',
+  'chain',
+  'driver',
+  'profile',
+  'ports',
+  'cors',
+  'batches',
+  'swap',
+  'credit',
+];
 const INSIDE = {
   nodes: ['flavour', 'mode', 'count', 'binary', 'options'],
   chain: ['blockTime', 'chainId', 'networkId', 'port', 'gate'],

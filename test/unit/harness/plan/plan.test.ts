@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NodePlan } from '../../../../harness/flavours/flavour.ts';
+import { svcFlavour } from '../../../../harness/flavours/svc.ts';
 import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
 import { type ClusterPlan, placeNodes, planCluster } from '../../../../harness/plan/plan.ts';
 import { deriveNode } from '../../../../harness/plan/seed.ts';
@@ -82,6 +83,15 @@ test('a placed node listens where its place says and knows its network', () => {
       swap: { deposit: 5n },
     },
   });
+});
+
+test('the origins of the cluster are those of its nodes, unless a group names others', () => {
+  const cors = 'http://localhost:3000';
+  const nodes = placed({ cors, nodes: [{}, { options: { 'cors-allowed-origins': '*' } }] });
+  const configs = nodes.map((node) =>
+    JSON.parse(svcFlavour.files(node).find(({ path }) => path === 'config.yaml')?.content ?? ''),
+  );
+  expect(configs).toMatchObject([{ 'cors-allowed-origins': [cors] }, { 'cors-allowed-origins': '*' }]);
 });
 
 test('the first three full nodes are the bootnodes of all others', () => {

@@ -107,8 +107,13 @@ function commandLine(): Command {
     )
     .option(
       '--port <port>',
-      'first of a fixed range of ports, ten per node (default: free ports)',
+      'first of a fixed range of ports: ten per node, the chain at the tenth (default: free ports)',
       whole(1024, 65_000),
+    )
+    .addOption(
+      new Option('--cors <origin>', 'origin that browsers may call the nodes from, * for all (repeatable)')
+        .argParser(collect)
+        .default([], 'none'),
     )
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
@@ -138,6 +143,10 @@ function commandLine(): Command {
   about('env', 'print a cluster as variables of a shell: eval "$(svcnet env)"').action((flags) =>
     run(flags, async (f, c) => (await import('./commands/env.ts')).env(f, c)),
   );
+
+  about('keys', 'print the accounts of the nodes and three spare ones, with their private keys')
+    .option('--wide', 'print every column')
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/keys.ts')).keys(f, c)));
 
   for (const [action, description] of Object.entries(NODE_ACTIONS)) {
     about(action, description)

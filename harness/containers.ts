@@ -11,23 +11,20 @@
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createAccount } from '../chain/account.ts';
+import { type Account, createAccount } from '../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../chain/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../chain/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
-import { nodeName } from './cluster/node-setup.ts';
 import { svcFlavour } from './flavours/svc.ts';
-import { chainOptions } from './plan/chain-options.ts';
-import { creditOf, parseDefinition } from './plan/definition.ts';
-import { deriveNode, type NodeIdentity } from './plan/seed.ts';
+import { parseDefinition } from './plan/definition.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from './plan/plan.ts';
 
 /** Every container has its own address, so all nodes take the same ports. */
 const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const;
 const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** All interfaces: a container's neighbours come from outside. */
 const LISTEN = '0.0.0.0';
-const BOOTNODES = 3;
 
 interface ContainerPlan {
   /** Folder as the containers see it. */
@@ -38,62 +35,44 @@ interface ContainerPlan {
 
 /** @throws HarnessError `DEFINITION_INVALID`, `USAGE` when the folder cannot be written */
 function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
-  const definition = parseDefinition({ nodes, seed }, 'containers');
-  const { networkId, chainId, blockTime } = definition.chain;
-  const identities = Array.from({ length: nodes }, (_, index) => deriveNode({ seed, index, networkId }));
+  const plan = planCluster(parseDefinition({ nodes }, 'containers'), seed);
   const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
-  const contracts = contractAddresses(deployer);
-  const chain = chainOptions(definition, seed, identities);
-  const document = {
-    ...chain,
-    chainId,
-    host: LISTEN,
-    port: CHAIN_PORTS.rpc,
-    controlPort: CHAIN_PORTS.control,
-  };
+  const chain = { ...plan.chain, host: LISTEN, port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
   clear(folder);
-  write(join(folder, 'chain.json'), `${JSON.stringify(document, undefined, 2)}\n`);
-  const underlays = identities.map((identity, index) =>
-    svcFlavour.underlay({ identity, port: NODE_PORTS.p2p, host: nodeName(index) }),
-  );
-  for (const [index, identity] of identities.entries()) {
-    const dataDir = join(folder, nodeName(index));
-    const plan = {
-      name: nodeName(index),
-      mode: 'full' as const,
-      identity,
-      ports: NODE_PORTS,
-      listen: LISTEN,
-      profile: definition.profile,
-      options: {},
-      dataDir,
-      chequebook: chequebookAddress({
-        factory: contracts.chequebookFactory,
-        sender: deployer.address,
-        salt: chequebookSalt(index),
-      }),
-      network: {
-        networkId,
-        rpc: `http://chain:${CHAIN_PORTS.rpc}`,
-        contracts,
-        startBlock: START_BLOCK,
-        blockTimeMs: blockTime,
-        bootnodes: underlays.slice(0, BOOTNODES).filter((_, boot) => boot !== index),
-        dedicatedBootnodes: false,
-        credit: creditOf(definition),
-        swap: definition.swap,
-      },
-    };
-    for (const { path, content } of svcFlavour.files(plan)) write(join(dataDir, path), content);
+  write(join(folder, 'chain.json'), `${JSON.stringify(chain, undefined, 2)}\n`);
+  const places = plan.nodes.map(({ name }) => ({
+    ports: NODE_PORTS,
+    reached: { host: name, port: NODE_PORTS.p2p },
+    listen: LISTEN,
+    dataDir: join(folder, name),
+  }));
+  for (const { plan: node } of placeNodes(plan, places, chainFacts(plan, deployer))) {
+    for (const { path, content } of svcFlavour.files(node)) write(join(node.dataDir, path), content);
   }
-  const ids = chain.batches.map(({ nonce }) => batchId(deployer.address, nonce));
-  write(join(folder, 'env'), envText(identities, ids));
+  const ids = plan.chain.batches.map(({ nonce }) => batchId(deployer.address, nonce));
+  write(join(folder, 'env'), envText(plan, ids));
 }
 
-function envText(identities: readonly NodeIdentity[], batches: readonly string[]): string {
-  const lines = identities.flatMap(({ overlay }, index) => [
+/** The chain does not run yet: its addresses follow from those of its deployer. */
+function chainFacts({ chain }: ClusterPlan, deployer: Account): ChainFacts {
+  const contracts = contractAddresses(deployer);
+  return {
+    contracts,
+    startBlock: START_BLOCK,
+    rpcOf: () => `http://chain:${CHAIN_PORTS.rpc}`,
+    chequebookOf({ identity }) {
+      const index = chain.chequebooks.findIndex(({ issuer }) => issuer === `0x${identity.ethereum}`);
+      if (index === -1) return undefined;
+      const factory = contracts.chequebookFactory;
+      return chequebookAddress({ factory, sender: deployer.address, salt: chequebookSalt(index) });
+    },
+  };
+}
+
+function envText({ nodes }: ClusterPlan, batches: readonly string[]): string {
+  const lines = nodes.flatMap(({ identity }, index) => [
     `SVCNET_BATCH_${index}=${(batches[index] ?? '').replace(/^0x/, '')}`,
-    `SVCNET_OVERLAY_${index}=${overlay}`,
+    `SVCNET_OVERLAY_${index}=${identity.overlay}`,
   ]);
   return `${lines.join('\n')}\n`;
 }

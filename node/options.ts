@@ -2,7 +2,7 @@
  * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
  * and the table in the README are all derived from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
-import { VERBOSITIES } from './env/logger.ts';
+import { VERBOSITIES } from './env/verbosity.ts';
 
 interface OptionSpec<T> {
   readonly default: T | undefined;

@@ -17,7 +17,7 @@ import {
 
 const parameters = {
   size: parameter('size', 1024, 'size of the file', { min: 1 }),
-  node: parameter('text', '', 'node that publishes; the first one when empty'),
+  node: parameter('node', '', 'node that publishes; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -8,7 +8,7 @@ import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the upload that is paid for', { min: 1 }),
-  node: parameter('text', '', 'node whose cheques bounce; the first one when empty'),
+  node: parameter('node', '', 'node whose cheques bounce; the first one when empty'),
   beneficiaries: parameter('integer', 3, 'peers that hold its cheques', { min: 2 }),
 };
 type Context = ScenarioContext<typeof parameters>;
@@ -58,7 +58,7 @@ export default defineScenario({
 /** In the order in which they will cash. */
 async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const { signal, cluster, parameters: given } = context;
-  const peers = otherNodes(cluster.nodes, issuer).filter(({ mode }) => mode !== 'boot');
+  const peers = otherNodes(cluster.nodes, issuer);
   const held: Held[] = [];
   for (const beneficiary of peers) {
     const { received } = await beneficiary.chequebook.cheque(issuer.overlay, signal);
@@ -167,7 +167,7 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   return context.step('no credit', async (progress) => {
     const { signal, cluster } = context;
     const received = async () => {
-      const peers = otherNodes(cluster.nodes, issuer).filter(({ mode }) => mode !== 'boot');
+      const peers = otherNodes(cluster.nodes, issuer);
       const rows = await Promise.all(
         peers.map(async ({ client }) => (await client.settlements(signal)).settlements),
       );

@@ -22,7 +22,7 @@ const parameters = {
   updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),
   size: parameter('size', 2000, 'size of the file behind an update', { min: 1 }),
   versions: versionsParameter,
-  node: parameter('text', '', 'node that updates; the first one when empty'),
+  node: parameter('node', '', 'node that updates; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

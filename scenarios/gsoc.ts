@@ -27,8 +27,8 @@ const parameters = {
       min: 17,
     },
   ),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
-  listener: parameter('text', '', 'full node that listens; the closest to the uploader when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
+  listener: parameter('node', '', 'full node that listens; the closest to the uploader when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -31,7 +31,7 @@ const parameters = {
     min: 8,
   }),
   versions: versionsParameter,
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -16,7 +16,7 @@ import { makeCac } from '../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
 import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
-import { atMost, batchOf, difference, uploadLedgered, verifyLedger } from './steps/steps.ts';
+import { atMost, batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 /** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
 const TIMEOUT_MS = 1_800_000;
@@ -81,7 +81,7 @@ export default defineScenario({
 });
 
 function sideOf(context: Context, flavour: ClusterNode['flavour']): Side {
-  const nodes = context.cluster.nodes.filter((node) => node.running && node.flavour === flavour);
+  const nodes = workingNodes(context.cluster.nodes).filter((node) => node.flavour === flavour);
   const uploader = nodes.find(({ mode }) => mode === 'full') ?? nodes[0];
   if (uploader === undefined)
     throw new RangeError('the runner starts no scenario whose flavours are missing');

@@ -14,7 +14,7 @@ const parameters = {
   'top-up': parameter('integer', 24, 'hours that are added to one of them', { min: 1 }),
   depth: parameter('integer', 17, 'depth of the batches, in bits', { min: 17 }),
   'new-depth': parameter('integer', 18, 'depth that one of them is diluted to', { min: 18 }),
-  node: parameter('text', '', 'node that buys; the first one when empty'),
+  node: parameter('node', '', 'node that buys; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -13,8 +13,8 @@ const parameters = {
   }),
   topic: parameter('text', 'test', 'topic of the messages'),
   size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12 }),
-  receiver: parameter('text', '', 'full node that receives; the first one when empty'),
-  node: parameter('text', '', 'node that sends; the first other full one when empty'),
+  receiver: parameter('node', '', 'full node that receives; the first one when empty'),
+  node: parameter('node', '', 'node that sends; the first other full one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -15,7 +15,7 @@ import { defineScenario, parameter, type ScenarioContext } from '../harness/run/
 import { type Congested, congestionOf } from '../harness/status/congestion.ts';
 import { proximityOrder } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
-import { atMost, batchOf, difference, verifyLedger } from './steps/steps.ts';
+import { atMost, batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
   chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),
@@ -109,7 +109,7 @@ export default defineScenario({
 /** Nodes that join later are stopped now, before they have anything. */
 async function prepare({ cluster, signal, parameters: given }: Context): Promise<Stage> {
   const { joins, leaves, expiring } = given;
-  const running = cluster.nodes.filter((node) => node.running);
+  const running = workingNodes(cluster.nodes);
   if (running.length - joins - leaves < 2) {
     throw new HarnessError(
       'USAGE',
@@ -141,17 +141,15 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
     const failed = new AbortController();
     const context = { ...scenario, signal: AbortSignal.any([scenario.signal, failed.signal]) };
     const uploaded = new AbortController();
-    const uploading = cluster.nodes
-      .filter((node) => node.running)
-      .map(async (node) => {
-        const random = context.random(`sizes of ${node.name}`);
-        for (let n = 0; stage.uploaded < given.chunks && !stage.gone.has(node); n++) {
-          const size = given.sizes[random.below(given.sizes.length)] as number;
-          const file = await uploadOne(context, stage, { node, stream: `${node.name}, file ${n}`, size });
-          files.push(file);
-          progress.progress(Math.min(stage.uploaded, given.chunks), given.chunks);
-        }
-      });
+    const uploading = workingNodes(cluster.nodes).map(async (node) => {
+      const random = context.random(`sizes of ${node.name}`);
+      for (let n = 0; stage.uploaded < given.chunks && !stage.gone.has(node); n++) {
+        const size = given.sizes[random.below(given.sizes.length)] as number;
+        const file = await uploadOne(context, stage, { node, stream: `${node.name}, file ${n}`, size });
+        files.push(file);
+        progress.progress(Math.min(stage.uploaded, given.chunks), given.chunks);
+      }
+    });
     const uploads = Promise.all(uploading).finally(() => uploaded.abort());
     try {
       await Promise.all([uploads, expire(context, stage, uploaded.signal), happen(context, stage, files)]);
@@ -228,7 +226,7 @@ async function away(
   end: (node: ClusterNode) => Promise<void>,
 ): Promise<void> {
   const random = context.random(what);
-  const there = context.cluster.nodes.filter((node) => node.running && !stage.gone.has(node));
+  const there = workingNodes(context.cluster.nodes).filter((node) => !stage.gone.has(node));
   const node = there[random.below(there.length)] as ClusterNode;
   stage.away.add(node);
   await end(node);
@@ -242,7 +240,7 @@ async function away(
  * node has that never comes back.
  */
 async function leave({ cluster, signal }: Context, stage: Stage, files: readonly File[]): Promise<void> {
-  const there = cluster.nodes.filter((node) => node.running && !stage.gone.has(node));
+  const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
   const nearest = (node: ClusterNode) =>
     Math.max(
       ...there
@@ -333,7 +331,7 @@ interface Reading {
 
 /** What is acknowledged comes from every node; what waits for a place comes from its uploader, to some other node each. */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
-  const readers = context.cluster.nodes.filter((node) => node.running && !gone.has(node));
+  const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
     step: 'read',
     readers,
@@ -436,7 +434,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
 
 async function checkReserves(context: Context, largest: ReadonlyMap<string, number>): Promise<void> {
   const { cluster, signal } = context;
-  const nodes = cluster.nodes.filter((node) => node.running);
+  const nodes = workingNodes(cluster.nodes);
   const backlogs = await Promise.all(nodes.map((node) => node.client.backlog(signal)));
   const radii = backlogs.map(({ reserve }) => reserve.storageRadius);
   for (const [i, node] of nodes.entries()) {

@@ -27,8 +27,8 @@ const parameters = {
   levels: parameter('list', ['1', '2', '3', '4'], 'redundancy levels'),
   encrypt: parameter('list', ['false', 'true'], 'with and without encryption'),
   concurrency: parameter('integer', 8, 'chunks uploaded at once', { min: 1 }),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
-  reader: parameter('text', '', 'node that downloads; the first other one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
+  reader: parameter('node', '', 'node that downloads; the first other one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

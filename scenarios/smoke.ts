@@ -34,7 +34,7 @@ const parameters = {
   dir: parameter('text', DEFAULT_TREE, 'directory to upload'),
   size: parameter('size', 64 * 2 ** 20, 'size of the large file', { min: 1 }),
   depth: parameter('integer', 20, 'depth of the batch to buy', { min: 17 }),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

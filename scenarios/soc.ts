@@ -6,12 +6,20 @@ import type { Chunk } from '../node/chunk/chunk.ts';
 import { signSoc, socParts } from '../node/chunk/soc.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { createSigner, type Signer } from '../node/crypto/signer.ts';
-import { batchOf, chosenNode, difference, inTime, ledgerDirect, verifyLedger } from './steps/steps.ts';
+import {
+  batchOf,
+  chosenNode,
+  difference,
+  inTime,
+  ledgerDirect,
+  verifyLedger,
+  workingNodes,
+} from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1 }),
   count: parameter('integer', 5, 'chunks to upload, each of an owner of its own', { min: 1 }),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -44,7 +52,7 @@ export default defineScenario({
         progress.progress(i + 1, context.parameters.count);
       }
     });
-    for (const reader of context.cluster.nodes.filter((node) => node.running)) {
+    for (const reader of workingNodes(context.cluster.nodes)) {
       await context.step('download', async (progress) => {
         progress.detail(reader.name);
         for (const owned of uploaded) await readBack(context, reader, owned);
@@ -152,7 +160,7 @@ function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): 
     const payload = context.random('replacement').bytes(context.parameters.size);
     const replacement = { owner, payload, chunk: wrap(owner, id, payload) };
     await upload(context, node, replacement);
-    const readers = context.cluster.nodes.filter((reader) => reader.running);
+    const readers = workingNodes(context.cluster.nodes);
     for (const reader of readers) {
       progress.detail(reader.name);
       const look = async (signal: AbortSignal) => {

@@ -6,7 +6,7 @@ import { chosenNode } from './steps/steps.ts';
 const parameters = {
   amount: parameter('text', '100000000000000000', 'token units that are staked, 10^17 at least'),
   insufficient: parameter('integer', 102_400, 'token units that are too few for a stake', { min: 1 }),
-  node: parameter('text', '', 'node that stakes; the first one when empty'),
+  node: parameter('node', '', 'node that stakes; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

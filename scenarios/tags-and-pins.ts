@@ -18,8 +18,8 @@ import {
 const parameters = {
   size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),
   chunks: parameter('integer', 1000, 'chunks sent over one connection', { min: 1 }),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
-  keeper: parameter('text', '', 'node that pins; the first other one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
+  keeper: parameter('node', '', 'node that pins; the first other one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -7,7 +7,7 @@ const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
   count: parameter('integer', 8, 'uploads of each size', { min: 1 }),
   concurrency: parameter('integer', 4, 'uploads under way at once', { min: 1 }),
-  node: parameter('text', '', 'node that uploads; the first one when empty'),
+  node: parameter('node', '', 'node that uploads; the first one when empty'),
   mode: parameter(
     'text',
     'deferred',

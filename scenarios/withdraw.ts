@@ -10,7 +10,7 @@ const NOBODY = '0'.repeat(40);
 const parameters = {
   amount: parameter('integer', 1_000_000, 'base units of each coin that are withdrawn', { min: 1 }),
   deposit: parameter('integer', 10 ** 15, 'token units that go into the chequebook and back', { min: 1 }),
-  node: parameter('text', '', 'node whose money it is; the first one when empty'),
+  node: parameter('node', '', 'node whose money it is; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -4,6 +4,7 @@ import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import type { Chain } from '../chain/chain.ts';
 import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import { readNodeBooks } from './node-books.ts';
 
@@ -19,7 +20,7 @@ export async function readBooks(
 ): Promise<Books> {
   const running = cluster.nodes.filter((node) => node.running);
   const nodes = await Promise.all(running.map((node) => readNodeBooks(node, signal)));
-  const accounts = cluster.nodes.map(({ ethereum }) => ethereum);
+  const accounts = [...cluster.nodes, ...spareAccounts(cluster.seed)].map(({ ethereum }) => ethereum);
   return { nodes, chain: await readChainBooks(cluster.chain, [...accounts, ...others]) };
 }
 

@@ -1,101 +1,69 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
 import { plainHex } from '../client/json.ts';
-import type { Flavour, NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
-import type { Driver, Endpoints } from '../places/driver.ts';
-import { creditOf, type Definition, type NodeGroup, PORT_STRIDE, plannedNodes } from '../plan/definition.ts';
-import type { NodeIdentity } from '../plan/seed.ts';
+import type { Driver } from '../places/driver.ts';
+import type { Definition } from '../plan/definition.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
+import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
-
-/** New nodes ask these first; three are enough for gossip to reach everybody. */
-const BOOTNODES = 3;
 
 export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
-  readonly definition: Definition;
   readonly driver: Driver;
 }
 
-/** Chooses ports, writes key files and configuration of every node. @throws HarnessError `PORT_IN_USE` */
+/** Chooses ports, writes key files and configuration of every node. */
 export async function createNodes(
-  setup: NodeSetup,
-  { record: chain, chequebooks }: Pick<StartedChain, 'record' | 'chequebooks'>,
-  identities: readonly NodeIdentity[],
+  { stateDir, record, driver }: NodeSetup,
+  started: Pick<StartedChain, 'record' | 'chequebooks'>,
+  plan: ClusterPlan,
 ): Promise<readonly NodeRecord[]> {
-  const { definition, driver, stateDir } = setup;
-  const groups = plannedNodes(definition);
-  const ports = await choosePorts(definition, groups.length);
-  const places: readonly Endpoints[] = groups.map((group, index) =>
-    driver.endpoints({ name: nodeName(index), ports: portsOf(FLAVOURS[group.flavour], at(ports, index)) }),
+  const folder = clusterFolder(stateDir, record.name);
+  const ports = await choosePorts(plan.definition, plan.nodes.length);
+  const places = plan.nodes.map(({ name, flavour }, index) => {
+    const all = at(ports, index);
+    const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
+    const endpoints = driver.endpoints({ name, ports: own });
+    const { p2p: reached, listen } = endpoints;
+    return { ports: own, endpoints, reached, listen, dataDir: folder.dataDir(name) };
+  });
+  const placed = placeNodes(plan, places, chainFacts(started));
+  return Promise.all(
+    placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
+      const { flavour } = at(plan.nodes, index);
+      const { endpoints } = at(places, index);
+      await driver.create(node, FLAVOURS[flavour]);
+      return {
+        name: node.name,
+        flavour,
+        mode: node.mode,
+        ...(node.binary === undefined ? {} : { binary: node.binary }),
+        api: endpoints.api,
+        debug: endpoints.debug,
+        p2p: underlay,
+        overlay: node.identity.overlay,
+        ethereum: node.identity.ethereum,
+        dataDir: node.dataDir,
+        log: folder.log(node.name),
+      };
+    }),
   );
-  const underlays = groups.map((group, index) =>
-    FLAVOURS[group.flavour].underlay({ identity: at(identities, index), ...at(places, index).p2p }),
-  );
-  const folder = clusterFolder(stateDir, setup.record.name);
-  const bootnodes = bootnodesOf(groups, underlays);
-  const credit = creditOf(definition);
-  const create = async (group: NodeGroup, index: number): Promise<NodeRecord> => {
-    const name = nodeName(index);
-    const flavour = FLAVOURS[group.flavour];
-    const identity = at(identities, index);
-    const plan: NodePlan = {
-      name,
-      mode: group.mode,
-      binary: group.binary,
-      identity,
-      ports: portsOf(flavour, at(ports, index)),
-      listen: at(places, index).listen,
-      profile: definition.profile,
-      options: group.options,
-      dataDir: folder.dataDir(name),
-      chequebook: chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
-      network: {
-        networkId: chain.networkId,
-        rpc: chain.gate === undefined ? chain.rpc : `${chain.gate}/${name}`,
-        contracts: chain.contracts,
-        startBlock: chain.startBlock,
-        blockTimeMs: chain.blockTimeMs,
-        bootnodes: bootnodes.filter((underlay) => underlay !== underlays[index]),
-        dedicatedBootnodes: groups.some(({ mode }) => mode === 'boot'),
-        credit,
-        swap: definition.swap,
-      },
-    };
-    await driver.create(plan, flavour);
-    return {
-      name,
-      flavour: group.flavour,
-      mode: group.mode,
-      ...(group.binary === undefined ? {} : { binary: group.binary }),
-      api: at(places, index).api,
-      debug: at(places, index).debug,
-      p2p: at(underlays, index),
-      overlay: identity.overlay,
-      ethereum: identity.ethereum,
-      dataDir: plan.dataDir,
-      log: folder.log(name),
-    };
+}
+
+function chainFacts({ record, chequebooks }: Pick<StartedChain, 'record' | 'chequebooks'>): ChainFacts {
+  const { contracts, startBlock, rpc, gate } = record;
+  return {
+    contracts,
+    startBlock,
+    rpcOf: (node) => (gate === undefined ? rpc : `${gate}/${node}`),
+    chequebookOf: ({ identity }) =>
+      chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
   };
-  return Promise.all(groups.map(create));
-}
-
-/** The boot nodes, or else the first full nodes: whom all others may ask for more peers. */
-function bootnodesOf(groups: readonly NodeGroup[], underlays: readonly string[]): string[] {
-  const ofMode = (mode: NodeMode) =>
-    underlays.filter((_, index) => {
-      const group = at(groups, index);
-      return group.mode === mode && FLAVOURS[group.flavour].bootstraps;
-    });
-  const boot = ofMode('boot');
-  return (boot.length > 0 ? boot : ofMode('full')).slice(0, BOOTNODES);
-}
-
-function portsOf(flavour: Flavour, ports: NodePorts): NodePorts {
-  return flavour.debugApi ? ports : { ...ports, debug: ports.api };
 }
 
 async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
@@ -107,18 +75,13 @@ async function choosePorts(definition: Definition, count: number): Promise<NodeP
       debug: at(free, i * 3 + 2),
     }));
   }
-  const base = definition.ports;
-  const fixed = Array.from({ length: count }, (_, i) => ({
-    api: base + i * PORT_STRIDE,
-    p2p: base + i * PORT_STRIDE + 1,
-    debug: base + i * PORT_STRIDE + 2,
-  }));
-  await checkPortsFree(fixed.flatMap(({ api, p2p, debug }) => [api, p2p, debug]));
-  return fixed;
+  const first = definition.ports;
+  return Array.from({ length: count }, (_, index) => fixedPorts(first, index));
 }
 
-export function nodeName(index: number): string {
-  return `node-${index}`;
+/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE` */
+export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
+  await checkPortsFree(wantedPorts(definition));
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -8,9 +8,8 @@ import { Chain } from '../chain/chain.ts';
 import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Handle } from '../places/driver.ts';
-import { chainOptions } from '../plan/chain-options.ts';
-import { type Definition, plannedNodes } from '../plan/definition.ts';
-import { deriveNode, type NodeIdentity } from '../plan/seed.ts';
+import type { Definition } from '../plan/definition.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -24,7 +23,7 @@ import {
 } from '../state/state.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
 import { ClusterNode } from './cluster-node.ts';
-import { createNodes, nodeName } from './node-setup.ts';
+import { checkPorts, createNodes } from './node-setup.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
@@ -73,15 +72,13 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const { definition, seed, signal } = context;
   const clock = stopwatch();
   await checkPrograms(definition);
-  const plans = plannedNodes(definition);
-  const identities = plans.map((_, index) =>
-    deriveNode({ seed, index, networkId: definition.chain.networkId }),
-  );
+  const plan = planCluster(definition, seed);
+  await checkPorts(plan);
 
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
   // Beside the chain, which leaves a processor idle most of the time that it takes.
   const prepared = prepare(context);
-  const started = await startChainOf(context, identities, launched);
+  const started = await startChainOf(context, plan, launched);
   const chain = new Chain(started.record);
   launched.open.push(chain);
   if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
@@ -93,10 +90,10 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     ms: chainMs,
   });
 
-  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plans.length} ready` });
-  const batches = batchesOf(started, identities);
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
+  const batches = batchesOf(started, plan);
   await prepared;
-  const { nodes, records } = await startNodes(context, { started, identities, batches, launched });
+  const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
   const nodesMs = clock.lap();
   context.onProgress({
     step: 'nodes',
@@ -153,16 +150,12 @@ async function prepare({ driver, definition, signal }: StartContext): Promise<vo
   await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
 }
 
-function startChainOf(
-  context: StartContext,
-  identities: readonly NodeIdentity[],
-  launched: Launched,
-): Promise<StartedChain> {
-  const { stateDir, record, definition, signal } = context;
+function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launched): Promise<StartedChain> {
+  const { stateDir, record, signal } = context;
   const folder = clusterFolder(stateDir, record.name);
   return startChain({
     driver: context.driver,
-    options: chainOptions(definition, context.seed, identities),
+    options: plan.chain,
     optionsFile: folder.chainOptions(),
     log: folder.log('chain'),
     stopWithParent: context.ephemeral,
@@ -174,16 +167,17 @@ function startChainOf(
   });
 }
 
-function batchesOf(started: StartedChain, identities: readonly NodeIdentity[]): BatchRecord[] {
-  return started.batches.map(({ id, owner, depth }) => {
-    const node = identities.findIndex(({ ethereum }) => ethereum === plainHex(owner));
-    return { id: plainHex(id), node: nodeName(node), depth };
-  });
+function batchesOf(started: StartedChain, { nodes }: ClusterPlan): BatchRecord[] {
+  return started.batches.flatMap(({ id, owner, depth }) =>
+    nodes
+      .filter(({ identity }) => identity.ethereum === plainHex(owner))
+      .map(({ name }) => ({ id: plainHex(id), node: name, depth })),
+  );
 }
 
 interface NodeParts {
   readonly started: StartedChain;
-  readonly identities: readonly NodeIdentity[];
+  readonly plan: ClusterPlan;
   readonly batches: readonly BatchRecord[];
   readonly launched: Launched;
 }
@@ -216,10 +210,10 @@ async function startNodes(
 
 async function startNodesOnce(
   context: StartContext,
-  { started, identities, batches, launched }: NodeParts,
+  { started, plan, batches, launched }: NodeParts,
 ): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
   const { signal, stateDir } = context;
-  const records = await createNodes(context, started, identities);
+  const records = await createNodes(context, started, plan);
   // From here on another process finds what there is to stop, even when this one is killed.
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);
@@ -245,7 +239,8 @@ async function launchAll(
   throwIfInterrupted(context.signal);
   const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
   for (const [index, outcome] of outcomes.entries()) {
-    if (outcome.status === 'fulfilled') launched.parts.push({ name: nodeName(index), handle: outcome.value });
+    if (outcome.status === 'fulfilled')
+      launched.parts.push({ name: nodes[index]?.name ?? '', handle: outcome.value });
   }
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;

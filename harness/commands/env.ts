@@ -14,7 +14,7 @@ export async function env(flags: ClusterFlags, context: CommandContext): Promise
   await cluster.detach();
 }
 
-/** Names without a number are those of the first node. */
+/** Names without a number are those of the first node that uploads. */
 function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {
@@ -27,7 +27,7 @@ function environmentOf(cluster: Cluster): Record<string, string> {
   for (const [contract, address] of Object.entries(chain.contracts)) {
     variables[`SVCNET_CONTRACT_${contract.replace(/[A-Z]/g, '_$&').toUpperCase()}`] = address;
   }
-  const first = nodes[0];
+  const first = nodes.find(({ mode }) => mode !== 'boot') ?? nodes[0];
   if (first !== undefined) addNode(variables, first, '');
   for (const node of nodes) addNode(variables, node, `_${node.index}`);
   return variables;

@@ -8,7 +8,8 @@ import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { drawSeed } from '../plan/seed.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
-import { type PlannedScenario, planScenarios, runScenarios } from '../run/runner.ts';
+import { checkNodeParameters } from '../run/run-clusters.ts';
+import { type PlannedScenario, planScenarios, type RunOptions, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
@@ -47,9 +48,7 @@ export async function run(
   const title = names.map((name) => basename(name, EXTENSION)).join('-');
   const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  if (!context.json)
-    context.out(`\n  svcnet ${title}   ${whereText(nodes, light, flags)} · seed ${seed}\n\n`);
-  const result = await runScenarios({
+  const options: RunOptions = {
     planned,
     seed,
     stateDir: context.stateDir,
@@ -60,7 +59,11 @@ export async function run(
     ...(flags.name === undefined ? {} : { attachTo: flags.name }),
     ...(flags.name === undefined ? { nodes } : {}),
     ...(display === undefined ? {} : { display }),
-  });
+  };
+  checkNodeParameters(options);
+  if (!context.json)
+    context.out(`\n  svcnet ${title}   ${whereText(nodes, light, flags)} · seed ${seed}\n\n`);
+  const result = await runScenarios(options);
   answer(context, result, renderRun(result, context.style).split('\n'));
   if (result.passed) return EXIT.success;
   return result.scenarios.some((scenario) => scenario.result === 'failed') ? EXIT.checkFailed : EXIT.usage;

@@ -21,6 +21,8 @@ export interface UpFlags extends NodesFlags {
   readonly name?: string;
   readonly seed?: bigint;
   readonly port?: number;
+  /** Origins; none: those of the file. */
+  readonly cors: readonly string[];
   readonly batches: boolean;
   readonly wide?: boolean;
 }
@@ -36,6 +38,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     credit: flags.credit,
     seed: flags.seed,
     ports: flags.port,
+    cors: flags.cors.length === 0 ? undefined : flags.cors,
     batches: flags.batches ? undefined : false,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
@@ -82,8 +85,9 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 
 /** Three lines that work as they are: upload here, download there, remove it all. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
-  const first = cluster.nodes.find(({ mode }) => mode !== 'boot') ?? cluster.node(0);
-  const other = cluster.nodes.at(-1) ?? first;
+  const working = cluster.nodes.filter(({ mode }) => mode !== 'boot');
+  const first = working[0] ?? cluster.node(0);
+  const other = working.at(-1) ?? first;
   const lines: string[] = [];
   if (first.batch !== undefined) {
     const header = `${first.client.dialect.headerPrefix}postage-batch-id: ${first.batch}`;

@@ -150,6 +150,7 @@ async function configFile(plan: NodePlan): Promise<string> {
     ...DEFAULTS,
     'warmup-time': WARMUP_TIME[plan.profile],
     'swap-enable': plan.network.swap !== false,
+    ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -48,6 +48,8 @@ export interface NodePlan {
   /** Address that its listeners take. */
   readonly listen: string;
   readonly profile: Profile;
+  /** Origins that browsers may call its API from; options may name others. */
+  readonly cors: readonly string[];
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
@@ -92,6 +94,8 @@ export interface Flavour {
   readonly watchesParent: boolean;
   /** How long a stop may take, milliseconds. */
   readonly stopGraceMs: number;
+  /** What is wrong with options that a definition gives, where they are known without its program; a line each. */
+  optionMistakes?(options: Readonly<Record<string, unknown>>): string[];
   /** Whether its program and options fit each other. @throws HarnessError naming the group */
   check?(group: {
     where: string;

@@ -5,6 +5,7 @@ import { DIALECTS } from '../client/dialect.ts';
 import type { NodeIdentity } from '../plan/seed.ts';
 import type { Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
+import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcProgram } from './svc-program.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
@@ -43,36 +44,12 @@ const CREDIT_OPTIONS = {
 /** A node stops in some ten milliseconds; one that does not is hanging. */
 const STOP_GRACE_MS = 1500;
 
-const OWN_OPTIONS = [
-  'data-dir',
-  'password',
-  'node-name',
-  'api-addr',
-  'p2p-addr',
-  'debug-api-enable',
-  'debug-api-addr',
-  'api-dialect',
-  'swap-endpoint',
-  'full-node',
-  'bootnode-mode',
-  'network-id',
-  'token-address',
-  'postage-stamp-address',
-  'postage-stamp-start-block',
-  'staking-address',
-  'redistribution-address',
-  'bootnode',
-  'dedicated-bootnodes',
-  'swap-factory-address',
-  'price-oracle-address',
-  'chequebook-address',
-] as const;
-
 export const svcFlavour = {
   name: 'svc',
   dialect: DIALECTS.svc,
   modes: ['full', 'light', 'boot'],
-  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr'],
+  reserved: RESERVED_OPTIONS,
+  optionMistakes,
   public: false,
   debugApi: true,
   bootstraps: true,
@@ -99,7 +76,6 @@ function keyFiles(identity: NodeIdentity): PlannedFile[] {
   }));
 }
 
-/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network } = plan;
   const address = (which: keyof NodePorts) => `${plan.listen}:${plan.ports[which]}`;
@@ -137,6 +113,7 @@ function configFile(plan: NodePlan): string {
     ...CREDIT_OPTIONS[plan.network.credit],
     // A boot node serves nobody, so it neither owes nor is owed. A group may do without, beside others that do not.
     'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
+    ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...plan.options,
     ...ownOptions(plan),
   };

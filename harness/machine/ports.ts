@@ -23,15 +23,16 @@ export async function pickFreePorts(count: number): Promise<number[]> {
   }
 }
 
-/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on */
-export async function checkPortsFree(ports: readonly number[]): Promise<void> {
-  for (const port of ports) {
+/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on, and what wanted it */
+export async function checkPortsFree(
+  wanted: readonly { readonly port: number; readonly by: string }[],
+): Promise<void> {
+  for (const { port, by } of wanted) {
     const server = await hold(port);
     if (server === undefined) {
-      throw new HarnessError(
-        'PORT_IN_USE',
-        `port ${port} of 127.0.0.1 is in use: choose another range with ports`,
-      );
+      throw new HarnessError('PORT_IN_USE', `port ${port} of 127.0.0.1 is in use: ${by} wants it`, {
+        hint: 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
+      });
     }
     await release(server);
   }

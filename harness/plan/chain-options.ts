@@ -1,48 +1,53 @@
 import type { ChainOptions } from '../chain/record.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { batchAmount, type Definition, hasPublicNode, plannedNodes } from './definition.ts';
-import { batchNonce, type NodeIdentity } from './seed.ts';
+import { batchAmount, type Definition } from './definition.ts';
+import { hasPublicNode } from './facts.ts';
+import type { PlannedNode } from './plan.ts';
+import { chainPort } from './ports.ts';
+import { batchNonce, spareAccounts } from './seed.ts';
 
-/** Native coin and tokens of every node's account, in base units (contracts.md 12). */
-const NODE_NATIVE = 10n ** 19n;
-const NODE_TOKENS = 10n ** 20n;
+/** Native coin and tokens of every account, in base units (contracts.md 12). */
+const ACCOUNT_NATIVE = 10n ** 19n;
+const ACCOUNT_TOKENS = 10n ** 20n;
 
 /** The chain of a cluster as its definition and seed describe it. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,
-  identities: readonly NodeIdentity[],
+  nodes: readonly PlannedNode[],
 ): ChainOptions {
   const { batches, chain, swap } = definition;
+  const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   return {
-    port: chain.port,
+    port: chainPort(definition),
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,
     steady: hasPublicNode(definition),
     gate: chain.gate,
-    accounts: identities.map(({ ethereum }) => ({
+    accounts: [...nodes.map(({ identity }) => identity), ...spareAccounts(seed)].map(({ ethereum }) => ({
       address: `0x${ethereum}`,
-      native: NODE_NATIVE.toString(),
-      tokens: NODE_TOKENS.toString(),
+      native: ACCOUNT_NATIVE.toString(),
+      tokens: ACCOUNT_TOKENS.toString(),
     })),
     batches:
       batches === false
         ? []
-        : identities.map(({ ethereum }, node) => ({
-            owner: `0x${ethereum}`,
-            amount: batchAmount(batches.ttl, chain.blockTime).toString(),
-            depth: batches.depth,
-            immutable: batches.immutable,
-            nonce: batchNonce(seed, node, 0),
-          })),
+        : nodes
+            .map((node, index) => ({ node, nonce: batchNonce(seed, index, 0) }))
+            .filter(({ node }) => node.mode !== 'boot')
+            .map(({ node, nonce }) => ({
+              owner: addressOf(node),
+              amount: batchAmount(batches.ttl, chain.blockTime).toString(),
+              depth: batches.depth,
+              immutable: batches.immutable,
+              nonce,
+            })),
     chequebooks:
       swap === false
         ? []
-        : plannedNodes(definition).flatMap(({ flavour, mode }, node) =>
-            FLAVOURS[flavour].adoptsChequebook && mode !== 'boot'
-              ? [{ issuer: `0x${identities[node]?.ethereum}`, deposit: swap.deposit.toString() }]
-              : [],
-          ),
+        : nodes
+            .filter(({ flavour, mode }) => FLAVOURS[flavour].adoptsChequebook && mode !== 'boot')
+            .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
   };
 }

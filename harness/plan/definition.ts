@@ -5,15 +5,16 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { OPTIONS } from '../../node/options.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { parseDurationMs, suggestion } from '../base/words.ts';
-import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
-import { CREDITS, type Credit, PROFILES } from '../flavours/profiles.ts';
+import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../flavours/flavour.ts';
+import { CREDITS, PROFILES } from '../flavours/profiles.ts';
+import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { DRIVER_NAMES } from '../places/driver.ts';
+import { contradictions, NODES_MAX } from './contradictions.ts';
 
-/** More do not fit on one machine: each is a process of about 100 MB. */
-const NODES_MAX = 200;
 /** Networks that real nodes treat as public; a test cluster must not be taken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
@@ -21,8 +22,6 @@ const UINT32_MAX = 4_294_967_295;
 /** Smallest depth a batch may have: one more than its 16 buckets bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
-/** Each node takes three ports from a fixed base; the gap leaves room to read them at a glance. */
-export const PORT_STRIDE = 10;
 
 const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
 const DEFAULT_BATCH_TTL_MS = 86_400_000;
@@ -59,7 +58,7 @@ const seed = z
   .transform(BigInt)
   .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
 
-const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())], {
+const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string({ error: 'text' }))], {
   error: 'text, a number, true, false or a list of texts',
 });
 
@@ -76,10 +75,13 @@ const group = z.strictObject(
 );
 
 const nodes = z
-  .union([
-    whole(1, NODES_MAX),
-    z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
-  ])
+  .union(
+    [
+      whole(1, NODES_MAX),
+      z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
+    ],
+    { error: `a whole number from 1 to ${NODES_MAX}, or a list of at least one group` },
+  )
   .transform((value) => (typeof value === 'number' ? [group.parse({ count: value })] : value));
 
 const chain = z.strictObject(
@@ -148,6 +150,17 @@ const ports = z.union(
   { error: PORTS_EXPECTED },
 );
 
+const CORS_EXPECTED = OPTIONS['cors-allowed-origins'].expected;
+const origin = z
+  .string({ error: CORS_EXPECTED })
+  .refine((text) => OPTIONS['cors-allowed-origins'].parse(text)?.length === 1, { error: CORS_EXPECTED });
+/** Web origins that browsers may call the nodes from. */
+const cors = z
+  .union([origin, z.array(origin, { error: 'a list of origins' })], {
+    error: `${CORS_EXPECTED}, or a list of them`,
+  })
+  .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
+
 const schema = z.strictObject(
   {
     name: clusterName.optional(),
@@ -157,6 +170,7 @@ const schema = z.strictObject(
     driver: oneOf(DRIVER_NAMES).default('process'),
     profile: oneOf(PROFILES).default('fast'),
     ports: ports.default('free'),
+    cors: cors.prefault([]),
     batches: batches.prefault({}),
     swap: swap.prefault(true),
     /** How much peers lend each other before they want to be paid. */
@@ -165,8 +179,23 @@ const schema = z.strictObject(
   { error: 'a map' },
 );
 
+interface GroupOf<F extends FlavourName, Options> {
+  readonly flavour: F;
+  readonly mode?: NodeMode;
+  readonly count?: number;
+  readonly binary?: string;
+  readonly options?: Options;
+}
+type OptionValue = string | number | boolean | readonly string[];
+/** Nodes of one kind. The options of our own are those of the node's option table; a Bee has its own. */
+export type GroupInput =
+  | (Omit<GroupOf<'svc', NodeOptionsInput>, 'flavour' | 'binary'> & { readonly flavour?: 'svc' })
+  | GroupOf<'bee', Readonly<Record<string, OptionValue>>>;
+
 /** What people write. */
-export type DefinitionInput = z.input<typeof schema>;
+export type DefinitionInput = Omit<z.input<typeof schema>, 'nodes'> & {
+  readonly nodes?: number | readonly GroupInput[];
+};
 /** The same with every default filled in. */
 export type Definition = z.output<typeof schema>;
 export type NodeGroup = Definition['nodes'][number];
@@ -194,52 +223,6 @@ function withPrograms(definition: Definition): Definition {
   return { ...definition, nodes };
 }
 
-/** What is allowed by itself, but not together. */
-function contradictions(definition: Definition): string[] {
-  const { blockTime } = definition.chain;
-  const inGroups = definition.nodes.flatMap((entry, index) =>
-    groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
-  );
-  if (!hasPublicNode(definition)) return inGroups;
-  const together = [];
-  if (blockTime < 1000 || blockTime % 1000 !== 0) {
-    together.push(`chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`);
-  }
-  if (creditOf(definition) !== 'network') {
-    together.push(`credit: got '${definition.credit}', expected network: a Bee refuses other limits`);
-  }
-  return [...inGroups, ...together];
-}
-
-/** What the definition says, or else what suits its profile and its nodes. */
-export function creditOf(definition: Definition): Credit {
-  const { credit, profile } = definition;
-  return credit ?? (profile === 'production' || hasPublicNode(definition) ? 'network' : 'high');
-}
-
-function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
-  const flavour = FLAVOURS[name];
-  const lines = Object.keys(options)
-    .filter((option) => flavour.reserved.includes(option))
-    .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
-  if (!flavour.modes.includes(mode)) {
-    lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
-  }
-  const variable = flavour.binaryVariable;
-  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
-  if (variable !== undefined && binary === undefined) {
-    lines.push(
-      `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,
-    );
-  }
-  return lines;
-}
-
-/** Whether a node of the public network's constants takes part: real time for the chain, its credit limits for all. */
-export function hasPublicNode(definition: Definition): boolean {
-  return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
-}
-
 /** Reads the file without checking its keys, so that flags can override it first. */
 export async function readDefinitionFile(path: string): Promise<Record<string, unknown>> {
   const { parse } = await import('yaml');
@@ -263,11 +246,6 @@ export async function readDefinitionFile(path: string): Promise<Record<string, u
 export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
   const blocks = Math.ceil(ttlMs / Math.max(blockTimeMs, 1));
   return PRICE_PER_CHUNK_AND_BLOCK * BigInt(blocks);
-}
-
-/** The flat list of nodes that the groups describe, in order. */
-export function plannedNodes(definition: Definition): NodeGroup[] {
-  return definition.nodes.flatMap((entry) => Array.from({ length: entry.count }, () => entry));
 }
 
 type Issue = z.core.$ZodIssue;

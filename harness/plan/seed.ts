@@ -70,6 +70,25 @@ export function deriveNode(options: { seed: bigint; index: number; networkId: nu
   };
 }
 
+/** An account that belongs to no node, for applications and people. */
+export interface SpareAccount {
+  readonly name: string;
+  readonly key: Uint8Array;
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+}
+
+/** As many as one application needs to have two parties and somebody who pays. */
+const SPARE_ACCOUNTS = 3;
+
+/** Funded on every chain of the seed. */
+export function spareAccounts(seed: bigint): SpareAccount[] {
+  return Array.from({ length: SPARE_ACCOUNTS }, (_, index) => {
+    const key = derive(seed, 'account', index);
+    return { name: `account-${index}`, key, ethereum: toHex(createSigner(key).address) };
+  });
+}
+
 /** `0x` and 64 hex digits: the nonce a batch of `up` is created with. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;

@@ -4,12 +4,16 @@
  */
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { StartProgress } from '../cluster/start-context.ts';
-import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { DefinitionInput } from '../plan/definition.ts';
+import { type DefinitionInput, parseDefinition } from '../plan/definition.ts';
+import { type PlannedNode, planCluster } from '../plan/plan.ts';
 import { seedToJson } from '../plan/seed.ts';
+import { findCluster } from '../state/state.ts';
 import type { RunOptions } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -31,7 +35,10 @@ export class Clusters implements AsyncDisposable {
     const kind = kindOf(scenario, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
     if (this.#current?.kind === key) return this.#current.cluster;
-    if (this.#options.attachTo === undefined && unmetNeed(scenario, plannedOf(kind)) !== undefined) {
+    if (
+      this.#options.attachTo === undefined &&
+      unmetNeed(scenario, plannedNodes(kind, this.#options)) !== undefined
+    ) {
       return undefined;
     }
     await this.close();
@@ -83,21 +90,50 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
   return options;
 }
 
-/** Flavours and modes of nodes that there are or would be. */
-interface Planned {
-  readonly flavours: readonly FlavourName[];
-  readonly modes: readonly NodeMode[];
+/** The nodes that a fresh cluster of the kind would have. */
+export function plannedNodes(kind: Kind, { seed }: RunOptions): readonly PlannedNode[] {
+  return planCluster(parseDefinition(kind, 'options'), seed).nodes;
 }
 
-export function plannedOf({ nodes }: Kind): Planned {
-  const groups = typeof nodes === 'object' ? nodes : [];
-  return { flavours: groups.map(flavourOf), modes: groups.map(({ mode = 'full' }) => mode) };
+/**
+ * Parameters that name a node name one that there is or would be, and that works.
+ * @throws HarnessError `USAGE`; nothing has been started then
+ */
+export function checkNodeParameters(options: RunOptions): void {
+  for (const { scenario, parameters } of options.planned) {
+    const nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[] =
+      options.attachTo === undefined
+        ? plannedNodes(kindOf(scenario, options), options)
+        : findCluster(options.stateDir, options.attachTo).nodes;
+    for (const [key, { kind }] of Object.entries(scenario.parameters)) {
+      const given = parameters[key];
+      if (kind === 'node' && typeof given === 'string' && given !== '')
+        checkNode(given, nodes, `${scenario.name}: ${key}`);
+    }
+  }
 }
 
-export function unmetNeed({ needs }: Scenario, { flavours, modes }: Planned): string | undefined {
-  const absent = needs.modes?.find((mode) => !modes.includes(mode));
+function checkNode(given: string, nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[], what: string): void {
+  const working = nodes.filter(({ mode }) => mode !== 'boot').map(({ name }) => name);
+  if (working.includes(given)) return;
+  const isBoot = nodes.some(({ name }) => name === given);
+  const why = isBoot
+    ? `: ${given} is a boot node, which only introduces the others`
+    : suggestion(given, working);
+  throw new HarnessError(
+    'USAGE',
+    `--set: ${what}: got '${given}', expected one of ${working.join(', ')}${why}`,
+  );
+}
+
+/** @param nodes those that there are or would be */
+export function unmetNeed(
+  { needs }: Scenario,
+  nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[],
+): string | undefined {
+  const absent = needs.modes?.find((mode) => nodes.every((node) => node.mode !== mode));
   if (absent !== undefined) return `needs a node of mode ${absent}`;
-  const lacking = needs.flavours?.find((flavour) => !flavours.includes(flavour));
+  const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
   if (lacking === undefined) return undefined;
   const variable = FLAVOURS[lacking].binaryVariable;
   const how =

@@ -22,7 +22,7 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { Clusters, kindOf, type NodesInput, plannedOf, unmetNeed } from './run-clusters.ts';
+import { Clusters, kindOf, type NodesInput, plannedNodes, unmetNeed } from './run-clusters.ts';
 import {
   createAssertions,
   ParameterError,
@@ -134,17 +134,17 @@ async function runOne(
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
-  const there = {
-    flavours: running.map(({ flavour }) => flavour),
-    modes: running.map(({ mode }) => mode),
-  };
-  const unmet = unmetNeed(scenario, cluster === undefined ? plannedOf(kindOf(scenario, options)) : there);
+  const unmet = unmetNeed(
+    scenario,
+    cluster === undefined ? plannedNodes(kindOf(scenario, options), options) : running,
+  );
   if (cluster === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }
-  if (running.length < scenario.needs.nodes) {
+  const working = running.filter(({ mode }) => mode !== 'boot');
+  if (working.length < scenario.needs.nodes) {
     return finish('skipped', {
-      skipReason: `needs ${scenario.needs.nodes} running nodes, the cluster has ${running.length}`,
+      skipReason: `needs ${scenario.needs.nodes} running full or light nodes, the cluster has ${working.length}`,
     });
   }
   using watch = new MemberWatch(cluster);

@@ -6,12 +6,12 @@ import { createCipheriv, createHash } from 'node:crypto';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Credit } from '../flavours/profiles.ts';
+import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { OperationKey } from '../metrics/recorder.ts';
-import type { NodeGroup } from '../plan/definition.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
-export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes';
+export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes' | 'node';
 
 interface ParameterValue {
   integer: number;
@@ -21,6 +21,8 @@ interface ParameterValue {
   boolean: boolean;
   list: readonly string[];
   sizes: readonly number[];
+  /** Name of a full or light node, checked before the run; empty: the scenario chooses. */
+  node: string;
 }
 
 export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
@@ -71,7 +73,7 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly light?: number;
     readonly credit?: Credit;
     /** Of every node of our own. */
-    readonly options?: NodeGroup['options'];
+    readonly options?: NodeOptionsInput;
   };
   readonly timeoutMs: number;
   run(context: ScenarioContext<T>): Promise<void>;
@@ -196,6 +198,7 @@ const EXPECTED: Record<ParameterKind, string> = {
   boolean: 'true or false',
   list: 'a comma-separated list',
   sizes: 'sizes separated by commas, such as 1,4KiB,1MiB',
+  node: 'name of a node',
 };
 
 function parseParameter(scenario: string, name: string, spec: ParameterSpec, text: string): unknown {
@@ -218,6 +221,7 @@ function parseText(kind: ParameterKind, text: string): ParameterValue[ParameterK
     case 'size':
       return parseSize(text);
     case 'text':
+    case 'node':
       return text;
     case 'boolean':
       return text === 'true' ? true : text === 'false' ? false : undefined;

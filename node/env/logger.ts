@@ -3,6 +3,7 @@
  * of its own, which the API reads and sets while the node runs.
  */
 import { type Logger as Pino, pino } from 'pino';
+import type { Verbosity } from './verbosity.ts';
 
 /** Fields first, then a constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */
 export interface LogMethod {
@@ -41,10 +42,6 @@ export interface RootLogger extends Logger {
   /** Itself first, then the modules in the order in which they came. */
   registered(): readonly RegisteredLogger[];
 }
-
-/** Words of the `verbosity` option, most silent first; the verbosity with which every logger begins. */
-export const VERBOSITIES = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-export type Verbosity = (typeof VERBOSITIES)[number];
 
 const LEVEL_OF_WORD = {
   none: 'silent',

@@ -95,11 +95,16 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** The first running node, unless one is named. @throws HarnessError `NODE_NOT_FOUND` */
+/** The running nodes that upload and download: all but the boot nodes, which only introduce the others. */
+export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
+  return nodes.filter((node) => node.running && node.mode !== 'boot');
+}
+
+/** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
   if (name !== '') return context.cluster.node(name);
-  const first = context.cluster.nodes.find((node) => node.running);
-  if (first === undefined) throw new HarnessError('NODE_STATE', 'no node of the cluster runs');
+  const [first] = workingNodes(context.cluster.nodes);
+  if (first === undefined) throw new HarnessError('NODE_STATE', 'no full or light node of the cluster runs');
   return first;
 }
 
@@ -110,12 +115,12 @@ export function batchOf(node: ClusterNode): string {
   return node.batch;
 }
 
-/** The running nodes that did not upload. */
+/** The working nodes that did not upload. */
 export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode): ClusterNode[] {
-  return nodes.filter((node) => node.running && node !== uploader);
+  return workingNodes(nodes).filter((node) => node !== uploader);
 }
 
-/** The first running node beside another one, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/** The first working node beside another one, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function otherNode<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   name: string,

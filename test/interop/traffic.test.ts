@@ -29,7 +29,7 @@ const ANSWERED =
 describe.each(BEES)('$name', ({ binary }) => {
   let net: Cluster;
   beforeAll(async () => {
-    const options = { verbosity: 'debug' };
+    const options = { verbosity: 'debug' } as const;
     net = await Cluster.start({
       seed: 21,
       nodes: [

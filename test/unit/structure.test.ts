@@ -47,6 +47,7 @@ const HARNESS_MAY_IMPORT = [
   'node/crypto',
   'node/env',
   'node/nearest.ts',
+  'node/options.ts',
   'node/files/splitter.ts',
   'node/files/encryption.ts',
   'node/files/redundancy.ts',

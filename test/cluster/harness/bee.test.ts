@@ -53,6 +53,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
     ports: { api: 1633, p2p: 1634, debug: 1633 },
     listen: '127.0.0.1',
     profile: 'fast',
+    cors: [],
     options: {},
     dataDir: '/data',
     network: {
@@ -111,6 +112,14 @@ test('a configuration names only options that the program knows, and its own win
     'block-sync-interval': 1,
     'block-time': 2,
   });
+});
+
+test('the origins of the cluster are those of a Bee, unless its group names others', async () => {
+  const some = program('some', [...OPTIONS, 'cors-allowed-origins']);
+  const cors = ['http://localhost:3000'];
+  const own = { 'cors-allowed-origins': ['*'] };
+  expect(await configOf(planOf(some, { cors }))).toMatchObject({ 'cors-allowed-origins': cors });
+  expect(await configOf(planOf(some, { cors, options: own }))).toMatchObject(own);
 });
 
 test('key files hold the keys of the seed', async () => {

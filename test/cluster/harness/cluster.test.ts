@@ -179,14 +179,15 @@ test('stopping leaves no process and no folder', async () => {
 });
 
 test('a node that cannot start fails the cluster with its own words, and nothing is left', async () => {
-  const options = { 'reserve-capcity': 10 };
+  // Each value is allowed by itself, so it is the node that refuses them.
+  const options = { 'threshold-growth-linear': 1 };
   const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], name: 'ill', stateDir }));
   expect(error.code).toBe('PROCESS_FAILED');
-  expect(error.hint).toContain('reserve-capacity');
+  expect(error.hint).toContain('threshold-growth-step');
   expect(clusters()).toEqual([]);
   // What it has said can be read where the message says.
   const kept = /Logs and state of this start: (.*-ill-.*)$/.exec(error.hint ?? '')?.[1] ?? '';
-  expect(readFileSync(join(kept, 'logs', 'node-0.log'), 'utf8')).toContain('reserve-capcity');
+  expect(readFileSync(join(kept, 'logs', 'node-0.log'), 'utf8')).toContain('threshold-growth-step');
   expect(error.hint).toContain(join(kept, 'logs'));
 });
 

@@ -370,13 +370,15 @@ test('a log is followed line by line as it grows', async () => {
 test('picked ports are different and free', async () => {
   const ports = await pickFreePorts(30);
   expect(new Set(ports).size).toBe(30);
-  await checkPortsFree(ports);
+  await checkPortsFree(ports.map((port) => ({ port, by: 'a test' })));
 });
 
-test('a fixed port that is taken is named before anything starts', async () => {
+test('a fixed port that is taken is named with the part that wants it', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  await expect(checkPortsFree([port])).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`);
+  await expect(checkPortsFree([{ port, by: 'the API of node-0' }])).rejects.toThrow(
+    `port ${port} of 127.0.0.1 is in use: the API of node-0 wants it`,
+  );
   server.close();
 });

@@ -84,7 +84,7 @@ test('a boot node introduces peers, and takes part in nothing else', async () =>
 });
 
 test.each(['light', 'boot'] as const)('a %s node refuses who asks it for a chunk', async (mode) => {
-  await using net = await Cluster.start({ nodes: [{ mode }], seed: 33, stateDir });
+  await using net = await Cluster.start({ nodes: [{ mode }, { mode: 'full' }], seed: 33, stateDir });
   await using stranger = await libp2pNode(1);
   stranger.host.handle(PRICING, async (stream) => void (await stream.read({})));
   const [node] = net.nodes as [ClusterNode];

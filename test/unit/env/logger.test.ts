@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createLogger, type RootLogger, VERBOSITIES, type Verbosity } from '../../../node/env/logger.ts';
+import { createLogger, type RootLogger } from '../../../node/env/logger.ts';
+import { VERBOSITIES, type Verbosity } from '../../../node/env/verbosity.ts';
 
 function logger(verbosity: Verbosity, name?: string): { log: RootLogger; lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { nextSecond } from '../../../scenarios/steps/steps.ts';
+import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ScenarioContext } from '../../../harness/run/scenario.ts';
+import { chosenNode, nextSecond, otherNode, otherNodes } from '../../../scenarios/steps/steps.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -15,4 +17,23 @@ test('the next second has begun by the clock, also where a timer rings before it
   expect(isOver).toBe(false);
   vi.setSystemTime(42_000);
   expect(await waiting).toBe(true);
+});
+
+const node = (name: string, mode: ClusterNode['mode'], running = true) =>
+  ({ name, mode, running }) as unknown as ClusterNode;
+
+test('the node that acts, and those that read, are never boot nodes', () => {
+  const [boot, stopped, one, light] = [
+    node('node-0', 'boot'),
+    node('node-1', 'full', false),
+    node('node-2', 'full'),
+    node('node-3', 'light'),
+  ] as const;
+  const nodes = [boot, stopped, one, light];
+  const context = { cluster: { nodes } } as unknown as ScenarioContext;
+  expect(chosenNode(context, '')).toBe(one);
+  expect(otherNodes(nodes, one)).toEqual([light]);
+  expect(otherNode(context, '', one)).toBe(light);
+  const alone = { cluster: { nodes: [boot] } } as unknown as ScenarioContext;
+  expect(() => chosenNode(alone, '')).toThrow('no full or light node of the cluster runs');
 });

@@ -1,30 +1,41 @@
 import { expect, test } from 'vitest';
-import { chainOptions } from '../../../../harness/plan/chain-options.ts';
-import { type DefinitionInput, parseDefinition, plannedNodes } from '../../../../harness/plan/definition.ts';
-import { deriveNode } from '../../../../harness/plan/seed.ts';
+import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { type ClusterPlan, planCluster } from '../../../../harness/plan/plan.ts';
+import { spareAccounts } from '../../../../harness/plan/seed.ts';
 
-function optionsOf(input: DefinitionInput): ReturnType<typeof chainOptions> {
-  const definition = parseDefinition(input, 'options');
-  const identities = plannedNodes(definition).map((_, index) =>
-    deriveNode({ seed: 7n, index, networkId: 4020 }),
-  );
-  return chainOptions(definition, 7n, identities);
+function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {
+  return planCluster(parseDefinition(input, 'options'), 7n).chain;
 }
+
+/** Accounts of users, behind those of the nodes. */
+const SPARE = 3;
 
 test('every node has an account, a batch and a chequebook with its deposit', () => {
   const { accounts, batches, chequebooks } = optionsOf({ nodes: 2, swap: { deposit: 5 } });
-  const owners = accounts.map(({ address }) => address);
-  expect(owners).toHaveLength(2);
+  expect(accounts).toHaveLength(2 + SPARE);
+  const owners = accounts.slice(0, 2).map(({ address }) => address);
   expect(batches.map(({ owner }) => owner)).toEqual(owners);
   expect(chequebooks).toEqual(owners.map((issuer) => ({ issuer, deposit: '5' })));
 });
 
-test('a node that serves nobody, and one that deploys its own, get no chequebook', () => {
-  const { accounts, chequebooks } = optionsOf({
+test('a node that serves nobody gets no batch and no chequebook, and one that deploys its own no second one', () => {
+  const { accounts, batches, chequebooks } = optionsOf({
     nodes: [{}, { mode: 'boot' }, { flavour: 'bee', binary: './bee' }, { mode: 'light' }],
   });
   const owners = accounts.map(({ address }) => address);
+  expect(batches.map(({ owner }) => owner)).toEqual([owners[0], owners[2], owners[3]]);
   expect(chequebooks.map(({ issuer }) => issuer)).toEqual([owners[0], owners[3]]);
+});
+
+test('three more accounts have as much as those of nodes, and follow from the seed', () => {
+  const { accounts } = optionsOf({ nodes: 1 });
+  const [node, ...spare] = accounts;
+  expect(spare.map(({ address }) => address)).toEqual(
+    spareAccounts(7n).map(({ ethereum }) => `0x${ethereum}`),
+  );
+  for (const { native, tokens } of spare)
+    expect({ native, tokens }).toEqual({ native: node?.native, tokens: node?.tokens });
+  expect(new Set(accounts.map(({ address }) => address)).size).toBe(1 + SPARE);
 });
 
 test('without cheques there are no chequebooks', () => {

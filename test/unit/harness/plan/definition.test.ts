@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { batchAmount, creditOf, parseDefinition, plannedNodes } from '../../../../harness/plan/definition.ts';
+import { batchAmount, type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { creditOf } from '../../../../harness/plan/facts.ts';
 
 function mistake(input: unknown): string {
   try {
@@ -20,6 +21,7 @@ test('an empty definition is five nodes of our own flavour in the fast profile',
     driver: 'process',
     profile: 'fast',
     ports: 'free',
+    cors: [],
     batches: { depth: 20, ttl: 86_400_000, immutable: true },
     swap: { deposit: 500_000_000_000_000_000n },
   });
@@ -56,18 +58,6 @@ test('a number of nodes and a list of groups describe the same cluster', () => {
   const short = parseDefinition({ nodes: 3 }, 'options');
   const long = parseDefinition({ nodes: [{ flavour: 'svc', count: 3 }] }, 'options');
   expect(short).toEqual(long);
-});
-
-test('groups become a flat list of nodes in their order', () => {
-  const definition = parseDefinition(
-    { nodes: [{ count: 2, options: { verbosity: 'debug' } }, { count: 1 }] },
-    'options',
-  );
-  expect(plannedNodes(definition).map(({ options }) => options)).toEqual([
-    { verbosity: 'debug' },
-    { verbosity: 'debug' },
-    {},
-  ]);
 });
 
 test.each([
@@ -107,6 +97,58 @@ test.each([
   ],
   ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 200'],
   [
+    'a number in words',
+    { nodes: 'three' },
+    "nodes: got 'three', expected a whole number from 1 to 200, or a list of at least one group",
+  ],
+  ['an empty list', { nodes: [] }, 'nodes: got [], expected at least one group'],
+  ['a group that is none', { nodes: [4] }, 'nodes[0]: got 4, expected a map with flavour, mode, count'],
+  [
+    'more nodes in all groups than there may be',
+    { nodes: [{ count: 150 }, { count: 51 }] },
+    'nodes: got 201 in all groups, expected at most 200',
+  ],
+  [
+    'a cluster of light nodes alone',
+    { nodes: [{ mode: 'light', count: 2 }] },
+    'nodes: got 2 light nodes, expected at least one of mode full: only full nodes store what others upload',
+  ],
+  [
+    'a cluster of boot and light nodes',
+    { nodes: [{ mode: 'boot' }, { mode: 'light' }] },
+    'nodes: got 1 boot node and 1 light node, expected at least one of mode full',
+  ],
+  [
+    'a node option that there is not',
+    { nodes: [{}, { options: { 'cache-capcity': 5 } }] },
+    "nodes[1].options: a node knows no option 'cache-capcity', did you mean 'cache-capacity'?",
+  ],
+  [
+    'a word for a number of a node option',
+    { nodes: [{ options: { 'cache-capacity': 'lots' } }] },
+    "nodes[0].options.cache-capacity: got 'lots', expected a whole number from 0 to 4294967295",
+  ],
+  [
+    'a node option out of range',
+    { nodes: [{ options: { 'minimum-storage-radius': 32 } }] },
+    'nodes[0].options.minimum-storage-radius: got 32, expected a whole number from 0 to 31',
+  ],
+  [
+    'a node option without its unit',
+    { nodes: [{ options: { 'warmup-time': 5 } }] },
+    'nodes[0].options.warmup-time: got 5, expected a duration such as 500ms, 5s or 2m',
+  ],
+  [
+    'a list for a single node option',
+    { nodes: [{ options: { verbosity: ['debug'] } }] },
+    'nodes[0].options.verbosity: got ["debug"], expected one of silent, error',
+  ],
+  [
+    'one wrong item of a list',
+    { nodes: [{ options: { 'cors-allowed-origins': ['*', 'here'] } }] },
+    "nodes[0].options.cors-allowed-origins: got 'here', expected an origin such as",
+  ],
+  [
     'a duration without a unit',
     { chain: { blockTime: 1 } },
     'chain.blockTime: got 1, expected a duration such as 500ms',
@@ -117,6 +159,19 @@ test.each([
     'chain.chainId: got 100, expected an id that no public chain has',
   ],
   ['a word for cheques', { swap: 'maybe' }, "swap: got 'maybe', expected true, false, or a map with deposit"],
+  ['an origin that is none', { cors: 'here' }, "cors: got 'here', expected an origin such as"],
+  ['one wrong origin of a list', { cors: ['*', 4] }, 'cors[1]: got 4, expected an origin such as'],
+  ['two origins in one text', { cors: '*,*' }, "cors: got '*,*', expected an origin such as"],
+  [
+    'a range that ends behind the last port',
+    { ports: 65_000, nodes: 55 },
+    'ports: got 65000, expected at most 64993: the range of 55 nodes ends at 65542',
+  ],
+  [
+    'a port of the chain that a node has',
+    { ports: 17_000, chain: { port: 17_011 } },
+    'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
+  ],
   ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
   [
     'a port of the system',
@@ -137,6 +192,71 @@ test.each([
 ])('%s is refused by name', (_what, input, words) => {
   const message = mistake(input);
   expect(message).toContain(`cluster.yaml: ${words}`);
+});
+
+const ANYTHING = [null, true, -1, 1.5, 'x', [], {}, [null], [{}], { x: 1 }];
+const KEYS = [
+  'name',
+  'seed',
+  'nodes',
+  'chain',
+  'driver',
+  'profile',
+  'ports',
+  'cors',
+  'batches',
+  'swap',
+  'credit',
+];
+const INSIDE = {
+  nodes: ['flavour', 'mode', 'count', 'binary', 'options'],
+  chain: ['blockTime', 'chainId', 'networkId', 'port', 'gate'],
+  batches: ['depth', 'ttl', 'immutable'],
+  swap: ['deposit'],
+};
+
+/** The mistakes of an input, or none. */
+function mistakesOf(input: unknown): string {
+  try {
+    parseDefinition(input, 'options');
+    return '';
+  } catch (error) {
+    return (error as HarnessError).message;
+  }
+}
+
+test('every mistake says in words what was expected', () => {
+  const inputs = [
+    ...KEYS.flatMap((key) => ANYTHING.map((value) => ({ [key]: value }))),
+    ...Object.entries(INSIDE).flatMap(([key, inner]) =>
+      inner.flatMap((name) =>
+        ANYTHING.map((value) => ({ [key]: key === 'nodes' ? [{ [name]: value }] : { [name]: value } })),
+      ),
+    ),
+    ...ANYTHING.map((value) => ({ nodes: [{ options: { verbosity: value } }] })),
+  ];
+  const messages = inputs.map((input) => [JSON.stringify(input), mistakesOf(input)]);
+  expect(messages.filter(([, text]) => /Invalid|undefined/.test(text ?? ''))).toEqual([]);
+});
+
+test('options of our own nodes are typed, and those of a Bee are its own', () => {
+  const typed: DefinitionInput = {
+    nodes: [
+      {
+        options: {
+          'cache-capacity': 5,
+          'warmup-time': '1s',
+          'cors-allowed-origins': ['*'],
+          verbosity: 'debug',
+        },
+      },
+      { flavour: 'bee', binary: '/opt/bee', options: { whatever: 'it knows' } },
+    ],
+  };
+  expect(parseDefinition(typed, 'options').nodes).toHaveLength(2);
+  // @ts-expect-error there is no such option
+  const misspelt: DefinitionInput = { nodes: [{ options: { 'cache-capcity': 5 } }] };
+  expect(mistakesOf(misspelt)).toContain("no option 'cache-capcity'");
 });
 
 test('every mistake of a document is told at once', () => {

@@ -1,0 +1,86 @@
+/** `svcnet keys`: the accounts of a cluster with their private keys, those of its nodes and the spare ones. */
+import { toHex } from '../../node/crypto/hex.ts';
+import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { deriveNode, seedToJson, spareAccounts } from '../plan/seed.ts';
+import { paint } from '../report/console.ts';
+import { renderTable } from '../terminal/table.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+const COLUMNS = [
+  { title: 'name', rank: 0 },
+  { title: 'account', rank: 1 },
+  { title: 'private key', rank: 0 },
+  { title: 'coins', rank: 3, align: 'right' },
+  { title: 'tokens', rank: 2, align: 'right' },
+] as const;
+
+/** With `0x`; amounts in base units. */
+interface Account {
+  readonly name: string;
+  readonly of: 'node' | 'user';
+  readonly address: string;
+  readonly privateKey: string;
+  readonly native: string;
+  readonly tokens: string;
+}
+
+export async function keys(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const { name, seed, chain } = cluster;
+    const accounts = await Promise.all(keyPairs(cluster).map((pair) => withBalances(cluster, pair)));
+    const warning = `These keys follow from the seed ${seed}, so they are public: use them on this chain only.`;
+    const document = {
+      name,
+      seed: seedToJson(seed),
+      warning,
+      chain: { rpc: chain.rpc, chainId: chain.chainId, token: chain.contracts.token },
+      accounts,
+    };
+    const rows = accounts.map((account) => [
+      account.name,
+      account.address,
+      account.privateKey,
+      inUnits(BigInt(account.native), NATIVE_DECIMALS),
+      inUnits(BigInt(account.tokens), TOKEN_DECIMALS),
+    ]);
+    const table = renderTable(COLUMNS, rows, flags.wide === true ? Number.POSITIVE_INFINITY : context.width);
+    const [head = '', ...body] = table.lines;
+    answer(context, document, [
+      paint(context.style, 'dim', head),
+      ...body,
+      ...(table.hidden.length === 0 ? [] : [`  not shown: ${table.hidden.join(', ')} (--wide)`]),
+      '',
+      `  chain ${chain.rpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+      `  ${warning}`,
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
+
+function keyPairs({ seed, nodes, chain }: Cluster): KeyPair[] {
+  const { networkId } = chain;
+  const ofNodes = nodes.map(({ name, index }) => {
+    const { ethereum, keys: own } = deriveNode({ seed, index, networkId });
+    return { name, of: 'node' as const, ethereum, key: own.swarm };
+  });
+  const spare = spareAccounts(seed).map((account) => ({ ...account, of: 'user' as const }));
+  return [...ofNodes, ...spare].map(({ name, of, ethereum, key }) => ({
+    name,
+    of,
+    address: `0x${ethereum}`,
+    privateKey: `0x${toHex(key)}`,
+  }));
+}
+
+async function withBalances({ chain }: Cluster, pair: KeyPair): Promise<Account> {
+  const [native, tokens] = await Promise.all([
+    chain.nativeBalance(pair.address),
+    chain.tokenBalance(pair.address),
+  ]);
+  return { ...pair, native: native.toString(), tokens: tokens.toString() };
+}

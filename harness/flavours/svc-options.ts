@@ -1,0 +1,71 @@
+/** Options that a definition may give to our own nodes, as the option table of the node has them. */
+import { type NodeOptions, OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
+import { suggestion } from '../base/words.ts';
+
+/** What belongs to the testbed: a definition that set one of these would point the node outside of its cluster. */
+export const OWN_OPTIONS = [
+  'data-dir',
+  'password',
+  'node-name',
+  'api-addr',
+  'p2p-addr',
+  'debug-api-enable',
+  'debug-api-addr',
+  'api-dialect',
+  'swap-endpoint',
+  'full-node',
+  'bootnode-mode',
+  'network-id',
+  'token-address',
+  'postage-stamp-address',
+  'postage-stamp-start-block',
+  'staking-address',
+  'redistribution-address',
+  'bootnode',
+  'dedicated-bootnodes',
+  'swap-factory-address',
+  'price-oracle-address',
+  'chequebook-address',
+] as const satisfies readonly OptionName[];
+export const RESERVED_OPTIONS = [
+  ...OWN_OPTIONS,
+  'config',
+  'password-file',
+  'nat-addr',
+] as const satisfies readonly OptionName[];
+
+/** Durations and large amounts are text: `5s`, `'100000000000000000000'`. */
+type InputOf<T> = T extends boolean
+  ? boolean
+  : T extends number | bigint
+    ? number | string
+    : T extends readonly string[]
+      ? string | readonly string[]
+      : T;
+
+/** Options of a group of our own nodes, by name; the table in the README says what they mean. */
+export type NodeOptionsInput = {
+  readonly [N in Exclude<OptionName, (typeof RESERVED_OPTIONS)[number]>]?: InputOf<NodeOptions[N]>;
+};
+
+/** @returns one line for each option that a node would refuse; what is reserved is not looked at */
+export function optionMistakes(options: Readonly<Record<string, unknown>>): string[] {
+  const reserved: readonly string[] = RESERVED_OPTIONS;
+  const choosable = optionNames().filter((name) => !reserved.includes(name));
+  return Object.entries(options)
+    .filter(([name]) => !reserved.includes(name))
+    .flatMap(([name, value]) => {
+      if (!Object.hasOwn(OPTIONS, name)) {
+        return [`.options: a node knows no option '${name}'${suggestion(name, choosable)}`];
+      }
+      const { parse, expected } = OPTIONS[name as OptionName];
+      const items = Array.isArray(value) && 'repeatable' in OPTIONS[name as OptionName] ? value : [value];
+      return items
+        .filter((item) => Array.isArray(item) || parse(String(item)) === undefined)
+        .map((item) => `.options.${name}: got ${shown(item)}, expected ${expected}`);
+    });
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value);
+}

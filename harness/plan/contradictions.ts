@@ -1,0 +1,86 @@
+/** What each key of a definition allows by itself, but not together with the others. */
+import { plural } from '../base/words.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { Definition, NodeGroup } from './definition.ts';
+import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { wantedPorts } from './ports.ts';
+
+/** More do not fit on one machine: each is a process of about 100 MB. */
+export const NODES_MAX = 200;
+const PORT_MAX = 65_535;
+
+/** @returns a line for each, with key, value and what was expected */
+export function contradictions(definition: Definition): string[] {
+  return [
+    ...definition.nodes.flatMap((entry, index) =>
+      groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
+    ),
+    ...nodesContradictions(definition),
+    ...portContradictions(definition),
+    ...publicContradictions(definition),
+  ];
+}
+
+function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
+  const flavour = FLAVOURS[name];
+  const lines = Object.keys(options)
+    .filter((option) => flavour.reserved.includes(option))
+    .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
+  lines.push(...(flavour.optionMistakes?.(options) ?? []));
+  if (!flavour.modes.includes(mode)) {
+    lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
+  }
+  const variable = flavour.binaryVariable;
+  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
+  if (variable !== undefined && binary === undefined) {
+    lines.push(
+      `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,
+    );
+  }
+  return lines;
+}
+
+function nodesContradictions(definition: Definition): string[] {
+  const count = nodeCount(definition);
+  const lines = [];
+  if (count > NODES_MAX) lines.push(`nodes: got ${count} in all groups, expected at most ${NODES_MAX}`);
+  if (definition.nodes.every(({ mode }) => mode !== 'full')) {
+    const given = definition.nodes.map(({ mode, count: of }) => plural(of, `${mode} node`)).join(' and ');
+    lines.push(
+      `nodes: got ${given}, expected at least one of mode full: only full nodes store what others upload`,
+    );
+  }
+  return lines;
+}
+
+function portContradictions(definition: Definition): string[] {
+  const wanted = wantedPorts(definition);
+  const highest = Math.max(0, ...wanted.map(({ port }) => port));
+  const lines = [];
+  if (highest > PORT_MAX) {
+    const { ports } = definition;
+    const first = Number(ports) - (highest - PORT_MAX);
+    lines.push(
+      `ports: got ${ports}, expected at most ${first}: the range of ${plural(nodeCount(definition), 'node')} ends at ${highest}`,
+    );
+  }
+  const [ofChain, ...others] = wanted;
+  const taken = others.find(({ port }) => port === ofChain?.port);
+  if (taken !== undefined) {
+    lines.push(`chain.port: got ${taken.port}, expected another port than that of ${taken.by}`);
+  }
+  return lines;
+}
+
+function publicContradictions(definition: Definition): string[] {
+  if (!hasPublicNode(definition)) return [];
+  const { blockTime } = definition.chain;
+  const lines = [];
+  if (blockTime < 1000 || blockTime % 1000 !== 0) {
+    lines.push(`chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`);
+  }
+  if (creditOf(definition) !== 'network') {
+    lines.push(`credit: got '${definition.credit}', expected network: a Bee refuses other limits`);
+  }
+  return lines;
+}

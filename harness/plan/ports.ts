@@ -1,0 +1,46 @@
+/**
+ * Ports of a cluster with a fixed range: ten for each node, of which it takes the first three. The last of the first
+ * ten is that of the chain's JSON-RPC endpoint, so that it is the same however many nodes there are.
+ */
+import type { NodePorts } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { Definition } from './definition.ts';
+
+const PORT_STRIDE = 10;
+const CHAIN_PORT_OFFSET = 9;
+
+/** The part of a cluster that wants a port, in words: `the API of node-0`. */
+export interface WantedPort {
+  readonly port: number;
+  readonly by: string;
+}
+
+/** Ports of a node in a fixed range; what has no debug API shows its API instead. */
+export function fixedPorts(first: number, index: number): NodePorts {
+  const api = first + index * PORT_STRIDE;
+  return { api, p2p: api + 1, debug: api + 2 };
+}
+
+/** @returns 0: any free port */
+export function chainPort({ chain, ports }: Definition): number {
+  if (chain.port !== 0 || ports === 'free') return chain.port;
+  return ports + CHAIN_PORT_OFFSET;
+}
+
+/** Every port that is known before the start, in the order in which they should be named. */
+export function wantedPorts(definition: Definition): WantedPort[] {
+  const { ports, nodes } = definition;
+  const port = chainPort(definition);
+  const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
+  if (ports === 'free') return ofChain;
+  const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
+  const ofNodes = flavours.flatMap((flavour, index): WantedPort[] => {
+    const { api, p2p, debug } = fixedPorts(ports, index);
+    return [
+      { port: api, by: `the API of node-${index}` },
+      { port: p2p, by: `the p2p listener of node-${index}` },
+      ...(FLAVOURS[flavour].debugApi ? [{ port: debug, by: `the debug API of node-${index}` }] : []),
+    ];
+  });
+  return [...ofChain, ...ofNodes];
+}

@@ -1,0 +1,146 @@
+/** What applications in a browser need: fixed ports, origins that are allowed, accounts with keys. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Contract, JsonRpcProvider, Wallet } from 'ethers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
+import { parseDefinition } from '../../../harness/plan/definition.ts';
+import { wantedPorts } from '../../../harness/plan/ports.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const ORIGIN = 'http://localhost:3000';
+
+let stateDir: string;
+let net: Cluster;
+let first: number;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-applications-'));
+  first = await freeRange();
+  net = await Cluster.start({ name: 'app', nodes: 2, seed: 42, ports: first, cors: ORIGIN, stateDir });
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+/** First port of a range that is free for two nodes and a chain. */
+async function freeRange(): Promise<number> {
+  for (const ports of await pickFreePorts(10)) {
+    const isFree = await checkPortsFree(wantedPorts(parseDefinition({ nodes: 2, ports }, 'options'))).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return ports;
+  }
+  throw new Error('ten ranges in a row are in use');
+}
+
+function svcnet(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = { ...process.env, SVCNET_STATE: stateDir };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+test('nodes and the chain have the ports of the range', () => {
+  expect(net.nodes.map(({ api, debug }) => [api, debug])).toEqual([
+    [`http://127.0.0.1:${first}`, `http://127.0.0.1:${first + 2}`],
+    [`http://127.0.0.1:${first + 10}`, `http://127.0.0.1:${first + 12}`],
+  ]);
+  expect(net.chain.rpc).toBe(`http://127.0.0.1:${first + 9}`);
+});
+
+test('a port in use is named with the part that wants it, before anything starts', async () => {
+  const { code, stderr } = await svcnet('up', '-n', '2', '--name', 'second', '--port', String(first));
+  expect(code).toBe(2);
+  expect(stderr).toContain(
+    `port ${first + 9} of 127.0.0.1 is in use: the RPC endpoint of the chain wants it\nChoose another range`,
+  );
+});
+
+test('a page of the allowed origin may call every node, another one none', async () => {
+  for (const { api } of net.nodes) {
+    const allowedFor = async (origin: string) => {
+      const headers = {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,svc-postage-batch-id',
+      };
+      const { headers: answered } = await fetch(`${api}/bytes`, { method: 'OPTIONS', headers });
+      return answered.get('access-control-allow-origin');
+    };
+    expect(await allowedFor(ORIGIN)).toBe(ORIGIN);
+    expect(await allowedFor('http://localhost:3001')).toBeNull();
+  }
+});
+
+test('a page of any origin may call the chain', async () => {
+  const headers = {
+    origin: ORIGIN,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'content-type',
+  };
+  const preflight = await fetch(net.chain.rpc, { method: 'OPTIONS', headers });
+  expect(preflight.ok).toBe(true);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+  expect(preflight.headers.get('access-control-allow-methods')).toContain('POST');
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('content-type');
+  const call = await fetch(net.chain.rpc, {
+    method: 'POST',
+    headers: { origin: ORIGIN, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+  });
+  expect(call.headers.get('access-control-allow-origin')).toBe('*');
+});
+
+test('the keys of spare accounts pay in coins and tokens', async () => {
+  const { code, stdout } = await svcnet('keys', '--json');
+  expect(code).toBe(0);
+  const document = JSON.parse(stdout) as {
+    seed: number;
+    warning: string;
+    chain: { rpc: string; token: string };
+    accounts: { name: string; of: string; address: string; privateKey: string }[];
+  };
+  expect(document.warning).toContain('seed 42');
+  expect(document.accounts.map(({ name, of }) => `${of} ${name}`)).toEqual([
+    'node node-0',
+    'node node-1',
+    'user account-0',
+    'user account-1',
+    'user account-2',
+  ]);
+  expect(document.accounts.slice(0, 2).map(({ address }) => address)).toEqual(
+    net.nodes.map(({ ethereum }) => `0x${ethereum}`),
+  );
+  for (const { address, privateKey } of document.accounts)
+    expect(new Wallet(privateKey).address.toLowerCase()).toBe(address);
+  const [payer, payee] = document.accounts.slice(2);
+  if (payer === undefined || payee === undefined) throw new Error('fewer than two spare accounts');
+  const provider = new JsonRpcProvider(document.chain.rpc, undefined, { cacheTimeout: -1 });
+  try {
+    const wallet = new Wallet(payer.privateKey, provider);
+    const abi = ['function transfer(address to, uint256 amount) returns (bool)'];
+    const token = new Contract(document.chain.token, abi, wallet);
+    const before = await net.chain.tokenBalance(payee.address);
+    const sent = (await token.getFunction('transfer')(payee.address, 5n)) as { wait(): Promise<unknown> };
+    await sent.wait();
+    expect(await net.chain.tokenBalance(payee.address)).toBe(before + 5n);
+  } finally {
+    provider.destroy();
+  }
+});
+
+test('keys are a table with a warning for people', async () => {
+  const { stdout } = await svcnet('keys');
+  expect(stdout).toMatch(/^ {2}account-2 +0x[0-9a-f]{40} +0x[0-9a-f]{64} +10 +10000$/m);
+  expect(stdout).toContain(
+    'These keys follow from the seed 42, so they are public: use them on this chain only.',
+  );
+});

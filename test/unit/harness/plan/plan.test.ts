@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest';
+import type { NodePlan } from '../../../../harness/flavours/flavour.ts';
+import { svcFlavour } from '../../../../harness/flavours/svc.ts';
+import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { type ClusterPlan, placeNodes, planCluster } from '../../../../harness/plan/plan.ts';
+import { deriveNode } from '../../../../harness/plan/seed.ts';
+
+const CONTRACTS = {
+  token: '0x01',
+  postageStamp: '0x02',
+  postagePriceOracle: '0x03',
+  stakeRegistry: '0x04',
+  redistribution: '0x05',
+  chequebookFactory: '0x06',
+  swapPriceOracle: '0x07',
+};
+
+function planOf(input: DefinitionInput): ClusterPlan {
+  return planCluster(parseDefinition(input, 'options'), 7n);
+}
+
+/** All nodes on one host, each with ports of its own. */
+function placed(input: DefinitionInput): NodePlan[] {
+  const plan = planOf(input);
+  const places = plan.nodes.map(({ name }, index) => ({
+    ports: { api: 1000 + index, p2p: 2000 + index, debug: 3000 + index },
+    reached: { host: '10.0.0.9', port: 2000 + index },
+    listen: '0.0.0.0',
+    dataDir: `/data/${name}`,
+  }));
+  const facts = {
+    contracts: CONTRACTS,
+    startBlock: 3,
+    rpcOf: (node: string) => `http://chain/${node}`,
+    chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
+  };
+  return placeNodes(plan, places, facts).map((node) => node.plan);
+}
+
+const bootnodeHosts = ({ network }: NodePlan) =>
+  network.bootnodes.map((underlay) => Number(/\/tcp\/20(\d\d)\//.exec(underlay)?.[1]));
+
+test('groups become a flat list of nodes in their order, each with the keys of its index', () => {
+  const { nodes } = planOf({
+    nodes: [
+      { count: 2, options: { verbosity: 'debug' } },
+      { flavour: 'bee', mode: 'light', binary: '/bee' },
+    ],
+  });
+  expect(nodes).toEqual(
+    [
+      { flavour: 'svc', mode: 'full', binary: undefined, options: { verbosity: 'debug' } },
+      { flavour: 'svc', mode: 'full', binary: undefined, options: { verbosity: 'debug' } },
+      { flavour: 'bee', mode: 'light', binary: '/bee', options: {} },
+    ].map((node, index) => ({
+      ...node,
+      name: `node-${index}`,
+      identity: deriveNode({ seed: 7n, index, networkId: 4020 }),
+    })),
+  );
+});
+
+test('the same definition and seed give the same plan', () => {
+  expect(planOf({ nodes: 3 })).toEqual(planOf({ nodes: 3 }));
+});
+
+test('a placed node listens where its place says and knows its network', () => {
+  const [first] = placed({ nodes: 2, credit: 'low', swap: { deposit: 5 } });
+  expect(first).toMatchObject({
+    name: 'node-0',
+    ports: { api: 1000, p2p: 2000, debug: 3000 },
+    listen: '0.0.0.0',
+    dataDir: '/data/node-0',
+    chequebook: '0xaa',
+    profile: 'fast',
+    network: {
+      networkId: 4020,
+      rpc: 'http://chain/node-0',
+      contracts: CONTRACTS,
+      startBlock: 3,
+      blockTimeMs: 1000,
+      credit: 'low',
+      swap: { deposit: 5n },
+    },
+  });
+});
+
+test('the origins of the cluster are those of its nodes, unless a group names others', () => {
+  const cors = 'http://localhost:3000';
+  const nodes = placed({ cors, nodes: [{}, { options: { 'cors-allowed-origins': '*' } }] });
+  const configs = nodes.map((node) =>
+    JSON.parse(svcFlavour.files(node).find(({ path }) => path === 'config.yaml')?.content ?? ''),
+  );
+  expect(configs).toMatchObject([{ 'cors-allowed-origins': [cors] }, { 'cors-allowed-origins': '*' }]);
+});
+
+test('the first three full nodes are the bootnodes of all others', () => {
+  const nodes = placed({ nodes: [{ mode: 'light' }, { count: 4 }] });
+  expect(nodes.map(bootnodeHosts)).toEqual([
+    [1, 2, 3],
+    [2, 3],
+    [1, 3],
+    [1, 2],
+    [1, 2, 3],
+  ]);
+  expect(nodes.every(({ network }) => !network.dedicatedBootnodes)).toBe(true);
+});
+
+test('boot nodes are the bootnodes where there are some', () => {
+  const nodes = placed({ nodes: [{ count: 2 }, { mode: 'boot' }] });
+  expect(nodes.map(bootnodeHosts)).toEqual([[2], [2], []]);
+  expect(nodes.every(({ network }) => network.dedicatedBootnodes)).toBe(true);
+});
+
+test('a place is needed for every node', () => {
+  const plan = planOf({ nodes: 2 });
+  const facts = { contracts: CONTRACTS, startBlock: 1, rpcOf: () => '', chequebookOf: () => undefined };
+  expect(() => placeNodes(plan, [], facts)).toThrow('no place for node-0: 0 are given');
+});

@@ -9,23 +9,9 @@ import type { Host } from './host.ts';
 import { ownIdentity } from './identity-key.ts';
 import { createSecure } from './libp2p-channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
-import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
+import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import { tcp } from './tcp-host.ts';
 import { underlayOf } from './underlay.ts';
-
-export interface Libp2pHostOptions extends PeerHostOptions {
-  /** `ip:port`; port 0 takes a free one. */
-  readonly listen: string;
-  /** `host:port` to advertise instead of the listening addresses. */
-  readonly natAddress?: string;
-}
-
-export interface Libp2pHostDeps extends Omit<PeerHostDeps, 'transport'> {
-  /** Ed25519 seed, 32 bytes: the libp2p identity. */
-  readonly identity: Uint8Array;
-  /** Of the identities that probe peers. */
-  readonly random: Random;
-}
 
 /** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;
@@ -33,7 +19,7 @@ const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')
 /** Bytes of an Ed25519 seed. */
 const SEED_SIZE = 32;
 
-export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDeps): Host {
+export function createLibp2pHost(options: HostOptions, deps: HostDeps): Host {
   const { identity, random, ...shared } = deps;
   const own = ownIdentity(identity);
   const transport = new Libp2pTransport(

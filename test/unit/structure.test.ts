@@ -33,6 +33,7 @@ const NODE_LAYERS = [
   'incentives',
   'act',
   'api',
+  'platform',
   'compose',
   'compose.ts',
   'main.ts',
@@ -65,7 +66,7 @@ const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =
-  /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/rpc\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
+  /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/http-endpoint\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
 const EFFECTS =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule)\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 

@@ -3,6 +3,7 @@
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
  * about connections in `libp2p-transport.ts`.
  */
+import type { Power } from '../env/power.ts';
 import type { Random } from '../env/random.ts';
 import { VERSION } from '../version.ts';
 import type { Host } from './host.ts';
@@ -10,7 +11,7 @@ import { ownIdentity } from './identity-key.ts';
 import { createSecure } from './libp2p-channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
-import { tcp } from './tcp-host.ts';
+import { createTcp } from './tcp-host.ts';
 import { underlayOf } from './underlay.ts';
 
 /** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
@@ -19,8 +20,8 @@ const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')
 /** Bytes of an Ed25519 seed. */
 const SEED_SIZE = 32;
 
-export function createLibp2pHost(options: HostOptions, deps: HostDeps): Host {
-  const { identity, random, ...shared } = deps;
+export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
+  const { identity, random, power, ...shared } = deps;
   const own = ownIdentity(identity);
   const transport = new Libp2pTransport(
     {
@@ -31,13 +32,13 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps): Host {
       advertised: options.natAddress === undefined ? undefined : underlayOf(options.natAddress),
     },
     {
-      tcp,
+      tcp: createTcp(power),
       secure: createSecure(own),
       stranger: () => stranger(random),
       clock: deps.clock,
       log: deps.log,
       // Frames of one turn leave together: most of the cost of a small frame is its system call and its encryption.
-      defer: (flush) => setImmediate(flush),
+      defer: (flush) => setImmediate(() => (power === undefined ? flush() : power.run(flush))),
     },
   );
   return createPeerHost(options, { ...shared, transport });

@@ -16,11 +16,13 @@ import { type Network, openNetwork } from './compose/network.ts';
 import { nodeServices } from './compose/services.ts';
 import { toHex } from './crypto/hex.ts';
 import { abortable } from './env/abortable.ts';
-import { createLogger } from './env/logger.ts';
 import type { NodeOptions } from './options.ts';
+import type { Platform } from './platform/platform.ts';
 
 /** A running node. */
 export interface RunningNode {
+  /** Where its API listens, as `host:port`. */
+  readonly addresses: Api['addresses'];
   /** Resolves when `signal` aborts, or with the reason when the node can not go on by itself. */
   stopped(signal: AbortSignal): Promise<Error | undefined>;
   /** Everything, top-down; what was acknowledged stays. */
@@ -30,14 +32,22 @@ export interface RunningNode {
 /**
  * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what could not be had; nothing runs then
  */
-export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
-  const log = createLogger({
-    verbosity: options.verbosity,
-    ...(options['node-name'] === '' ? {} : { name: options['node-name'] }),
-  });
+export async function startNode(
+  options: NodeOptions,
+  platform: Platform,
+  signal: AbortSignal,
+): Promise<RunningNode> {
+  const log = platform.logger(
+    {
+      verbosity: options.verbosity,
+      ...(options['node-name'] === '' ? {} : { name: options['node-name'] }),
+    },
+    platform,
+  );
   const fatal = Promise.withResolvers<Error>();
   await using parts = new AsyncDisposableStack();
   const node = await build(options, {
+    platform,
     log,
     parts,
     onFatal: (error) => fatal.resolve(asError(error)),
@@ -46,6 +56,7 @@ export async function startNode(options: NodeOptions, signal: AbortSignal): Prom
   log.info({ overlay: node.overlay, api: node.api.addresses.main }, 'node is ready');
   const running = parts.move();
   return {
+    addresses: node.api.addresses,
     stopped: (stopping) => Promise.race([fatal.promise, aborted(stopping)]),
     async stop() {
       await running.disposeAsync();
@@ -93,6 +104,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
       corsAllowedOrigins: options['cors-allowed-origins'],
     },
     services,
+    start.platform.listen,
   );
   await startAll(options, api, { ground, money, network, delivery, neighbourhood, incentives });
   readiness = 'ready';

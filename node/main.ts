@@ -23,6 +23,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (command === 'compile') {
     // What is loaded here the runtime leaves in its compile cache when the process ends.
     await import('./compose.ts');
+    await import('./platform/machine.ts');
     return;
   }
   if (command !== 'start')
@@ -84,7 +85,9 @@ async function run(resolved: NodeOptions): Promise<void> {
     process.stdin.resume();
   }
   const { startNode } = await import('./compose.ts');
-  const node = await startNode(resolved, stopping.signal).catch((error: unknown) => {
+  const { machinePlatform } = await import('./platform/machine.ts');
+  const platform = machinePlatform({ dataDir: resolved['data-dir'], password: resolved.password });
+  const node = await startNode(resolved, platform, stopping.signal).catch((error: unknown) => {
     // Asked to stop before it was up: that is what it did.
     if (error === stopping.signal.reason) return undefined;
     throw error;

@@ -37,15 +37,21 @@ export interface Listener {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
+/** An open listener. */
 export interface Listening {
-  readonly server: Server;
   /** `host:port` */
   readonly address: string;
+  /** Waits for running requests, but not for long. */
+  close(): Promise<void>;
 }
 
 /** @throws ApiStartError */
-export async function listen(listener: Listener, address: string): Promise<Listening> {
-  // By name: an import statement evaluates all exports of the module, see `onchain/rpc.ts`.
+export async function listen(
+  listener: Listener,
+  address: string,
+  { clock }: { readonly clock: Clock },
+): Promise<Listening & { readonly server: Server }> {
+  // By name: an import statement evaluates all exports of the module, see `onchain/http-endpoint.ts`.
   const server = process.getBuiltinModule('node:http').createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -64,7 +70,7 @@ export async function listen(listener: Listener, address: string): Promise<Liste
   } catch (error) {
     throw new ApiStartError(address, error as NodeJS.ErrnoException);
   }
-  return { server, address: boundAddress(server, address) };
+  return { server, address: boundAddress(server, address), close: () => close(server, clock) };
 }
 
 function boundAddress(server: Server, address: string): string {
@@ -80,8 +86,7 @@ function splitAddress(address: string): { host: string; port: number } {
   return { host: host === '' ? '::' : host, port: Number(address.slice(colon + 1)) };
 }
 
-/** Waits for running requests, but not for long. */
-export async function close({ server }: Listening, clock: Clock): Promise<void> {
+async function close(server: Server, clock: Clock): Promise<void> {
   using grace = clock.deadline(STOP_GRACE_MS);
   grace.signal.addEventListener('abort', () => server.closeAllConnections(), { once: true });
   const closed = once(server, 'close');

@@ -3,6 +3,7 @@
  * methods, headers and bodies is done here and in `dispatch.ts` (`http-api-completion.md` 3).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../env/clock.ts';
 import { observeRequest } from './access.ts';
 import { createMatcher } from './by-host.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -11,7 +12,8 @@ import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
 import { type Exchange, send } from './exchange.ts';
 import { createGates } from './gates.ts';
-import { close, type Listener, type Listening, listen } from './listen.ts';
+import { httpDate } from './http-date.ts';
+import type { Listener, Listening } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
 import type { Answer } from './route.ts';
@@ -37,7 +39,10 @@ export interface Api {
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
 }
 
-export function createApi(options: ApiOptions, services: NodeServices): Api {
+/** Opens a listener: sockets, or something like them. @throws ApiStartError */
+type Listen = (listener: Listener, address: string, deps: { readonly clock: Clock }) => Promise<Listening>;
+
+export function createApi(options: ApiOptions, services: NodeServices, listen: Listen): Api {
   const listeners = createListeners(options, services);
   const open: Listening[] = [];
   const addresses: { main: string | undefined; debug: string | undefined } = {
@@ -45,7 +50,7 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
     debug: undefined,
   };
   const started = async (listener: Listener, address: string) => {
-    const listening = await listen(listener, address);
+    const listening = await listen(listener, address, services);
     open.push(listening);
     return listening.address;
   };
@@ -59,7 +64,7 @@ export function createApi(options: ApiOptions, services: NodeServices): Api {
     },
     async stop() {
       listeners.abort();
-      const closing = open.splice(0).map((listening) => close(listening, services.clock));
+      const closing = open.splice(0).map((listening) => listening.close());
       await Promise.all([...closing, listeners.finished()]);
     },
   };
@@ -126,6 +131,7 @@ function createListener(deps: ListenerDeps): Listener {
 function prepare(request: IncomingMessage, response: ServerResponse, deps: ListenerDeps): void {
   const { origin, host } = request.headers;
   const headers = {
+    date: httpDate(deps.services.clock.now()),
     ...deps.cors.headersFor(origin, host),
     ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
     // No request more on this connection.

@@ -25,8 +25,9 @@ export interface Money {
 }
 
 export function openMoney(options: NodeOptions, ground: Ground): Money {
-  const { clock, signer, store, metrics, module, parts } = ground;
-  const chain = createRpc({ endpoint: options['swap-endpoint'] }, { clock, log: module('onchain'), metrics });
+  const { platform, clock, signer, store, metrics, module, parts } = ground;
+  const endpoint = platform.chainEndpoint(options['swap-endpoint']);
+  const chain = createRpc(endpoint, { clock, log: module('onchain'), metrics });
   parts.defer(() => chain.close());
   const blockTimeMs = options['block-time'] * MS_PER_SECOND;
   const pollMs = Math.min(options['chain-poll-interval'], blockTimeMs);

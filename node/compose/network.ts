@@ -5,7 +5,6 @@ import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
 import { createAddressBook } from '../p2p/address-book.ts';
 import type { AddressBook, Host } from '../p2p/host.ts';
-import { createLibp2pHost } from '../p2p/libp2p-host.ts';
 import { createHive } from '../protocols/hive/hive.ts';
 import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';
 import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
@@ -81,8 +80,8 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
 }
 
 function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressBook): Host {
-  const { money, networkId, nonce, signer, keys, store, clock, random, module, metrics } = deps;
-  return createLibp2pHost(
+  const { platform, money, networkId, nonce, signer, keys, store, clock, random, module, metrics } = deps;
+  return platform.host(
     {
       listen: options['p2p-addr'],
       networkId,

@@ -3,6 +3,7 @@
  * of its own, which the API reads and sets while the node runs.
  */
 import { type Logger as Pino, pino } from 'pino';
+import { type Clock, systemClock } from './clock.ts';
 import type { Verbosity } from './verbosity.ts';
 
 /** Fields first, then a constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */
@@ -70,15 +71,15 @@ export interface LogDestination {
   write(line: string): void;
 }
 
-/** JSON lines on `destination` (default: standard output). */
+/** JSON lines with the time of `clock` (default: the system's) on `destination` (default: standard output). */
 export function createLogger(
   options: { verbosity: Verbosity; name?: string },
-  destination?: LogDestination,
+  { clock = systemClock(), destination }: { clock?: Pick<Clock, 'now'>; destination?: LogDestination } = {},
 ): RootLogger {
   const { err } = pino.stdSerializers;
   const settings = {
     level: options.verbosity,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
     base: options.name === undefined ? null : { node: options.name },
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err, error: err },

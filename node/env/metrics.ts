@@ -6,7 +6,6 @@ import {
   type Histogram,
   HistogramSeries,
 } from './metric-series.ts';
-import { createProcessMetrics } from './process-metrics.ts';
 
 /**
  * Metrics are declared as data beside the code that moves them (`metrics.ts` of each module) and registered
@@ -43,10 +42,13 @@ export interface Metrics {
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** @param options.prefix `svc` or `bee` (the dialect's); @param options.process adds CPU, memory and event-loop metrics. */
-export function createMetrics(options: { prefix: string; process?: boolean }): Metrics {
+/**
+ * @param options.prefix `svc` or `bee` (the dialect's)
+ * @param options.process families that describe the process, which come first
+ */
+export function createMetrics(options: { prefix: string; process?: () => Promise<string[]> }): Metrics {
   const registered = new Map<string, CounterSeries | GaugeSeries | HistogramSeries>();
-  const ofProcess = options.process === true ? createProcessMetrics() : () => Promise.resolve([]);
+  const ofProcess = options.process ?? (() => Promise.resolve([]));
   return {
     contentType: CONTENT_TYPE,
     async expose() {

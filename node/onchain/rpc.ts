@@ -1,10 +1,7 @@
 /**
- * The chain's JSON-RPC endpoint over HTTP: the only file that talks to it. One keep-alive agent, a deadline per call.
- * Built on `node:http`, which the API server has loaded anyway: a client library would cost every node process about
- * 70 ms at start and 12 MB. The built-in module is asked for by name, and only the one of the endpoint's protocol: an
- * import statement evaluates everything the module exports, the runtime's own client library among it, for 40 ms and 11 MB.
+ * The chain's JSON-RPC endpoint: a deadline per call, and another try when it has no time. How a request gets there and
+ * its answer back belongs to the platform (`http-endpoint.ts`).
  */
-import type { Agent, IncomingMessage, RequestOptions, request } from 'node:http';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -23,15 +20,18 @@ const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;
 /** Refused with the same code when a page has too many events, which no pause makes fewer. */
 const NEVER_REPEATED = 'eth_getLogs';
-const TOO_MANY_REQUESTS = 429;
-/** Enough for the node's few concurrent readers; the rest wait in the agent's queue. */
-const CONNECTIONS_MAX = 8;
-/** Longest answer read. A page of logs with 10,000 events has about 8 MB. */
-const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
 
-interface RpcOptions {
-  /** http:// or https:// URL; user and password become basic authorisation. */
-  readonly endpoint: string;
+/** The way to a chain. */
+export interface ChainEndpoint {
+  /** Its address as errors name it. */
+  readonly shown: string;
+  /**
+   * Sends the text of one JSON-RPC request. @returns the text of its answer
+   * @throws ChainError, any other error when the endpoint cannot be reached; the signal's reason
+   */
+  post(request: string, signal: AbortSignal): Promise<string>;
+  /** Gives idle connections back; requests after it open new ones. */
+  close(): void;
 }
 
 interface RpcDeps {
@@ -47,15 +47,9 @@ export interface Rpc extends SendingChain {
   close(): void;
 }
 
-/** @throws TypeError for an endpoint that is no http or https URL */
-export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: RpcDeps): Rpc {
-  const url = endpointUrl(endpoint);
+export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcDeps): Rpc {
   const counters = metrics?.register(ONCHAIN_METRICS);
   const callCounters = metrics?.register(CALL_METRICS);
-  const secure = url.protocol === 'https:';
-  const library = secure ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
-  const agent = new library.Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
-  const target = { url, agent, request: library.request, shown: shownUrl(url) };
   let lastId = 0;
 
   const ask: Send = async (method, params, signal) => {
@@ -64,14 +58,14 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
     counters?.calls.inc();
     callCounters?.[callKey(method, params)]?.inc();
     try {
-      const text = await post(target, encodeRequest(++lastId, method, params), deadline.signal);
+      const text = await endpoint.post(encodeRequest(++lastId, method, params), deadline.signal);
       return decodeAnswer(text, method);
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       counters?.errors.inc();
       log.debug({ method, err: error }, 'chain call failed');
       if (error instanceof ChainError) throw error;
-      throw unreachable(target, deadline.signal.aborted ? deadline.signal.reason : error);
+      throw unreachable(endpoint, deadline.signal.aborted ? deadline.signal.reason : error);
     }
   };
   const send: Send = async (method, params, signal) => {
@@ -85,7 +79,7 @@ export function createRpc({ endpoint }: RpcOptions, { clock, log, metrics }: Rpc
       await clock.sleep(BUSY_PAUSE_MS * 2 ** repeated, signal);
     }
   };
-  return { ...createChain(send), send, close: () => agent.destroy() };
+  return { ...createChain(send), send, close: () => endpoint.close() };
 }
 
 /** A method that a node does not use has no counter of its own. */
@@ -94,89 +88,7 @@ function callKey(method: string, params: readonly unknown[]): keyof typeof CALL_
   return key as keyof typeof CALL_METRICS;
 }
 
-interface Target {
-  readonly url: URL;
-  readonly agent: Agent;
-  readonly request: typeof request;
-  /** Without user and password. */
-  readonly shown: string;
-}
-
-function unreachable(target: Target, cause: unknown): ChainError {
+function unreachable({ shown }: ChainEndpoint, cause: unknown): ChainError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new ChainError('RPC_UNREACHABLE', `chain endpoint ${target.shown}: ${why}`, { cause });
-}
-
-function endpointUrl(endpoint: string): URL {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError(`chain endpoint '${endpoint}' is not an http:// or https:// URL`);
-  }
-  return url;
-}
-
-function shownUrl(url: URL): string {
-  const shown = new URL(url);
-  shown.username = '';
-  shown.password = '';
-  return shown.href;
-}
-
-/**
- * The endpoint may close an idle connection at the moment in which it is used again: such a request is sent once more.
- * All methods used here may arrive twice; a transaction sent again keeps its hash.
- */
-async function post(target: Target, body: string, signal: AbortSignal): Promise<string> {
-  const first: Attempt = { reusedConnection: false };
-  try {
-    return await attempt(target, body, signal, first);
-  } catch (error) {
-    if (!first.reusedConnection || signal.aborted || error instanceof ChainError) throw error;
-    return attempt(target, body, signal, { reusedConnection: false });
-  }
-}
-
-interface Attempt {
-  /** Set when the attempt has failed. */
-  reusedConnection: boolean;
-}
-
-function attempt(target: Target, body: string, signal: AbortSignal, outcome: Attempt): Promise<string> {
-  const options: RequestOptions = {
-    method: 'POST',
-    agent: target.agent,
-    signal,
-    headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-  };
-  return new Promise((resolve, reject) => {
-    const outgoing = target.request(target.url, options, (answer) => {
-      readBody(answer, target.shown).then(resolve, reject);
-    });
-    outgoing.on('error', (error) => {
-      outcome.reusedConnection = outgoing.reusedSocket;
-      reject(error);
-    });
-    outgoing.end(body);
-  });
-}
-
-/** An HTTP error status with a JSON body is an answer too: some endpoints send 4xx with an error object. */
-async function readBody(answer: IncomingMessage, shown: string): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of answer as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > ANSWER_SIZE_MAX)
-      throw new ChainError('RPC_ERROR', `answer is longer than ${ANSWER_SIZE_MAX} bytes`);
-    parts.push(part);
-  }
-  const text = Buffer.concat(parts).toString('utf8');
-  const failed = (answer.statusCode ?? 0) >= 400;
-  if (failed && !text.trimStart().startsWith('{')) {
-    const busy = answer.statusCode === TOO_MANY_REQUESTS;
-    throw new ChainError('RPC_UNREACHABLE', `chain endpoint ${shown} answered HTTP ${answer.statusCode}`, {
-      busy,
-    });
-  }
-  return text;
+  return new ChainError('RPC_UNREACHABLE', `chain endpoint ${shown}: ${why}`, { cause });
 }

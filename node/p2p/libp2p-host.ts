@@ -3,29 +3,16 @@
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
  * about connections in `libp2p-transport.ts`.
  */
+import type { Power } from '../env/power.ts';
 import type { Random } from '../env/random.ts';
 import { VERSION } from '../version.ts';
 import type { Host } from './host.ts';
 import { ownIdentity } from './identity-key.ts';
 import { createSecure } from './libp2p-channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
-import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
-import { tcp } from './tcp-host.ts';
+import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
+import { createTcp } from './tcp-host.ts';
 import { underlayOf } from './underlay.ts';
-
-export interface Libp2pHostOptions extends PeerHostOptions {
-  /** `ip:port`; port 0 takes a free one. */
-  readonly listen: string;
-  /** `host:port` to advertise instead of the listening addresses. */
-  readonly natAddress?: string;
-}
-
-export interface Libp2pHostDeps extends Omit<PeerHostDeps, 'transport'> {
-  /** Ed25519 seed, 32 bytes: the libp2p identity. */
-  readonly identity: Uint8Array;
-  /** Of the identities that probe peers. */
-  readonly random: Random;
-}
 
 /** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;
@@ -33,8 +20,8 @@ const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')
 /** Bytes of an Ed25519 seed. */
 const SEED_SIZE = 32;
 
-export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDeps): Host {
-  const { identity, random, ...shared } = deps;
+export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
+  const { identity, random, power, ...shared } = deps;
   const own = ownIdentity(identity);
   const transport = new Libp2pTransport(
     {
@@ -45,13 +32,13 @@ export function createLibp2pHost(options: Libp2pHostOptions, deps: Libp2pHostDep
       advertised: options.natAddress === undefined ? undefined : underlayOf(options.natAddress),
     },
     {
-      tcp,
+      tcp: createTcp(power),
       secure: createSecure(own),
       stranger: () => stranger(random),
       clock: deps.clock,
       log: deps.log,
       // Frames of one turn leave together: most of the cost of a small frame is its system call and its encryption.
-      defer: (flush) => setImmediate(flush),
+      defer: (flush) => setImmediate(() => (power === undefined ? flush() : power.run(flush))),
     },
   );
   return createPeerHost(options, { ...shared, transport });

@@ -1,32 +1,50 @@
 /**
- * Nodes of one process, connected without sockets or timers: for unit tests and the simulation. The same `peer-host.ts`
- * runs above it, with the real handshake, records, headers and message bytes; only the transport is replaced. Bytes
- * arrive in the order in which they were written, in the same turn, so a run repeats exactly.
+ * Nodes of one process, connected without sockets or timers: for unit tests, the simulation and embedded clusters. The
+ * same `peer-host.ts` runs above it, with the real handshake, records, headers and message bytes; only the transport is
+ * replaced. Bytes arrive in the order in which they were written.
  */
-import { overlayAddress } from '../crypto/overlay.ts';
+import type { Power } from '../env/power.ts';
 import { type Host, HostError, StreamError } from './host.ts';
-import { ed25519Protobuf, peerIdOfKey } from './identity-key.ts';
-import { Inbox } from './inbox.ts';
-import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
-import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { peerIdOf, withoutPeerId } from './underlay.ts';
+import { ownIdentity } from './identity-key.ts';
+import { type MemoryFrame, MemoryLink } from './memory-link.ts';
+import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
+import type { Link, LinkEvents, Transport } from './transport.ts';
+import { peerIdOf, underlayOf, withoutPeerId } from './underlay.ts';
 
-/** A writer waits while the other side has this much unread: the first window of a real stream. */
-const UNREAD_MAX = 262_144;
-
-/** Ports that diallers come from. */
+/** Ports that diallers come from, and those that a listener on port 0 gets. */
 const FIRST_DIALLER_PORT = 49_152;
 const DIALLER_PORTS = 16_384;
+const FIRST_FREE_PORT = 20_000;
+
+const NOTHING = new Uint8Array(0);
+
+export interface MemoryNetworkOptions {
+  /** Told of every frame when it is sent. */
+  readonly observe?: (frame: MemoryFrame) => void;
+  /**
+   * Runs a delivery later, in the order of the calls. Without it everything arrives in the turn in which it was sent;
+   * then nothing else in the process gets a turn while nodes answer each other.
+   */
+  readonly defer?: (deliver: () => void) => void;
+}
 
 /** The wire between memory hosts: who listens at which address. */
 export class MemoryNetwork {
+  readonly #options: MemoryNetworkOptions;
   readonly #listeners = new Map<string, MemoryTransport>();
   #dialled = 0;
+  #nextPort = FIRST_FREE_PORT;
 
-  /** @throws RangeError when the address is taken */
-  listen(address: string, transport: MemoryTransport): void {
-    if (this.#listeners.has(address)) throw new RangeError(`${address} is taken`);
-    this.#listeners.set(address, transport);
+  constructor(options: MemoryNetworkOptions = {}) {
+    this.#options = options;
+  }
+
+  /** @param address multiaddress; port 0 takes a free one @returns where @throws RangeError when it is taken */
+  listen(address: string, transport: MemoryTransport): string {
+    const at = address.endsWith('/tcp/0') ? this.#free(address.slice(0, -1)) : address;
+    if (this.#listeners.has(at)) throw new RangeError(`${at} is taken`);
+    this.#listeners.set(at, transport);
+    return at;
   }
 
   /** From which a dialler comes: another one each time. */
@@ -34,57 +52,94 @@ export class MemoryNetwork {
     return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
 
-  leave(address: string): void {
-    this.#listeners.delete(address);
+  leave(address: string, transport: MemoryTransport): void {
+    if (this.#listeners.get(address) === transport) this.#listeners.delete(address);
   }
 
   at(address: string): MemoryTransport | undefined {
     return this.#listeners.get(address);
   }
+
+  carry(frame: MemoryFrame, deliver: () => void): void {
+    this.#options.observe?.(frame);
+    if (this.#options.defer === undefined) deliver();
+    else this.#options.defer(deliver);
+  }
+
+  #free(withoutPort: string): string {
+    while (this.#listeners.has(`${withoutPort}${this.#nextPort}`)) this.#nextPort++;
+    return `${withoutPort}${this.#nextPort++}`;
+  }
 }
 
-export interface MemoryHostOptions extends PeerHostOptions {
-  /** `ip:port`, one per host of the network. */
-  readonly listen: string;
+export interface MemoryHostDeps extends HostDeps {
+  readonly network: MemoryNetwork;
+  /** Of a node that can be frozen and cut from outside. */
+  readonly power?: Power;
 }
 
-export function createMemoryHost(
-  options: MemoryHostOptions,
-  deps: Omit<PeerHostDeps, 'transport'> & { network: MemoryNetwork },
-): Host {
-  const overlay = overlayAddress(deps.signer.address, options.networkId, options.nonce);
-  const [ip, port] = options.listen.split(':');
-  const transport = new MemoryTransport(deps.network, {
-    address: `/ip4/${ip}/tcp/${port}`,
-    localId: peerIdOfKey(ed25519Protobuf(overlay)),
-  });
+export function createMemoryHost(options: HostOptions, deps: MemoryHostDeps): Host {
+  const { network, power, identity } = deps;
+  const listen = underlayOf(options.listen).replace('/ip4/0.0.0.0/', '/ip4/127.0.0.1/');
+  const advertised = options.natAddress === undefined ? undefined : underlayOf(options.natAddress);
+  const transport = new MemoryTransport(
+    { localId: ownIdentity(identity).peerId, listen, advertised },
+    network,
+    power,
+  );
   return createPeerHost(options, { ...deps, transport });
+}
+
+interface Where {
+  readonly localId: string;
+  /** Multiaddress. */
+  readonly listen: string;
+  readonly advertised: string | undefined;
 }
 
 class MemoryTransport implements Transport {
   readonly localId: string;
-  readonly #address: string;
+  readonly #where: Where;
   readonly #network: MemoryNetwork;
+  readonly #power: Power | undefined;
   readonly #links = new Set<MemoryLink>();
+  /** Diallers that wait for this side. */
+  readonly #knocking = new Set<(reason: Error) => void>();
+  #address: string;
   #events: LinkEvents | undefined;
 
-  constructor(network: MemoryNetwork, identity: { localId: string; address: string }) {
+  constructor(where: Where, network: MemoryNetwork, power: Power | undefined) {
+    this.localId = where.localId;
+    this.#where = where;
+    this.#address = where.listen;
     this.#network = network;
-    this.localId = identity.localId;
-    this.#address = identity.address;
+    this.#power = power;
+    power?.onChange((state) => {
+      if (state === 'off') this.#vanish();
+    });
   }
 
   addresses(): string[] {
-    return this.#events === undefined ? [] : [this.#address];
+    if (this.#events === undefined) return [];
+    return [this.#where.advertised ?? this.#address];
   }
 
   async start(events: LinkEvents): Promise<void> {
-    this.#network.listen(this.#address, this);
+    if (this.#power?.state === 'off') return;
+    try {
+      this.#address = this.#network.listen(this.#where.listen, this);
+    } catch (cause) {
+      const why = `cannot listen on ${this.#where.listen}: address already in use`;
+      throw new HostError('LISTEN_FAILED', why, { cause });
+    }
     this.#events = events;
   }
 
-  async dial(underlay: string): Promise<Link> {
-    const other = this.#find(underlay);
+  async dial(underlay: string, signal: AbortSignal): Promise<Link> {
+    const other = await this.#reach(underlay, signal);
+    // Either may have gone in the meantime.
+    if (this.#events === undefined) throw new HostError('HOST_CLOSED', 'the host is closed');
+    if (other.#events === undefined) throw new HostError('DIAL_FAILED', `nobody listens at ${underlay}`);
     const here = this.#link(other, { direction: 'outbound', remoteAddress: other.#address });
     here.twin = other.#link(this, {
       direction: 'inbound',
@@ -97,183 +152,97 @@ class MemoryTransport implements Transport {
   }
 
   /** Everything on this network takes no time. */
-  async probe(underlay: string): Promise<number> {
-    this.#find(underlay);
+  async probe(underlay: string, signal: AbortSignal): Promise<number> {
+    await this.#reach(underlay, signal);
     return 0;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#events === undefined) return;
+    this.#network.leave(this.#address, this);
+    for (const link of this.#links) link.close(new StreamError('STREAM_RESET', 'the host is closed'));
+    this.#refuseKnocking();
+    this.#events = undefined;
+  }
+
+  /** Runs `work` on this side: later when the node is frozen, never when it is off. */
+  receive(work: () => void): void {
+    if (this.#power === undefined) work();
+    else this.#power.run(work);
+  }
+
+  /** Resolves when the other side answers: a frozen one does so when it is thawed. */
+  #reach(underlay: string, signal: AbortSignal): Promise<MemoryTransport> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const other = this.#find(underlay);
+      const over = (settle: () => void) => {
+        signal.removeEventListener('abort', onAbort);
+        other.#knocking.delete(refused);
+        this.receive(settle);
+      };
+      const onAbort = () => over(() => reject(signal.reason as Error));
+      const refused = (reason: Error) => over(() => reject(reason));
+      signal.addEventListener('abort', onAbort, { once: true });
+      other.#knocking.add(refused);
+      const frame = {
+        kind: 'dial',
+        from: this.localId,
+        to: other.localId,
+        protocolId: '',
+        bytes: NOTHING,
+      } as const;
+      this.#network.carry(frame, () =>
+        other.receive(() => other.#knocking.has(refused) && over(() => resolve(other))),
+      );
+    });
   }
 
   #find(underlay: string): MemoryTransport {
     const expected = peerIdOf(underlay);
-    const address = withoutPeerId(underlay);
+    const address = withoutPeerId(underlay).replace(/^\/dns[46]?\/localhost\//, '/ip4/127.0.0.1/');
     const other = this.#network.at(address);
     if (this.#events === undefined) throw new HostError('HOST_CLOSED', 'the host is closed');
     if (other === undefined) throw new HostError('DIAL_FAILED', `nobody listens at ${address}`);
+    if (other === this) throw new HostError('SELF_DIAL', 'that is our own address');
     if (expected !== undefined && other.localId !== expected) {
       throw new HostError('DIAL_FAILED', `another node listens at ${address}`);
     }
     return other;
   }
 
-  async stop(): Promise<void> {
-    if (this.#events === undefined) return;
-    this.#network.leave(this.#address);
-    for (const link of this.#links) link.close(new StreamError('STREAM_RESET', 'the host is closed'));
+  /** The other nodes see their links break; this one sees nothing any more. */
+  #vanish(): void {
+    this.#network.leave(this.#address, this);
+    this.#refuseKnocking();
     this.#events = undefined;
+    for (const link of this.#links) link.vanish();
+    this.#links.clear();
+  }
+
+  #refuseKnocking(): void {
+    const reason = new HostError('DIAL_FAILED', `nobody listens at ${this.#address}`);
+    for (const refuse of this.#knocking) refuse(reason);
   }
 
   #link(other: MemoryTransport, seen: Pick<Link, 'direction' | 'remoteAddress'>): MemoryLink {
-    const end = { remoteId: other.localId, listensAt: other.#address, ...seen };
+    const end = { remoteId: other.localId, listensAt: other.addresses()[0] ?? other.#address, ...seen };
     return new MemoryLink(end, {
       supports: (protocolId) => this.#events?.supports(protocolId) ?? false,
       accepted: (link, protocolId, stream) => this.#events?.accepted(link, protocolId, stream),
       closed: (link) => {
         if (this.#links.delete(link)) this.#events?.closed(link);
       },
+      receive: (work) => this.receive(work),
+      send: ({ kind, protocolId = '', bytes = NOTHING }, deliver) => {
+        const frame = { kind, from: this.localId, to: other.localId, protocolId, bytes };
+        this.#network.carry(frame, () => other.receive(deliver));
+      },
     });
   }
 
   #opened(link: MemoryLink): void {
     this.#links.add(link);
-    this.#events?.opened(link);
-  }
-}
-
-interface LinkOwner {
-  supports(protocolId: string): boolean;
-  accepted(link: MemoryLink, protocolId: string, stream: RawStream): void;
-  closed(link: MemoryLink): void;
-}
-
-type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
-
-/** One end of a connection. */
-class MemoryLink implements Link {
-  readonly remoteId: string;
-  readonly remoteAddress: string;
-  readonly #listensAt: string;
-  readonly direction: Link['direction'];
-  twin: MemoryLink | undefined;
-  readonly #owner: LinkOwner;
-  readonly #streams = new Set<MemoryStream>();
-  #open = true;
-
-  constructor(end: End, owner: LinkOwner) {
-    this.#listensAt = end.listensAt;
-    this.remoteId = end.remoteId;
-    this.remoteAddress = end.remoteAddress;
-    this.direction = end.direction;
-    this.#owner = owner;
-  }
-
-  async listenAddresses(): Promise<string[]> {
-    return [this.#listensAt];
-  }
-
-  open(protocolId: string): RawStream {
-    const { twin } = this;
-    if (!this.#open || twin === undefined) throw new StreamError('STREAM_RESET', 'the connection is closed');
-    const here = this.#stream();
-    if (!twin.#owner.supports(protocolId)) {
-      here.fail(new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolId}`));
-      return here;
-    }
-    const there = twin.#stream();
-    here.twin = there;
-    there.twin = here;
-    queueMicrotask(() => twin.#owner.accepted(twin, protocolId, there));
-    return here;
-  }
-
-  async negotiate(protocolIds: readonly string[]): Promise<AcceptedStream> {
-    const { twin } = this;
-    const protocolId = twin && protocolIds.find((id) => twin.#owner.supports(id));
-    if (protocolId === undefined) {
-      throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolIds.join(' or ')}`);
-    }
-    return { protocolId, stream: this.open(protocolId) };
-  }
-
-  close(reason: Error): void {
-    if (!this.#open) return;
-    this.#open = false;
-    for (const stream of this.#streams) stream.fail(reason);
-    this.#owner.closed(this);
-    this.twin?.close(new StreamError('STREAM_RESET', 'the connection is closed'));
-  }
-
-  #stream(): MemoryStream {
-    const stream: MemoryStream = new MemoryStream(() => this.#streams.delete(stream));
-    this.#streams.add(stream);
-    return stream;
-  }
-}
-
-/** One end of a stream: what it writes lands in its twin's inbox. */
-class MemoryStream implements RawStream {
-  twin: MemoryStream | undefined;
-  readonly #done: () => void;
-  readonly #inbox = new Inbox(() => this.#room?.resolve());
-  /** Somebody who waits until the reader of this end took something. */
-  #room: PromiseWithResolvers<void> | undefined;
-  #writing = true;
-  #ended = false;
-  #failure: Error | undefined;
-
-  constructor(done: () => void) {
-    this.#done = done;
-  }
-
-  write(bytes: Uint8Array): void {
-    if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#writing) throw new StreamError('STREAM_RESET', 'our side of the stream is closed');
-    if (this.twin !== undefined) this.twin.#inbox.push(bytes);
-  }
-
-  drained(): Promise<void> | undefined {
-    const { twin } = this;
-    return twin === undefined || twin.#inbox.size <= UNREAD_MAX ? undefined : this.#drained(twin);
-  }
-
-  async #drained(twin: MemoryStream): Promise<void> {
-    while (this.#failure === undefined && twin.#inbox.size > UNREAD_MAX) {
-      twin.#room = Promise.withResolvers();
-      await twin.#room.promise;
-    }
-  }
-
-  take(): Uint8Array | undefined {
-    return this.#inbox.take();
-  }
-
-  read(): Promise<Uint8Array | undefined> {
-    return this.#inbox.read();
-  }
-
-  closeWrite(): void {
-    if (!this.#writing) return;
-    this.#writing = false;
-    const { twin } = this;
-    if (twin === undefined) return;
-    twin.#inbox.end();
-    twin.#ended = true;
-    this.#finishWhenBothEnded();
-    twin.#finishWhenBothEnded();
-  }
-
-  reset(reason: Error): void {
-    this.fail(reason);
-    this.twin?.fail(new StreamError('STREAM_RESET', 'the other side reset the stream'));
-  }
-
-  fail(reason: Error): void {
-    if (this.#failure !== undefined || (this.#ended && !this.#writing)) return;
-    this.#failure = reason;
-    this.#inbox.fail(reason);
-    this.#room?.resolve();
-    this.#done();
-  }
-
-  #finishWhenBothEnded(): void {
-    if (this.#ended && !this.#writing) this.#done();
+    this.receive(() => this.#events?.opened(link));
   }
 }

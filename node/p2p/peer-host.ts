@@ -11,6 +11,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import type { Random } from '../env/random.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Blocklist } from './blocklist.ts';
 import { Dialling, type DiallingOptions, isUnreachable } from './dialling.ts';
@@ -67,6 +68,20 @@ export interface PeerHostDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+}
+
+export interface HostOptions extends PeerHostOptions {
+  /** `ip:port`; port 0 takes a free one. */
+  readonly listen: string;
+  /** `host:port` to advertise instead of the listening addresses. */
+  readonly natAddress?: string;
+}
+
+export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
+  /** Ed25519 seed, 32 bytes: the libp2p identity. */
+  readonly identity: Uint8Array;
+  /** Of the identities that probe peers. */
+  readonly random: Random;
 }
 
 /** What a handshake led to. */

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import type { Power, PowerState } from '../env/power.ts';
 import { HostError, StreamError } from './host.ts';
 import { Inbox } from './inbox.ts';
 import type { RawStream } from './transport.ts';
@@ -49,13 +50,20 @@ export interface Tcp {
   listen(address: string, events: TcpEvents): Promise<TcpListener>;
 }
 
-export const tcp: Tcp = { dial, listen };
+/** @param power of a node that can be frozen and cut from outside */
+export function createTcp(power?: Power): Tcp {
+  return {
+    dial: (underlay, signal) => dial(underlay, signal, power),
+    listen: (address, events) => listen(address, events, power),
+  };
+}
 
-async function dial(underlay: string, signal: AbortSignal): Promise<TcpConnection> {
+async function dial(underlay: string, signal: AbortSignal, power?: Power): Promise<TcpConnection> {
   if (!isDialable(underlay)) throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
   signal.throwIfAborted();
   const { host, port, family } = target(underlay);
   const socket = connect({ host, port, ...(family === undefined ? {} : { family }), ...SOCKET_OPTIONS });
+  if (power !== undefined) supply(socket, power);
   try {
     await once(socket, 'connect', { signal });
   } catch (cause) {
@@ -66,10 +74,10 @@ async function dial(underlay: string, signal: AbortSignal): Promise<TcpConnectio
     const why = message === '' ? code : message;
     throw Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
   }
-  return new Connection(socket, plainAddress(withoutPeerId(underlay)));
+  return new Connection(socket, plainAddress(withoutPeerId(underlay)), power);
 }
 
-async function listen(address: string, events: TcpEvents): Promise<TcpListener> {
+async function listen(address: string, events: TcpEvents, power?: Power): Promise<TcpListener> {
   const { host, port, family } = target(address);
   const sockets = new Set<Socket>();
   const server = createServer(SOCKET_OPTIONS, (socket) => {
@@ -77,9 +85,15 @@ async function listen(address: string, events: TcpEvents): Promise<TcpListener> 
     if (remote === undefined) return void socket.destroy();
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    events.accepted(new Connection(socket, remote));
+    if (power !== undefined) supply(socket, power);
+    const connection = new Connection(socket, remote, power);
+    if (power === undefined) events.accepted(connection);
+    else power.run(() => events.accepted(connection));
   });
   server.listen({ host, port, ipv6Only: family === 6 });
+  power?.onChange((state) => {
+    if (state === 'off') server.removeAllListeners().close();
+  });
   await once(server, 'listening');
   server.on('error', (error) => events.failed(error));
   return {
@@ -91,6 +105,24 @@ async function listen(address: string, events: TcpEvents): Promise<TcpListener> 
       await closed;
     },
   };
+}
+
+/** A frozen node neither reads nor writes; one that is off has no connection any more, and hears of nothing. */
+function supply(socket: Socket, power: Power): void {
+  const follow = (state: PowerState) => {
+    if (state === 'off') {
+      socket.removeAllListeners().on('error', () => undefined);
+      socket.resetAndDestroy();
+    } else if (state === 'frozen') {
+      socket.pause();
+      socket.cork();
+    } else {
+      socket.uncork();
+      socket.resume();
+    }
+  };
+  if (power.state === 'frozen') follow('frozen');
+  socket.once('close', power.onChange(follow));
 }
 
 function target(address: string): { host: string; port: number; family: 4 | 6 | undefined } {
@@ -125,17 +157,20 @@ class Connection implements TcpConnection {
   readonly remoteAddress: string;
   readonly raw: RawStream;
   readonly #socket: Socket;
+  /** Runs code of the node. */
+  readonly #run: (work: () => void) => void;
   readonly #inbox = new Inbox(() => undefined);
   readonly #closeListeners: ((error?: Error) => void)[] = [];
   #closed: { readonly error?: Error } | undefined;
 
-  constructor(socket: Socket, remoteAddress: string) {
+  constructor(socket: Socket, remoteAddress: string, power: Power | undefined) {
     this.remoteAddress = remoteAddress;
+    this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
     this.#socket = socket;
-    socket.on('data', (bytes: Buffer) => this.#inbox.push(bytes));
-    socket.on('error', (error) => this.#end(error));
-    socket.once('end', () => this.#end());
-    socket.once('close', () => this.#end());
+    socket.on('data', (bytes: Buffer) => this.#run(() => this.#inbox.push(bytes)));
+    socket.on('error', (error) => this.#run(() => this.#end(error)));
+    socket.once('end', () => this.#run(() => this.#end()));
+    socket.once('close', () => this.#run(() => this.#end()));
     this.raw = {
       write: (bytes) => this.#write(bytes),
       drained: () => (this.isFull() ? this.#drained() : undefined),
@@ -160,7 +195,7 @@ class Connection implements TcpConnection {
   }
 
   onDrain(listener: () => void): void {
-    this.#socket.on('drain', listener);
+    this.#socket.on('drain', () => this.#run(listener));
   }
 
   onClosed(listener: (error?: Error) => void): void {

@@ -10,6 +10,7 @@ import { closeSync, constants, mkdirSync, openSync, readSync, writeSync } from '
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
+import type { Power } from '../env/power.ts';
 import {
   type Backend,
   type Entry,
@@ -33,19 +34,21 @@ const GROUP_MAX = 256;
  */
 export async function openLmdbStore(
   options: LocalStoreOptions & { readonly path: string },
-  deps: LocalStoreDeps,
+  deps: LocalStoreDeps & { readonly power?: Power },
 ): Promise<LocalStore> {
-  return openLocalStore(options, { ...deps, backend: openBackend(options.path) });
+  const { power, ...others } = deps;
+  return openLocalStore(options, { ...others, backend: openBackend(options.path, power) });
 }
 
-function openBackend(path: string): Backend {
+/** @param power of a node that can be frozen and cut from outside */
+function openBackend(path: string, power: Power | undefined): Backend {
   let unlock: (() => void) | undefined;
   try {
     mkdirSync(path, { recursive: true });
     unlock = lockFolder(path);
     const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, 0o600);
     const environment = open({ path: join(path, 'index.mdb'), maxDbs: TABLES.length, noSync: true });
-    return new LmdbBackend(environment, { slots, unlock });
+    return new LmdbBackend(environment, { slots, unlock }, power);
   } catch (cause) {
     unlock?.();
     throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
@@ -69,11 +72,18 @@ class LmdbBackend implements Backend {
   readonly #unlock: () => void;
   readonly #tables: Tables;
   readonly #reader: TableReader;
+  readonly #power: Power | undefined;
   #queue: Change[] = [];
   #transactions = 0;
   #closed = false;
 
-  constructor(environment: RootDatabase, files: { slots: number; unlock: () => void }) {
+  constructor(
+    environment: RootDatabase,
+    files: { slots: number; unlock: () => void },
+    power: Power | undefined,
+  ) {
+    this.#power = power;
+    power?.onChange((state) => (state === 'off' ? this.#abandon() : undefined));
     this.#environment = environment;
     this.#slotFile = files.slots;
     this.#unlock = files.unlock;
@@ -100,13 +110,14 @@ class LmdbBackend implements Backend {
   }
 
   change<T>(change: (tx: Transaction) => T): Promise<T> {
+    if (this.#power?.state === 'off') return new Promise(() => undefined);
     if (this.#closed) return Promise.reject(new StoreError('STORE_CLOSED', 'the store is closed'));
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const run = (tx: Transaction): Settle => {
       const result = change(tx);
       return () => resolve(result);
     };
-    if (this.#queue.length === 0) setImmediate(() => this.#flush());
+    if (this.#queue.length === 0) this.#flushLater();
     this.#queue.push({ run, reject });
     return promise;
   }
@@ -115,9 +126,27 @@ class LmdbBackend implements Backend {
     if (this.#closed) return;
     this.#closed = true;
     while (this.#queue.length > 0) this.#flush();
+    await this.#release();
+  }
+
+  /** Nothing more is written. Code that is just running may read until it waits for something. */
+  async #abandon(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#queue = [];
+    await new Promise(setImmediate);
+    await this.#release();
+  }
+
+  async #release(): Promise<void> {
     await this.#environment.close();
     closeSync(this.#slotFile);
     this.#unlock();
+  }
+
+  #flushLater(): void {
+    const flush = () => this.#flush();
+    setImmediate(() => (this.#power === undefined ? flush() : this.#power.run(flush)));
   }
 
   #flush(): void {
@@ -125,7 +154,7 @@ class LmdbBackend implements Backend {
     if (this.#queue.length === 0) return;
     const changes = this.#queue.slice(0, GROUP_MAX);
     this.#queue = this.#queue.slice(GROUP_MAX);
-    if (this.#queue.length > 0) setImmediate(() => this.#flush());
+    if (this.#queue.length > 0) this.#flushLater();
     for (const settle of this.#commitTogether(changes)) settle();
   }
 

@@ -1,106 +1,149 @@
-/** The local store in memory, for unit tests and the simulation. Changes happen at once. */
-import type { Backend, Entry, Slots, Table, TableReader, Transaction } from './backend.ts';
+/** The local store in memory, for unit tests, the simulation and embedded clusters. */
+import type { Power } from '../env/power.ts';
+import { type Backend, TABLES, type Table, type TableReader, type Transaction } from './backend.ts';
+import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
+import { SortedTable } from './sorted-table.ts';
 
-export function createMemoryStore(options: LocalStoreOptions, deps: LocalStoreDeps): Promise<LocalStore> {
-  return openLocalStore(options, { ...deps, backend: createMemoryBackend() });
-}
+/** Changes between two turns of other work. */
+const GROUP_MAX = 256;
 
-function createMemoryBackend(): Backend {
-  const tables = new Map<Table, SortedTable>();
-  const table = (name: Table): SortedTable => {
-    const found = tables.get(name) ?? new SortedTable();
-    tables.set(name, found);
-    return found;
-  };
-  const reader: TableReader = {
-    get: (name, key) => table(name).get(key),
-    has: (name, key) => table(name).has(key),
-    scan: (name, from, to, limit) => table(name).scan(from, to, limit),
-    last: (name, from, to) => table(name).last(from, to),
-  };
-  let changes = 0;
-  return {
-    ...reader,
-    slots: memorySlots(),
-    change<T>(change: (tx: Transaction) => T): Promise<T> {
-      changes += 1;
-      const tx: Transaction = {
-        ...reader,
-        id: changes,
-        put: (name, key, value) => table(name).put(key, value),
-        remove: (name, key) => table(name).remove(key),
-      };
-      return Promise.try(() => change(tx));
-    },
-    close: () => Promise.resolve(),
-  };
-}
+/** What a store in memory leaves behind for the next one. It belongs to whoever starts the node. */
+export class MemoryDisk {
+  /** By name. */
+  readonly tables: Readonly<Record<Table, SortedTable>>;
+  readonly slots: Uint8Array[] = [];
+  /** Transactions so far: each has another number, also after a new start. */
+  transactions = 0;
+  #inUse = false;
 
-function memorySlots(): Slots {
-  const slots = new Map<number, Uint8Array>();
-  return {
-    write: (slot, bytes) => void slots.set(slot, Uint8Array.from(bytes)),
-    read: (slot, length) => slots.get(slot)!.slice(0, length),
-  };
-}
-
-/** A map with sorted keys. Bytes as Latin-1 text compare like the bytes do. */
-class SortedTable {
-  readonly #values = new Map<string, Uint8Array>();
-  readonly #keys: string[] = [];
-
-  get(key: Uint8Array): Uint8Array | undefined {
-    return this.#values.get(textOf(key))?.slice();
+  constructor() {
+    const tables = TABLES.map((name) => [name, new SortedTable()] as const);
+    this.tables = Object.fromEntries(tables) as Record<Table, SortedTable>;
   }
 
-  has(key: Uint8Array): boolean {
-    return this.#values.has(textOf(key));
+  /** @throws StoreError `DATA_DIR_IN_USE` */
+  take(): void {
+    if (this.#inUse) throw new StoreError('DATA_DIR_IN_USE', 'the disk is used by a node that runs');
+    this.#inUse = true;
   }
 
-  put(key: Uint8Array, value: Uint8Array): void {
-    const text = textOf(key);
-    if (!this.#values.has(text)) this.#keys.splice(this.#position(text), 0, text);
-    // Not `slice`, which for a buffer copies nothing.
-    this.#values.set(text, Uint8Array.from(value));
-  }
-
-  remove(key: Uint8Array): void {
-    const text = textOf(key);
-    if (this.#values.delete(text)) this.#keys.splice(this.#position(text), 1);
-  }
-
-  scan(from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
-    const start = this.#position(textOf(from));
-    const end = Math.min(this.#position(textOf(to)), start + limit);
-    return this.#keys
-      .slice(start, end)
-      .map((text) => [bytesOf(text), this.#values.get(text)!.slice()] as const);
-  }
-
-  last(from: Uint8Array, to: Uint8Array): Uint8Array | undefined {
-    const text = this.#keys[this.#position(textOf(to)) - 1];
-    return text === undefined || text < textOf(from) ? undefined : bytesOf(text);
-  }
-
-  /** Number of keys below `text`. */
-  #position(text: string): number {
-    let low = 0;
-    let high = this.#keys.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#keys[middle]! < text) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  leave(): void {
+    this.#inUse = false;
   }
 }
 
-function textOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
+interface MemoryStoreDeps extends LocalStoreDeps {
+  /** Default: an empty one. */
+  readonly disk?: MemoryDisk;
+  /** Of a node that can be frozen and cut from outside. */
+  readonly power?: Power;
+  /** Runs changes later; without it they happen at once. */
+  readonly defer?: (flush: () => void) => void;
 }
 
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(Buffer.from(text, 'latin1'));
+/** @throws StoreError `DATA_DIR_IN_USE` */
+export async function createMemoryStore(
+  options: LocalStoreOptions,
+  deps: MemoryStoreDeps,
+): Promise<LocalStore> {
+  const { disk = new MemoryDisk(), power, defer, ...others } = deps;
+  disk.take();
+  power?.onChange((state) => {
+    if (state === 'off') disk.leave();
+  });
+  return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
+}
+
+/** Changes happen in the order of the calls, and are on the disk when they have happened. */
+class MemoryBackend implements Backend {
+  readonly slots: Backend['slots'];
+  readonly #disk: MemoryDisk;
+  readonly #reader: TableReader;
+  readonly #run: (work: () => void) => void;
+  readonly #defer: (flush: () => void) => void;
+  #queue: (() => void)[] = [];
+  #closed = false;
+
+  constructor(
+    disk: MemoryDisk,
+    { power, defer }: { power: Power | undefined; defer: ((flush: () => void) => void) | undefined },
+  ) {
+    const { tables, slots } = disk;
+    this.#disk = disk;
+    this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
+    this.#defer = defer ?? ((flush) => flush());
+    this.#reader = {
+      get: (name, key) => tables[name].get(key),
+      has: (name, key) => tables[name].has(key),
+      scan: (name, from, to, limit) => tables[name].scan(from, to, limit),
+      last: (name, from, to) => tables[name].last(from, to),
+    };
+    this.slots = {
+      write(slot, bytes) {
+        slots[slot] = Uint8Array.from(bytes);
+      },
+      read: (slot, length) => slots[slot]!.slice(0, length),
+    };
+  }
+
+  get(table: Table, key: Uint8Array): Uint8Array | undefined {
+    return this.#reader.get(table, key);
+  }
+
+  has(table: Table, key: Uint8Array): boolean {
+    return this.#reader.has(table, key);
+  }
+
+  scan(...range: Parameters<TableReader['scan']>): ReturnType<TableReader['scan']> {
+    return this.#reader.scan(...range);
+  }
+
+  last(...range: Parameters<TableReader['last']>): ReturnType<TableReader['last']> {
+    return this.#reader.last(...range);
+  }
+
+  change<T>(change: (tx: Transaction) => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new StoreError('STORE_CLOSED', 'the store is closed'));
+    return new Promise((resolve, reject) => {
+      this.#queue.push(() => {
+        try {
+          resolve(change(this.#transaction()));
+        } catch (error) {
+          reject(error);
+        }
+      });
+      if (this.#queue.length === 1) this.#flushLater();
+    });
+  }
+
+  close(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    this.#closed = true;
+    for (const change of this.#queue.splice(0)) this.#run(change);
+    this.#disk.leave();
+    return Promise.resolve();
+  }
+
+  #flushLater(): void {
+    this.#defer(() => this.#run(() => this.#flush()));
+  }
+
+  #flush(): void {
+    const changes = this.#queue.slice(0, GROUP_MAX);
+    this.#queue = this.#queue.slice(GROUP_MAX);
+    if (this.#queue.length > 0) this.#flushLater();
+    for (const change of changes) change();
+  }
+
+  #transaction(): Transaction {
+    this.#disk.transactions += 1;
+    return {
+      ...this.#reader,
+      id: this.#disk.transactions,
+      put: (name, key, value) => this.#disk.tables[name].put(key, value),
+      remove: (name, key) => this.#disk.tables[name].remove(key),
+    };
+  }
 }

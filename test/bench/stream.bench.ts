@@ -21,7 +21,7 @@ import { Inbox } from '../../node/p2p/inbox.ts';
 import { createSecure } from '../../node/p2p/libp2p-channel.ts';
 import { Libp2pTransport } from '../../node/p2p/libp2p-transport.ts';
 import { createPeerHost } from '../../node/p2p/peer-host.ts';
-import { tcp as ownTcp } from '../../node/p2p/tcp-host.ts';
+import { createTcp } from '../../node/p2p/tcp-host.ts';
 import type { Link, RawStream, Transport } from '../../node/p2p/transport.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../unit/p2p/memory-nodes.ts';
 import type { BenchResult } from './result.ts';
@@ -132,7 +132,7 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
       listen: '/ip4/127.0.0.1/tcp/0',
       advertised: undefined,
     },
-    { tcp: ownTcp, secure, stranger: () => ({ publicKey, secure }), clock, log, defer },
+    { tcp: createTcp(), secure, stranger: () => ({ publicKey, secure }), clock, log, defer },
   );
   const host = createPeerHost(
     { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, allowPrivateCidrs: true, welcomeMessage: '' },

@@ -29,7 +29,7 @@ import { ownIdentity } from '../../node/p2p/identity-key.ts';
 import { createSecure } from '../../node/p2p/libp2p-channel.ts';
 import { Libp2pTransport } from '../../node/p2p/libp2p-transport.ts';
 import { createPeerHost } from '../../node/p2p/peer-host.ts';
-import { tcp } from '../../node/p2p/tcp-host.ts';
+import { createTcp } from '../../node/p2p/tcp-host.ts';
 import type { StatusSnapshot } from '../../node/protocols/status/status.ts';
 import { memoryRecords, testKey, ZERO_NONCE } from '../unit/p2p/memory-nodes.ts';
 import { protocolSet } from '../unit/protocols/protocol-set.ts';
@@ -78,7 +78,7 @@ async function ownNode(networkId: bigint) {
         advertised: undefined,
       },
       {
-        tcp,
+        tcp: createTcp(),
         secure,
         stranger: () => ({ publicKey, secure }),
         clock,

@@ -33,6 +33,7 @@ const NODE_LAYERS = [
   'incentives',
   'act',
   'api',
+  'platform',
   'compose',
   'compose.ts',
   'main.ts',
@@ -66,9 +67,9 @@ const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =
-  /^node\/(env\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/rpc\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
+  /^node\/(env\/|platform\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/http-endpoint\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
 const EFFECTS =
-  /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule)\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
+  /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule|process\.(on|env|argv|stdout|cpuUsage|memoryUsage|hrtime))\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 
 interface SourceFile {
   readonly path: string;
@@ -155,6 +156,24 @@ test('time, randomness, disk and sockets are touched at the edge of the node onl
         .map(({ line, at }) => `${at} ${line.trim()}`),
     );
   expect(wrong).toEqual([]);
+});
+
+test('a platform is loaded without the parts of the other one', () => {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const loaded = (path: string, seen = new Set<string>()): Set<string> => {
+    const file = byPath.get(path);
+    if (file === undefined || seen.has(path)) return seen;
+    seen.add(path);
+    const statements = file.text.matchAll(/^import (?!type )[^;]*?from '(\.{1,2}\/[^']+)'/gm);
+    for (const [, specifier = ''] of statements) loaded(posix.join(dirname(path), specifier), seen);
+    return seen;
+  };
+  const [machine, memory] = ['machine', 'memory'].map((name) => loaded(`node/platform/${name}.ts`));
+  expect([...(machine ?? [])].filter((path) => /\/memory|power\.ts|sorted-table/.test(path))).toEqual([]);
+  expect(
+    [...(memory ?? [])].filter((path) => /libp2p|tcp|noise|lmdb|key-store|process-metrics/.test(path)),
+  ).toEqual([]);
+  expect([...loaded('node/compose.ts')].filter((path) => path.startsWith('node/platform/'))).toEqual([]);
 });
 
 test('names of a dialect stand in the dialect table only', () => {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { DialectName } from '../../../node/api/dialect.ts';
+import { listen } from '../../../node/api/listen.ts';
 import { type Api, createApi } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
@@ -25,7 +26,7 @@ afterEach(async () => {
 async function start(dialect: DialectName = 'svc', clock: Clock = systemClock()): Promise<Running> {
   const turn = knobs();
   const services = { ...(await simulatedNode(turn)), clock };
-  const api = createApi({ address: '127.0.0.1:0', dialect, corsAllowedOrigins: [] }, services);
+  const api = createApi({ address: '127.0.0.1:0', dialect, corsAllowedOrigins: [] }, services, listen);
   await api.start();
   running.push(api);
   return { api, turn, services, url: `ws://${api.addresses.main}/chunks/stream` };

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Client, request } from 'undici';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { ApiStartError } from '../../../node/api/listen.ts';
+import { ApiStartError, listen } from '../../../node/api/listen.ts';
 import { type Api, createApi } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
@@ -36,7 +36,7 @@ async function start(): Promise<Running> {
     dialect: 'svc',
     corsAllowedOrigins: [],
   } as const;
-  const api = createApi(options, services);
+  const api = createApi(options, services, listen);
   await api.start();
   running.push(api);
   const port = Number(api.addresses.main?.split(':')[1]);
@@ -317,7 +317,11 @@ describe('connections', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const bound = taken.address();
     const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
-    const api = createApi({ address, dialect: 'svc', corsAllowedOrigins: [] }, await simulatedNode(knobs()));
+    const api = createApi(
+      { address, dialect: 'svc', corsAllowedOrigins: [] },
+      await simulatedNode(knobs()),
+      listen,
+    );
     const error = await api.start().catch((reason: unknown) => reason);
     taken.close();
     expect(error).toBeInstanceOf(ApiStartError);

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { listen } from '../../../node/api/listen.ts';
 import { type Api, createApi } from '../../../node/api/server.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
@@ -32,7 +33,7 @@ async function start(clock: Clock = systemClock()): Promise<Running> {
     dialect: 'svc',
     corsAllowedOrigins: ['http://app.test'],
   } as const;
-  const api = createApi(options, services);
+  const api = createApi(options, services, listen);
   await api.start();
   running.push(api);
   const port = Number(api.addresses.main?.split(':')[1]);

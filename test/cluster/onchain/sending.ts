@@ -4,6 +4,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { toAddress } from '../../../node/onchain/contracts.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import type { Receipt } from '../../../node/onchain/ports.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
 import { createTransactions, type TransactionService } from '../../../node/onchain/transactions.ts';
@@ -26,7 +27,7 @@ export async function openSending(path: string, endpoint: string, step = () => {
   const log = silentLogger();
   const settings = { path, cacheCapacity: 0, reserveCapacity: 1000, radius: 0 };
   const store = await openLmdbStore(settings, { clock, log, overlay: new Uint8Array(32) });
-  const rpc = createRpc({ endpoint }, { clock, log });
+  const rpc = createRpc(httpEndpoint(endpoint), { clock, log });
   const around = async <T>(work: () => Promise<T>): Promise<T> => {
     step();
     const result = await work();

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { type TcpConnection, type TcpListener, tcp } from '../../../node/p2p/tcp-host.ts';
+import { createTcp, type TcpConnection, type TcpListener } from '../../../node/p2p/tcp-host.ts';
+
+const tcp = createTcp();
 
 const never = new AbortController().signal;
 

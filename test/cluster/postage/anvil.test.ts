@@ -9,6 +9,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { encodeCreateBatch, toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
 import { createTransactions } from '../../../node/onchain/transactions.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';
@@ -61,7 +62,7 @@ async function startNode(
     { cacheCapacity: 0, reserveCapacity: 1000, radius: 0 },
     { clock, log, overlay },
   );
-  const rpc = createRpc({ endpoint }, { clock, log, metrics });
+  const rpc = createRpc(httpEndpoint(endpoint), { clock, log, metrics });
   const state = (subsystem: string) => store.state(subsystem);
   const transactions = createTransactions(
     { pollIntervalMs: 20, minimumTip: 0n, gasLimitFallback: 500_000n },

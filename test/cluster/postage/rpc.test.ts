@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics, type Metrics } from '../../../node/env/metrics.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc, type Rpc } from '../../../node/onchain/rpc.ts';
 
 type Answer = (answer: ServerResponse, request: IncomingMessage) => void;
@@ -45,7 +46,7 @@ async function endpoint(...answers: Answer[]): Promise<Endpoint> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const metrics = createMetrics({ prefix: 'svc' });
-  const rpc = createRpc({ endpoint: url }, { clock: systemClock(), log: silentLogger(), metrics });
+  const rpc = createRpc(httpEndpoint(url), { clock: systemClock(), log: silentLogger(), metrics });
   Object.assign(open, { server, rpc });
   return { rpc, url, bodies, sockets, metrics };
 }
@@ -172,7 +173,7 @@ describe('an endpoint', () => {
     const { url } = await endpoint(() => undefined);
     const real = systemClock();
     const clock = { ...real, deadline: (_: number, parent?: AbortSignal) => real.deadline(20, parent) };
-    const rpc = createRpc({ endpoint: url }, { clock, log: silentLogger() });
+    const rpc = createRpc(httpEndpoint(url), { clock, log: silentLogger() });
     await expect(rpc.blockNumber()).rejects.toMatchObject({
       code: 'RPC_UNREACHABLE',
       message: `chain endpoint ${url}: no result within 20 ms`,
@@ -185,7 +186,7 @@ test.each(['', 'localhost:8545', 'ftp://127.0.0.1', 'ws://127.0.0.1:8546', 'http
   '%j is no endpoint',
   (url) => {
     const deps = { clock: systemClock(), log: silentLogger() };
-    expect(() => createRpc({ endpoint: url }, deps)).toThrow(TypeError);
+    expect(() => createRpc(httpEndpoint(url), deps)).toThrow(TypeError);
   },
 );
 
@@ -196,7 +197,7 @@ test('user and password are sent, never shown', async () => {
     answer.writeHead(401).end('no');
   });
   const endpointUrl = url.replace('//', '//me:secret@');
-  const rpc = createRpc({ endpoint: endpointUrl }, { clock: systemClock(), log: silentLogger() });
+  const rpc = createRpc(httpEndpoint(endpointUrl), { clock: systemClock(), log: silentLogger() });
   await expect(rpc.blockNumber()).rejects.toMatchObject({
     message: `chain endpoint ${url} answered HTTP 401`,
   });

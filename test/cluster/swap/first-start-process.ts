@@ -8,6 +8,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
 import { createTransactions } from '../../../node/onchain/transactions.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
@@ -51,7 +52,7 @@ const store = await openLmdbStore(
   { path: start.path, cacheCapacity: 0, reserveCapacity: 0, radius: 0 },
   { clock, log, overlay: new Uint8Array(32) },
 );
-const rpc = createRpc({ endpoint: start.rpc }, { clock, log, metrics: createMetrics({ prefix: 'svc' }) });
+const rpc = createRpc(httpEndpoint(start.rpc), { clock, log, metrics: createMetrics({ prefix: 'svc' }) });
 const transactions = createTransactions(
   { pollIntervalMs: 20, minimumTip: 0n, gasLimitFallback: 500_000n },
   { rpc, signer, clock, log, state: mortal(store.state('transactions')) },

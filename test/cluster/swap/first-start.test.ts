@@ -13,6 +13,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { topicOf } from '../../../node/onchain/abi.ts';
 import { toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc, type Rpc } from '../../../node/onchain/rpc.ts';
 import { issuerOf, SWAP_EVENTS } from '../../../node/swap/contracts.ts';
 import type { FirstStart } from './first-start-process.ts';
@@ -39,10 +40,11 @@ beforeAll(async () => {
       tokens: TOKENS,
     })),
   });
-  rpc = createRpc(
-    { endpoint: chain.rpc },
-    { clock: systemClock(), log: silentLogger(), metrics: createMetrics({ prefix: 'svc' }) },
-  );
+  rpc = createRpc(httpEndpoint(chain.rpc), {
+    clock: systemClock(),
+    log: silentLogger(),
+    metrics: createMetrics({ prefix: 'svc' }),
+  });
 });
 afterAll(async () => {
   rpc.close();

@@ -127,7 +127,10 @@ function injected({ handle }: Listener): Injected {
 
 export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
   const clock = { ...systemClock(), now: () => turn.nowMs };
-  const root = createLogger({ verbosity: 'info' }, { write: (line) => turn.logged.push(line) });
+  const root = createLogger(
+    { verbosity: 'info' },
+    { destination: { write: (line) => turn.logged.push(line) } },
+  );
   const store = observed(
     await createMemoryStore(
       { cacheCapacity: 1000, reserveCapacity: 1000, radius: 0 },

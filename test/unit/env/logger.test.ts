@@ -8,7 +8,10 @@ function logger(verbosity: Verbosity, name?: string): { log: RootLogger; lines: 
     expect(line).toMatch(/^\{.*\}\n$/);
     lines.push(JSON.parse(line) as Record<string, unknown>);
   };
-  return { log: createLogger({ verbosity, ...(name === undefined ? {} : { name }) }, { write }), lines };
+  return {
+    log: createLogger({ verbosity, ...(name === undefined ? {} : { name }) }, { destination: { write } }),
+    lines,
+  };
 }
 
 const METHODS = ['error', 'warn', 'info', 'debug'] as const;

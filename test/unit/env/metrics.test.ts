@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, test, vi } from 'vitest';
 import { createMetrics, type MetricTable } from '../../../node/env/metrics.ts';
+import { createProcessMetrics } from '../../../node/env/process-metrics.ts';
 
 const TABLE = {
   plain: { kind: 'counter', name: 'plain_total', help: 'Counts, \\ and\nmore.' },
@@ -122,7 +123,7 @@ test('what cannot be counted is refused', () => {
 });
 
 test('a process says what it costs, under the names that dashboards for Node.js read', async () => {
-  const metrics = createMetrics({ prefix: 'svc', process: true });
+  const metrics = createMetrics({ prefix: 'svc', process: createProcessMetrics() });
   await metrics.expose();
   // The event loop is watched from the first exposition on; a busy machine takes a while to see its first delay.
   const text = await vi.waitFor(

@@ -282,7 +282,10 @@ describe('at the start', () => {
 
   test('what keeps it from that is said once, and again when it is something else', async () => {
     const lines: string[] = [];
-    const log = createLogger({ verbosity: 'warn' }, { write: (line) => void lines.push(line) });
+    const log = createLogger(
+      { verbosity: 'warn' },
+      { destination: { write: (line) => void lines.push(line) } },
+    );
     const { registry, staking, clock } = bench({ log });
     registry.stake = { ...staked, overlay: OTHER_OVERLAY, lastUpdated: 200n };
     staking.start();

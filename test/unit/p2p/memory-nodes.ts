@@ -4,6 +4,7 @@ import type { Clock } from '../../../node/env/clock.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import { systemRandom } from '../../../node/env/random.ts';
 import { createAddressBook } from '../../../node/p2p/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
@@ -81,6 +82,8 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
     {
       network: options.network,
       signer: createSigner(testKey(options.n)),
+      identity: testKey(options.n),
+      random: systemRandom(),
       addressBook,
       state,
       clock: options.clock ?? systemClock(),

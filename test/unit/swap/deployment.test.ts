@@ -179,7 +179,10 @@ test('a start behind a stuck transaction goes on when it is mined, and says mean
     while (transactions.find(hash)?.outcome === undefined) await clock.sleep(1_000, signal);
     return mined(hash);
   };
-  const log = createLogger({ verbosity: 'warn' }, { write: (line) => void lines.push(line) });
+  const log = createLogger(
+    { verbosity: 'warn' },
+    { destination: { write: (line) => void lines.push(line) } },
+  );
   const started = world.start({}, world.chain, log);
   await clock.advance(2 * MINED_WITHIN_MS + 1_000);
   const { hash } = transactions.sent[0]!;

@@ -1,0 +1,202 @@
+/**
+ * The power supply of a node that shares its process with others. Whatever reaches the node from outside (a timer that
+ * is due, bytes of a peer, a request, an answer) passes through `run`. So its owner can hold the node still, or end it at
+ * any moment, without the node's help: code of it that is just running comes to its next wait, and never beyond.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock, Deadline } from './clock.ts';
+import { TimeoutError } from './clock.ts';
+
+/** Which node the running code belongs to. */
+const current = new AsyncLocalStorage<Power>();
+
+export type PowerState = 'on' | 'frozen' | 'off';
+
+export class Power {
+  readonly #crashed: (error: unknown) => void;
+  readonly #listeners = new Set<(state: PowerState) => Promise<void> | void>();
+  #waiting: (() => void)[] = [];
+  #state: PowerState = 'on';
+
+  /** @param crashed told of an error that the node did not catch, once it is off */
+  constructor(crashed: (error: unknown) => void) {
+    this.#crashed = crashed;
+  }
+
+  /** Of the node whose code is running, or has made the promise or the timer that failed. */
+  static current(): Power | undefined {
+    return current.getStore();
+  }
+
+  get state(): PowerState {
+    return this.#state;
+  }
+
+  /** Runs `work` as code of the node: now, or when it is thawed, in the order of the calls; never when it is off. */
+  run(work: () => void): void {
+    if (this.#state === 'off') return;
+    if (this.#state === 'frozen' || this.#waiting.length > 0) this.#waiting.push(work);
+    else this.#run(work);
+  }
+
+  /** As `run` for work that takes time: the promise settles while the power is on, or never. */
+  hold<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settled = (settle: () => void) => this.run(settle);
+      this.run(() => {
+        Promise.try(work).then(
+          (value) => settled(() => resolve(value)),
+          (error: unknown) => settled(() => reject(error)),
+        );
+      });
+    });
+  }
+
+  freeze(): void {
+    if (this.#state === 'on') void this.#become('frozen');
+  }
+
+  thaw(): void {
+    if (this.#state !== 'frozen') return;
+    void this.#become('on');
+    while (this.state === 'on' && this.#waiting.length > 0) {
+      // Not taken away before it has run: what it brings about comes after the others.
+      this.#run(this.#waiting[0] as () => void);
+      this.#waiting.shift();
+    }
+  }
+
+  /** Takes effect at once. Resolves when files and sockets are given back. */
+  async cut(): Promise<void> {
+    if (this.#state === 'off') return;
+    this.#waiting = [];
+    const released = this.#become('off');
+    this.#listeners.clear();
+    await released;
+  }
+
+  /** An error that the node did not catch. */
+  crash(error: unknown): void {
+    if (this.#state === 'off') return;
+    void this.cut();
+    this.#crashed(error);
+  }
+
+  /** Tells of every change; of `off` at once when it is off already. @returns ends that */
+  onChange(listener: (state: PowerState) => Promise<void> | void): () => void {
+    if (this.#state === 'off') void listener('off');
+    else this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async #become(state: PowerState): Promise<void> {
+    this.#state = state;
+    await Promise.all(Array.from(this.#listeners, async (listener) => listener(state)));
+  }
+
+  #run(work: () => void): void {
+    try {
+      current.run(this, work);
+    } catch (error) {
+      this.crash(error);
+    }
+  }
+}
+
+/** The time of `base` for one node: its timers wait while it is frozen, and are gone when it is off. */
+export function poweredClock(base: Clock, power: Power): Clock {
+  const running = new Set<PoweredTimer>();
+  power.onChange((state) => {
+    if (state === 'off') for (const timer of running) timer[Symbol.dispose]();
+  });
+  const timer = (ms: number, wake: () => void): Disposable => {
+    if (power.state === 'off') return NO_TIMER;
+    const made: PoweredTimer = new PoweredTimer(wake, power, () => running.delete(made));
+    running.add(made);
+    made.start(base, ms);
+    return made;
+  };
+  let lastNs = 0n;
+  return {
+    now: () => base.now(),
+    monotonic: () => base.monotonic(),
+    // Its own: nodes of one process would see of one another how many stamps they make.
+    nowNs() {
+      const wallNs = BigInt(base.now()) * 1_000_000n;
+      lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
+      return lastNs;
+    },
+    timer,
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted === true) return reject(signal.reason as Error);
+        const onAbort = () => {
+          sleeping[Symbol.dispose]();
+          reject(signal?.reason as Error);
+        };
+        const sleeping = timer(ms, () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        });
+        signal?.addEventListener('abort', onAbort, { once: true });
+      });
+    },
+    deadline: (ms, parent) => new PoweredDeadline(timer, ms, parent),
+  };
+}
+
+const NO_TIMER: Disposable = { [Symbol.dispose]: () => undefined };
+
+class PoweredTimer implements Disposable {
+  readonly #power: Power;
+  readonly #over: () => void;
+  #wake: (() => void) | undefined;
+  #timer: Disposable | undefined;
+
+  constructor(wake: () => void, power: Power, over: () => void) {
+    this.#wake = wake;
+    this.#power = power;
+    this.#over = over;
+  }
+
+  start(base: Clock, ms: number): void {
+    this.#timer = base.timer(ms, () => {
+      this.#over();
+      this.#power.run(() => this.#wake?.());
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#wake = undefined;
+    this.#over();
+    this.#timer?.[Symbol.dispose]();
+  }
+}
+
+class PoweredDeadline implements Deadline {
+  readonly signal: AbortSignal;
+  readonly #timer: Disposable;
+  readonly #parent: AbortSignal | undefined;
+  readonly #onParent: () => void;
+
+  constructor(timer: Clock['timer'], ms: number, parent: AbortSignal | undefined) {
+    const controller = new AbortController();
+    this.signal = controller.signal;
+    this.#parent = parent;
+    this.#timer = timer(ms, () => {
+      parent?.removeEventListener('abort', this.#onParent);
+      controller.abort(new TimeoutError(ms));
+    });
+    this.#onParent = () => {
+      this.#timer[Symbol.dispose]();
+      controller.abort(parent?.reason);
+    };
+    if (parent?.aborted === true) this.#onParent();
+    else parent?.addEventListener('abort', this.#onParent, { once: true });
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer[Symbol.dispose]();
+    this.#parent?.removeEventListener('abort', this.#onParent);
+  }
+}

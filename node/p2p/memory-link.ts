@@ -1,0 +1,251 @@
+/** A connection between two memory hosts, and the streams on it: each end hands its frames to the other one. */
+import { StreamError } from './host.ts';
+import { Inbox } from './inbox.ts';
+import type { AcceptedStream, Link, RawStream } from './transport.ts';
+
+/** A writer waits while the other side has this much unread: the first window of a real stream. */
+const UNREAD_MAX = 262_144;
+
+/** What travels between two hosts. */
+export interface MemoryFrame {
+  readonly kind: 'dial' | 'open' | 'refuse' | 'data' | 'end' | 'reset' | 'close';
+  /** Peer ids. */
+  readonly from: string;
+  readonly to: string;
+  /** Empty for what concerns the whole link. */
+  readonly protocolId: string;
+  readonly bytes: Uint8Array;
+}
+
+type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes'>>;
+
+interface LinkOwner {
+  supports(protocolId: string): boolean;
+  accepted(link: MemoryLink, protocolId: string, stream: RawStream): void;
+  closed(link: MemoryLink): void;
+  /** Runs code of this side. */
+  receive(work: () => void): void;
+  /** @param deliver runs on the other side when the frame arrives */
+  send(frame: Sent, deliver: () => void): void;
+}
+
+type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
+
+/** Of a proposal. Told once at least; what comes later says nothing. */
+interface Outcome {
+  readonly agreed: (protocolId: string) => void;
+  readonly failed: (reason: Error) => void;
+}
+
+/** One end of a connection. */
+export class MemoryLink implements Link {
+  readonly remoteId: string;
+  readonly remoteAddress: string;
+  readonly direction: Link['direction'];
+  twin: MemoryLink | undefined;
+  readonly owner: LinkOwner;
+  readonly #listensAt: string;
+  readonly #streams = new Set<MemoryStream>();
+  #open = true;
+
+  constructor(end: End, owner: LinkOwner) {
+    this.#listensAt = end.listensAt;
+    this.remoteId = end.remoteId;
+    this.remoteAddress = end.remoteAddress;
+    this.direction = end.direction;
+    this.owner = owner;
+  }
+
+  async listenAddresses(): Promise<string[]> {
+    return [this.#listensAt];
+  }
+
+  open(protocolId: string): RawStream {
+    return this.#propose([protocolId]);
+  }
+
+  negotiate(protocolIds: readonly string[], signal: AbortSignal): Promise<AcceptedStream> {
+    return new Promise((resolve, reject) => {
+      const onAbort = () => stream.reset(signal.reason as Error);
+      const over = () => signal.removeEventListener('abort', onAbort);
+      const stream: MemoryStream = this.#propose(protocolIds, {
+        agreed(protocolId) {
+          over();
+          resolve({ protocolId, stream });
+        },
+        failed(reason) {
+          over();
+          reject(reason);
+        },
+      });
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  close(reason: Error): void {
+    if (!this.#open) return;
+    const { twin } = this;
+    this.#end(reason);
+    if (twin !== undefined) this.owner.send({ kind: 'close' }, () => twin.#end(closedByOther()));
+  }
+
+  /** As when the power of this side is gone: nothing is said to it, and the other end sees a broken connection. */
+  vanish(): void {
+    const { twin } = this;
+    this.#open = false;
+    this.#streams.clear();
+    this.twin = undefined;
+    twin?.owner.receive(() => twin.#end(closedByOther()));
+  }
+
+  /** The other side takes the first one that it speaks. */
+  #propose(protocolIds: readonly string[], outcome?: Outcome): MemoryStream {
+    const { twin, owner } = this;
+    if (!this.#open || twin === undefined) throw closedByOther();
+    const here = this.#stream();
+    const there = twin.#stream();
+    here.twin = there;
+    there.twin = here;
+    here.protocolId = protocolIds[0] ?? '';
+    here.onFailure = outcome?.failed;
+    owner.send({ kind: 'open', protocolId: protocolIds.join(' ') }, () => {
+      if (!twin.#open) return;
+      const protocolId = protocolIds.find((id) => twin.owner.supports(id));
+      if (protocolId === undefined) return twin.#refuse(here, protocolIds);
+      here.protocolId = protocolId;
+      there.protocolId = protocolId;
+      queueMicrotask(() => twin.owner.receive(() => twin.owner.accepted(twin, protocolId, there)));
+      queueMicrotask(() => owner.receive(() => outcome?.agreed(protocolId)));
+    });
+    return here;
+  }
+
+  #refuse(stream: MemoryStream, protocolIds: readonly string[]): void {
+    const protocolId = protocolIds.join(' or ');
+    const reason = new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolId}`);
+    this.owner.send({ kind: 'refuse', protocolId }, () => stream.fail(reason));
+  }
+
+  #end(reason: Error): void {
+    if (!this.#open) return;
+    this.#open = false;
+    for (const stream of this.#streams) stream.fail(reason);
+    this.owner.closed(this);
+  }
+
+  #stream(): MemoryStream {
+    const stream: MemoryStream = new MemoryStream(this.owner, () => this.#streams.delete(stream));
+    this.#streams.add(stream);
+    return stream;
+  }
+}
+
+function closedByOther(): StreamError {
+  return new StreamError('STREAM_RESET', 'the connection is closed');
+}
+
+/** One end of a stream: what it writes lands in its twin's inbox. */
+class MemoryStream implements RawStream {
+  twin: MemoryStream | undefined;
+  protocolId = '';
+  onFailure: ((reason: Error) => void) | undefined;
+  readonly #owner: LinkOwner;
+  readonly #done: () => void;
+  readonly #inbox = new Inbox(() => this.#taken());
+  /** Bytes on their way to this end. */
+  #coming = 0;
+  /** Somebody who waits until the reader of this end took something. */
+  #room: PromiseWithResolvers<void> | undefined;
+  #writing = true;
+  #ended = false;
+  #failure: Error | undefined;
+
+  constructor(owner: LinkOwner, done: () => void) {
+    this.#owner = owner;
+    this.#done = done;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (!this.#writing) throw new StreamError('STREAM_RESET', 'our side of the stream is closed');
+    const { twin } = this;
+    if (twin === undefined) return;
+    twin.#coming += bytes.length;
+    this.#send({ kind: 'data', bytes }, () => {
+      twin.#coming -= bytes.length;
+      twin.#inbox.push(bytes);
+    });
+  }
+
+  drained(): Promise<void> | undefined {
+    const { twin } = this;
+    return twin === undefined || twin.#unread <= UNREAD_MAX ? undefined : this.#drained(twin);
+  }
+
+  async #drained(twin: MemoryStream): Promise<void> {
+    while (this.#failure === undefined && twin.#unread > UNREAD_MAX) {
+      twin.#room = Promise.withResolvers();
+      await twin.#room.promise;
+    }
+  }
+
+  get #unread(): number {
+    return this.#inbox.size + this.#coming;
+  }
+
+  #taken(): void {
+    const room = this.#room;
+    if (room === undefined || this.twin === undefined) return;
+    this.twin.#owner.receive(() => room.resolve());
+  }
+
+  take(): Uint8Array | undefined {
+    return this.#inbox.take();
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return this.#inbox.read();
+  }
+
+  closeWrite(): void {
+    if (!this.#writing) return;
+    this.#writing = false;
+    const { twin } = this;
+    if (twin === undefined) return;
+    this.#finishWhenBothEnded();
+    this.#send({ kind: 'end' }, () => {
+      twin.#inbox.end();
+      twin.#ended = true;
+      twin.#finishWhenBothEnded();
+    });
+  }
+
+  reset(reason: Error): void {
+    const { twin } = this;
+    const hadFailed = this.#failure !== undefined;
+    this.fail(reason);
+    if (twin === undefined || hadFailed) return;
+    this.#send({ kind: 'reset' }, () =>
+      twin.fail(new StreamError('STREAM_RESET', 'the other side reset the stream')),
+    );
+  }
+
+  fail(reason: Error): void {
+    if (this.#failure !== undefined || (this.#ended && !this.#writing)) return;
+    this.#failure = reason;
+    this.#inbox.fail(reason);
+    this.onFailure?.(reason);
+    this.#room?.resolve();
+    const { twin } = this;
+    if (twin !== undefined) twin.#room?.resolve();
+    this.#done();
+  }
+
+  #send(frame: Sent, deliver: () => void): void {
+    this.#owner.send({ ...frame, protocolId: this.protocolId }, deliver);
+  }
+
+  #finishWhenBothEnded(): void {
+    if (this.#ended && !this.#writing) this.#done();
+  }
+}

@@ -1,0 +1,46 @@
+/** One node in a process of its own: the system's clock and randomness, TCP, LMDB, key files, sockets. */
+import { join } from 'node:path';
+import { listen } from '../api/listen.ts';
+import { systemClock } from '../env/clock.ts';
+import { createLogger } from '../env/logger.ts';
+import { createProcessMetrics } from '../env/process-metrics.ts';
+import { type Random, systemRandom } from '../env/random.ts';
+import { httpEndpoint } from '../onchain/http-endpoint.ts';
+import { createLibp2pHost } from '../p2p/libp2p-host.ts';
+import { loadOrCreateKey } from '../store/key-store.ts';
+import { openLmdbStore } from '../store/lmdb-store.ts';
+import type { NodeKeys, Platform } from './platform.ts';
+
+export interface MachineOptions {
+  /** Folder of everything the node keeps. */
+  readonly dataDir: string;
+  /** Of the key files. */
+  readonly password: string;
+}
+
+export function machinePlatform({ dataDir, password }: MachineOptions): Platform {
+  const path = join(dataDir, 'store');
+  return {
+    clock: systemClock(),
+    random: systemRandom(),
+    processMetrics: createProcessMetrics(),
+    logger: createLogger,
+    keys: ({ random }) => loadKeys({ directory: join(dataDir, 'keys'), password }, random),
+    store: (options, deps) => openLmdbStore({ ...options, path }, deps),
+    host: createLibp2pHost,
+    chainEndpoint: httpEndpoint,
+    listen,
+  };
+}
+
+async function loadKeys(at: { directory: string; password: string }, random: Random): Promise<NodeKeys> {
+  const load = async (name: keyof NodeKeys, kind: 'secp256k1' | 'ed25519') => {
+    const { secret } = await loadOrCreateKey({ ...at, name, kind }, { random });
+    return secret;
+  };
+  return {
+    swarm: await load('swarm', 'secp256k1'),
+    libp2p: await load('libp2p', 'ed25519'),
+    pss: await load('pss', 'secp256k1'),
+  };
+}

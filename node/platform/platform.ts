@@ -1,0 +1,55 @@
+/**
+ * Everything a node takes from the world around it. `startNode` receives one platform and builds the node on it; no code
+ * of the node knows which one it is. Two of them: the machine (`machine.ts`), and memory (`memory.ts`), on which many
+ * nodes live in one process and can be stopped from outside.
+ *
+ * The parts are independent: `{ ...machinePlatform(...), clock }` is a machine with another clock. For this reason every
+ * function receives the clock and the randomness it needs instead of holding on to those of its own platform.
+ */
+import type { Listener, Listening } from '../api/listen.ts';
+import type { Clock } from '../env/clock.ts';
+import type { RootLogger } from '../env/logger.ts';
+import type { Random } from '../env/random.ts';
+import type { Verbosity } from '../env/verbosity.ts';
+import type { ChainEndpoint } from '../onchain/rpc.ts';
+import type { Host } from '../p2p/host.ts';
+import type { HostDeps, HostOptions } from '../p2p/peer-host.ts';
+import type { LocalStoreDeps, LocalStoreOptions } from '../store/local-store.ts';
+import type { LocalStore } from '../store/ports.ts';
+
+/** Secrets of a node, 32 bytes each. */
+export interface NodeKeys {
+  /** secp256k1 scalar of the chain account and the overlay. */
+  readonly swarm: Uint8Array;
+  /** Ed25519 seed of the libp2p identity. */
+  readonly libp2p: Uint8Array;
+  /** secp256k1 scalar that messages are sealed for. */
+  readonly pss: Uint8Array;
+}
+
+export interface LogSettings {
+  readonly verbosity: Verbosity;
+  /** Written into every line. */
+  readonly name?: string;
+}
+
+export interface Platform {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Lines of the exposition that describe the process; absent where a process is not one node's alone. */
+  readonly processMetrics?: () => Promise<string[]>;
+  readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
+  /** The same ones at every start. @throws KeystoreError, StoreError */
+  readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;
+  /** What an earlier start of this node had acknowledged is in it. @throws StoreError */
+  readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
+  readonly host: (options: HostOptions, deps: HostDeps) => Host;
+  /** @throws TypeError for a URL that it cannot ask */
+  readonly chainEndpoint: (url: string) => ChainEndpoint;
+  /** @param address `host:port`; port 0 takes a free one @throws ApiStartError */
+  readonly listen: (
+    listener: Listener,
+    address: string,
+    deps: { readonly clock: Clock },
+  ) => Promise<Listening>;
+}

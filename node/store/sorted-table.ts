@@ -1,0 +1,114 @@
+/**
+ * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares like the bytes do, and takes
+ * a byte per byte where a small array takes two hundred. The entries lie in short runs, so that one more moves few others.
+ */
+import type { Entry } from './backend.ts';
+
+/** Entries of a run before it is divided. */
+const RUN_MAX = 128;
+
+interface Run {
+  readonly keys: string[];
+  readonly values: string[];
+}
+
+export class SortedTable {
+  /** Ascending; none is empty but the only one. */
+  readonly #runs: Run[] = [{ keys: [], values: [] }];
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    const { run, at, found } = this.#find(textOf(key));
+    return found ? bytesOf(run.values[at] as string) : undefined;
+  }
+
+  has(key: Uint8Array): boolean {
+    return this.#find(textOf(key)).found;
+  }
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    const text = textOf(key);
+    const { run, index, at, found } = this.#find(text);
+    if (found) {
+      run.values[at] = textOf(value);
+      return;
+    }
+    run.keys.splice(at, 0, text);
+    run.values.splice(at, 0, textOf(value));
+    if (run.keys.length > RUN_MAX) this.#divide(index, at);
+  }
+
+  remove(key: Uint8Array): void {
+    const { run, index, at, found } = this.#find(textOf(key));
+    if (!found) return;
+    run.keys.splice(at, 1);
+    run.values.splice(at, 1);
+    if (run.keys.length === 0 && this.#runs.length > 1) this.#runs.splice(index, 1);
+  }
+
+  /** Entries with `from <= key < to`, ascending, at most `limit`. */
+  scan(from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
+    const entries: Entry[] = [];
+    const end = textOf(to);
+    let { index, at } = this.#find(textOf(from));
+    for (; index < this.#runs.length; index++, at = 0) {
+      const { keys, values } = this.#runs[index] as Run;
+      for (; at < keys.length; at++) {
+        const key = keys[at] as string;
+        if (entries.length === limit || key >= end) return entries;
+        entries.push([bytesOf(key), bytesOf(values[at] as string)]);
+      }
+    }
+    return entries;
+  }
+
+  /** The highest key with `from <= key < to`. */
+  last(from: Uint8Array, to: Uint8Array): Uint8Array | undefined {
+    const { index, at } = this.#find(textOf(to));
+    const text = at > 0 ? this.#runs[index]?.keys[at - 1] : this.#runs[index - 1]?.keys.at(-1);
+    return text === undefined || text < textOf(from) ? undefined : bytesOf(text);
+  }
+
+  /** Where the key is, or would be. */
+  #find(text: string): { run: Run; index: number; at: number; found: boolean } {
+    let low = 0;
+    let high = this.#runs.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#runs[middle] as Run).keys[0]! <= text) low = middle;
+      else high = middle - 1;
+    }
+    const run = this.#runs[low] as Run;
+    const at = position(run.keys, text);
+    return { run, index: low, at, found: run.keys[at] === text };
+  }
+
+  /** In two halves; ascending keys, as most of them come, leave full runs behind. */
+  #divide(index: number, added: number): void {
+    const { keys, values } = this.#runs[index] as Run;
+    const isLast = index === this.#runs.length - 1 && added === keys.length - 1;
+    const half = isLast ? keys.length - 1 : keys.length >>> 1;
+    this.#runs.splice(index + 1, 0, { keys: keys.splice(half), values: values.splice(half) });
+  }
+}
+
+/** Number of keys below `text`. */
+function position(keys: readonly string[], text: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+function bytesOf(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}

@@ -1,0 +1,113 @@
+/** Whole nodes in this process, on a network and a chain in memory. */
+
+import { type RunningNode, startNode } from '../../../node/compose.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { resolveOptions } from '../../../node/option-sources.ts';
+import type { NodeOptions } from '../../../node/options.ts';
+import type { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
+import {
+  type MemoryOptions,
+  type MemoryPlatform,
+  memoryNetwork,
+  memoryPlatform,
+} from '../../../node/platform/memory.ts';
+import type { NodeKeys } from '../../../node/platform/platform.ts';
+import { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { MemoryChain, POSTAGE, TOKEN } from '../../unit/platform/memory-chain.ts';
+
+/** Keys of node `n` of a network with this seed. */
+export function keysOf(seed: string, n: number): NodeKeys {
+  const key = (name: string) => keccak256(Buffer.from(`${seed} ${n} ${name}`));
+  return { swarm: key('swarm'), libp2p: key('libp2p'), pss: key('pss') };
+}
+
+/** Of a full node in a small network whose waits are short. */
+export function nodeOptions(changed: Record<string, string> = {}): NodeOptions {
+  const given = {
+    'api-addr': '127.0.0.1:0',
+    'p2p-addr': '127.0.0.1:0',
+    'swap-endpoint': 'http://127.0.0.1:9',
+    'token-address': TOKEN,
+    'postage-stamp-address': POSTAGE,
+    'postage-stamp-start-block': '1',
+    'block-time': '1',
+    'usable-blocks': '0',
+    'chain-tail-blocks': '0',
+    'chain-batch-factor': '1',
+    'chain-poll-interval': '50ms',
+    'allow-private-cidrs': 'true',
+    'warmup-time': '200ms',
+    'reserve-capacity': '4096',
+    'storage-incentives-enable': 'false',
+    verbosity: 'info',
+    ...changed,
+  };
+  const argv = Object.entries(given).map(([name, value]) => `--${name}=${value}`);
+  return resolveOptions(argv, {}, () => ({}));
+}
+
+export interface Surroundings {
+  readonly network: MemoryNetwork;
+  readonly chain: MemoryChain;
+}
+
+export function surroundings(): Surroundings {
+  return { network: memoryNetwork(), chain: new MemoryChain() };
+}
+
+export interface EmbeddedNode {
+  readonly platform: MemoryPlatform;
+  readonly node: RunningNode;
+  readonly api: string;
+  readonly lines: string[];
+  readonly crashes: unknown[];
+}
+
+export async function embedded(
+  n: number,
+  { network, chain }: Surroundings,
+  given: { options?: Record<string, string>; platform?: Partial<MemoryOptions>; disk?: MemoryDisk } = {},
+): Promise<EmbeddedNode> {
+  const lines: string[] = [];
+  const crashes: unknown[] = [];
+  const platform = await memoryPlatform({
+    keys: keysOf('test', n),
+    host: network,
+    store: given.disk ?? new MemoryDisk(),
+    chain: () => chain.endpoint(),
+    log: (line) => void lines.push(line),
+    onCrash: (error) => void crashes.push(error),
+    ...given.platform,
+  });
+  const options = nodeOptions(given.options);
+  const node = await platform.run(() => startNode(options, platform, new AbortController().signal));
+  return { platform, node, api: `http://${node.addresses.main}`, lines, crashes };
+}
+
+/** Peers that the node is connected with. */
+export async function peersOf(api: string): Promise<string[]> {
+  const answer = await fetch(`${api}/peers`);
+  const { peers } = (await answer.json()) as { peers: { address: string }[] };
+  return peers.map(({ address }) => address);
+}
+
+/** A batch that the node may stamp with. */
+export async function batchOf(api: string): Promise<string> {
+  const answer = await fetch(`${api}/stamps/10000000/20`, { method: 'POST', headers: { immutable: 'true' } });
+  const { batchID } = (await answer.json()) as { batchID: string };
+  if (answer.status !== 201) throw new Error(`the batch is not bought: ${answer.status}`);
+  for (let look = 0; look < 100; look++) {
+    const { usable } = (await (await fetch(`${api}/stamps/${batchID}`)).json()) as { usable: boolean };
+    if (usable) return batchID;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error('the batch is not usable');
+}
+
+export async function upload(api: string, batch: string, bytes: Uint8Array): Promise<string> {
+  const headers = { 'svc-postage-batch-id': batch, 'content-type': 'application/octet-stream' };
+  const answer = await fetch(`${api}/bytes`, { method: 'POST', headers, body: bytes });
+  const text = await answer.text();
+  if (answer.status !== 201) throw new Error(`the upload is refused: ${answer.status} ${text}`);
+  return (JSON.parse(text) as { reference: string }).reference;
+}

@@ -1,0 +1,169 @@
+/** A chain behind JSON-RPC in memory with a token and a postage contract: what a node asks while it starts, follows and buys. */
+import { Transaction } from 'ethers';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { keccak256 } from '../../../node/crypto/keccak.ts';
+import {
+  type AbiValue,
+  encodeCall,
+  encodeWord,
+  readWords,
+  selectorOf,
+  topicOf,
+} from '../../../node/onchain/abi.ts';
+import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
+import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
+
+export const POSTAGE = `0x${'c0'.repeat(20)}`;
+export const TOKEN = `0x${'70'.repeat(20)}`;
+
+interface Log {
+  readonly topics: readonly string[];
+  readonly data: string;
+}
+
+interface Mined {
+  readonly block: number;
+  readonly logs: readonly Log[];
+}
+
+/** Every transaction is a block of its own. */
+export class MemoryChain {
+  height = 10;
+  /** What was asked, and how often. */
+  readonly calls = new Map<string, number>();
+  readonly #nonces = new Map<string, number>();
+  readonly #mined = new Map<string, Mined>();
+
+  mine(blocks = 1): void {
+    this.height += blocks;
+  }
+
+  endpoint(): ChainEndpoint {
+    return {
+      shown: 'memory',
+      post: async (request) => {
+        const { id, method, params } = JSON.parse(request) as {
+          id: number;
+          method: string;
+          params: unknown[];
+        };
+        this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
+        return JSON.stringify({ jsonrpc: '2.0', id, result: this.answer(method, params) });
+      },
+      close: () => undefined,
+    };
+  }
+
+  answer(method: string, params: readonly unknown[]): unknown {
+    const [first] = params;
+    switch (method) {
+      case 'eth_chainId':
+        return quantity(31_337);
+      case 'eth_blockNumber':
+        return quantity(this.height);
+      case 'eth_getBalance':
+        return quantity(10n ** 20n);
+      case 'eth_maxPriorityFeePerGas':
+        return quantity(1);
+      case 'eth_estimateGas':
+        return quantity(100_000);
+      case 'eth_getBlockByNumber':
+        return this.#header(first === 'latest' ? this.height : Number(first));
+      case 'eth_getTransactionCount':
+        return quantity(this.#nonces.get(String(first).toLowerCase()) ?? 0);
+      case 'eth_sendRawTransaction':
+        return this.#take(Transaction.from(String(first)));
+      case 'eth_getTransactionReceipt':
+        return this.#receipt(String(first));
+      case 'eth_getTransactionByHash':
+        return this.#mined.has(String(first)) ? { blockNumber: quantity(this.height) } : null;
+      case 'eth_getLogs':
+        return this.#logs(first as { fromBlock: string; toBlock: string; topics: string[][] });
+      case 'eth_call':
+        return this.call(first as { to: string; data: string });
+      default:
+        throw new Error(`${method} is not answered here`);
+    }
+  }
+
+  call({ data }: { to: string; data: string }): string {
+    const views: readonly [string, AbiValue][] = [
+      [FUNCTIONS.bzzToken, fromHex(TOKEN.slice(2))],
+      [FUNCTIONS.balanceOf, 10n ** 24n],
+      [FUNCTIONS.allowance, 10n ** 24n],
+      [FUNCTIONS.lastPrice, 1n],
+    ];
+    const view = views.find(([signature]) => selectorOf(signature) === data.slice(0, 10));
+    return `0x${toHex(encodeWord(view?.[1] ?? 0n))}`;
+  }
+
+  #header(block: number): unknown {
+    if (block > this.height) return null;
+    const hash = `0x${toHex(keccak256(encodeWord(block)))}`;
+    return {
+      number: quantity(block),
+      hash,
+      baseFeePerGas: '0x7',
+      timestamp: quantity(1_700_000_000 + block),
+    };
+  }
+
+  #take(transaction: Transaction): string {
+    const from = String(transaction.from).toLowerCase();
+    const hash = String(transaction.hash);
+    this.mine();
+    this.#nonces.set(from, transaction.nonce + 1);
+    this.#mined.set(hash, { block: this.height, logs: this.#execute(from, transaction.data) });
+    return hash;
+  }
+
+  #execute(from: string, data: string): Log[] {
+    if (data.slice(0, 10) !== selectorOf(FUNCTIONS.createBatch)) return [];
+    const words = readWords(`0x${data.slice(10)}`, 'createBatch');
+    const [amount, depth] = [words.uint(1), words.small(2)];
+    const id = batchIdOf(fromHex(from.slice(2)), words.bytes32(4));
+    const values = [
+      amount << BigInt(depth),
+      amount + BigInt(this.height),
+      words.address(0),
+      depth,
+      16,
+      words.bool(5),
+    ];
+    return [{ topics: [topicOf(EVENTS.BatchCreated), `0x${toHex(id)}`], data: encodeCall('0x', ...values) }];
+  }
+
+  #receipt(hash: string): unknown {
+    const mined = this.#mined.get(hash);
+    if (mined === undefined) return null;
+    const logs = mined.logs.map((log) => this.#entry(hash, mined.block, log));
+    const gasUsed = '0x5208';
+    return { transactionHash: hash, status: '0x1', blockNumber: quantity(mined.block), gasUsed, logs };
+  }
+
+  #logs({
+    fromBlock,
+    toBlock,
+    topics,
+  }: {
+    fromBlock: string;
+    toBlock: string;
+    topics: string[][];
+  }): unknown[] {
+    return [...this.#mined]
+      .filter(([, { block }]) => block >= Number(fromBlock) && block <= Number(toBlock))
+      .flatMap(([hash, { block, logs }]) =>
+        logs
+          .filter((log) => topics[0]?.includes(String(log.topics[0])) ?? true)
+          .map((log) => this.#entry(hash, block, log)),
+      );
+  }
+
+  #entry(transactionHash: string, block: number, log: Log): unknown {
+    return { ...log, address: POSTAGE, blockNumber: quantity(block), transactionHash, logIndex: '0x0' };
+  }
+}
+
+function quantity(value: number | bigint): string {
+  return `0x${value.toString(16)}`;
+}

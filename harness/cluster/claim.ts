@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
+import { readJson, writeJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
 import type { Definition } from '../plan/definition.ts';
 import {
@@ -13,11 +14,9 @@ import {
   clusterFolder,
   clustersDir,
   RECORD_VERSION,
-  readJson,
   readRecord,
   removeFolder,
   setAside,
-  writeJson,
 } from '../state/state.ts';
 import { isInUse } from './drivers.ts';
 

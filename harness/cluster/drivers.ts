@@ -2,19 +2,29 @@
 import { isAlive } from '../machine/processes.ts';
 import type { ClusterParts, Driver } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
-import { type ClusterRecord, compileCacheDir, runRecords } from '../state/state.ts';
+import type { Definition } from '../plan/definition.ts';
+import { isEmbeddable, storeOf } from '../plan/facts.ts';
+import { type ClusterRecord, clusterFolder, compileCacheDir, runRecords } from '../state/state.ts';
 
 /** @param stopWithParent what it starts ends with this process */
 export function driverOf(
   stateDir: string,
-  { driver, token }: Pick<ClusterRecord, 'driver' | 'token'>,
+  { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
   { stopWithParent }: { stopWithParent: boolean },
 ): Driver {
   const compileCache = {
     nodes: compileCacheDir(stateDir, 'nodes'),
     tools: compileCacheDir(stateDir, 'tools'),
   };
-  return createDriver(driver, { token, stopWithParent, compileCache });
+  // Written by a parsed definition, of this version.
+  const planned = definition as Definition;
+  return createDriver(driver, {
+    token,
+    stopWithParent,
+    compileCache,
+    folder: clusterFolder(stateDir, name).path,
+    embedded: { transport: isEmbeddable(planned) ? 'memory' : 'tcp', store: storeOf(planned) },
+  });
 }
 
 export function partsOf(

@@ -70,6 +70,13 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** What a node needs that runs inside another process. */
+export interface EmbeddedSettings {
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Secrets, 32 bytes each. */
+  readonly keys: NodeIdentity['keys'];
+}
+
 export interface Flavour {
   readonly name: FlavourName;
   readonly dialect: Dialect;
@@ -105,6 +112,8 @@ export interface Flavour {
   /** Of a program that is compiled when it is loaded: loads what a node loads, and ends. */
   compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
+  /** Of a flavour whose nodes can run inside another process of this package. */
+  embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
   underlay(plan: { identity: NodeIdentity; port: number; host: string }): string;

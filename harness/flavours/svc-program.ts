@@ -27,3 +27,12 @@ export function svcProgram(...args: string[]): Command {
     env: ALLOCATOR,
   };
 }
+
+/** The process that nodes of a cluster in the background share; its young generation is shared by all of them. */
+export function holderProgram(): Command {
+  return {
+    file: process.execPath,
+    args: [OLD_GENERATION, programPath('harness/places/embedded/holder')],
+    env: ALLOCATOR,
+  };
+}

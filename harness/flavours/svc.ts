@@ -57,6 +57,7 @@ export const svcFlavour = {
   watchesParent: true,
   stopGraceMs: STOP_GRACE_MS,
   files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
+  embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
   command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
   underlay: ({ identity, port, host }: { identity: NodeIdentity; port: number; host: string }) =>
@@ -105,8 +106,8 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
-function configFile(plan: NodePlan): string {
-  const options: Record<string, unknown> = {
+function optionsOf(plan: NodePlan): Record<string, unknown> {
+  return {
     'allow-private-cidrs': true,
     'block-time': Math.max(1, Math.round(plan.network.blockTimeMs / 1000)),
     ...PROFILE_OPTIONS[plan.profile],
@@ -117,6 +118,9 @@ function configFile(plan: NodePlan): string {
     ...plan.options,
     ...ownOptions(plan),
   };
-  // JSON is YAML; a node reads it without loading a parser.
-  return `${JSON.stringify(options, undefined, 2)}\n`;
+}
+
+/** JSON is YAML; a node reads it without loading a parser. */
+function configFile(plan: NodePlan): string {
+  return `${JSON.stringify(optionsOf(plan), undefined, 2)}\n`;
 }

@@ -110,7 +110,8 @@ function inheritedEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
 }
 
-function openLog(path: string): number {
+/** Opens a log to be added to; a large one is moved aside first. */
+export function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true });
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_ROTATE_BYTES) renameSync(path, `${path}.1`);

@@ -6,7 +6,7 @@
 import type { Command, Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { PartLog } from '../logs/file-log.ts';
 
-export const DRIVER_NAMES = ['process'] as const;
+export const DRIVER_NAMES = ['process', 'embedded'] as const;
 export type DriverName = (typeof DRIVER_NAMES)[number];
 
 /** What can be done to a node from outside, where it runs. */

@@ -19,15 +19,9 @@ import {
   usageOf,
 } from '../machine/processes.ts';
 import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
+import type { DriverOptions } from './options.ts';
 
-export interface ProcessDriverOptions {
-  /** Parts stop when this process ends, however it ends. */
-  readonly stopWithParent: boolean;
-  /** Folders of compiled code: that all nodes share, and that the chain reads. */
-  readonly compileCache: { readonly nodes: string; readonly tools: string };
-  /** Of the cluster; every process is started under it. */
-  readonly token: string;
-}
+type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'compileCache' | 'token'>;
 
 const HOST = '127.0.0.1';
 /** No clock, disk or link of a process can be had without privileges. */

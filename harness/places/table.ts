@@ -1,10 +1,13 @@
 import type { Driver, DriverName } from './driver.ts';
-import { createProcessDriver, type ProcessDriverOptions } from './process.ts';
+import { createEmbeddedDriver } from './embedded/driver.ts';
+import type { DriverOptions } from './options.ts';
+import { createProcessDriver } from './process.ts';
 
-const DRIVERS: Readonly<Record<DriverName, (options: ProcessDriverOptions) => Driver>> = {
+const DRIVERS: Readonly<Record<DriverName, (options: DriverOptions) => Driver>> = {
   process: createProcessDriver,
+  embedded: createEmbeddedDriver,
 };
 
-export function createDriver(name: DriverName, options: ProcessDriverOptions): Driver {
+export function createDriver(name: DriverName, options: DriverOptions): Driver {
   return DRIVERS[name](options);
 }

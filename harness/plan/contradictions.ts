@@ -16,9 +16,18 @@ export function contradictions(definition: Definition): string[] {
       groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
     ),
     ...nodesContradictions(definition),
+    ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
   ];
+}
+
+function storeContradictions({ driver, store }: Definition): string[] {
+  return store === 'memory' && driver !== 'embedded'
+    ? [
+        `store: got 'memory' with driver ${driver}, expected disk: only embedded nodes keep their data in memory`,
+      ]
+    : [];
 }
 
 function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {

@@ -161,6 +161,8 @@ const cors = z
   })
   .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
 
+const STORES = ['memory', 'disk'] as const;
+
 const schema = z.strictObject(
   {
     name: clusterName.optional(),
@@ -168,6 +170,8 @@ const schema = z.strictObject(
     nodes: nodes.prefault(5),
     chain: chain.prefault({}),
     driver: oneOf(DRIVER_NAMES).default('process'),
+    /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
+    store: oneOf(STORES).optional(),
     profile: oneOf(PROFILES).default('fast'),
     ports: ports.default('free'),
     cors: cors.prefault([]),

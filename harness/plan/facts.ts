@@ -18,3 +18,13 @@ export function hasPublicNode(definition: Definition): boolean {
 export function nodeCount(definition: Definition): number {
   return definition.nodes.reduce((sum, { count }) => sum + count, 0);
 }
+
+/** What the definition says, or else what suits its driver. */
+export function storeOf({ driver, store }: Pick<Definition, 'driver' | 'store'>): 'memory' | 'disk' {
+  return store ?? (driver === 'embedded' ? 'memory' : 'disk');
+}
+
+/** Whether all nodes could share one process, and so a network in memory. */
+export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
+  return nodes.every(({ flavour }) => FLAVOURS[flavour].embedded !== undefined);
+}

@@ -11,9 +11,10 @@
  * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
+import { readJson, writeJson } from '../base/json-file.ts';
 import { suggestion } from '../base/words.ts';
 import type { ChainRecord } from '../chain/record.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
@@ -235,27 +236,4 @@ export function clustersDir(stateDir: string): string {
 
 function runFile(stateDir: string, cluster: string, part: string): string {
   return join(clusterFolder(stateDir, cluster).path, 'run', `${part}.json`);
-}
-
-export function writeJson(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`);
-  renameSync(temporary, path);
-}
-
-/** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID` */
-export function readJson(path: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new HarnessError('STATE_INVALID', `${path}: ${messageOf(error)}`, { cause: error });
-  }
 }

@@ -1,0 +1,215 @@
+/**
+ * All nodes of our own in one process: the caller's, whose breakpoints then work inside nodes and which takes them along
+ * when it ends, or one in the background for a cluster that outlives its starter. The chain, and nodes of other flavours,
+ * are processes beside it.
+ *
+ * What cannot be prevented: a node that computes without end holds the process, and everything in it; an error in code
+ * that belongs to no node, and a failure of the runtime itself, such as a heap that is full, end all nodes at once.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import { until } from '../../base/wait.ts';
+import { holderProgram } from '../../flavours/svc-program.ts';
+import { fileLog } from '../../logs/file-log.ts';
+import { isAlive, ownProcess, type ProcessId, spawnProgram } from '../../machine/processes.ts';
+import type { Capability, Driver, Exit, Handle, Started } from '../driver.ts';
+import type { DriverOptions } from '../options.ts';
+import { createProcessDriver } from '../process.ts';
+import { createNodeHost, type NodeHost } from './host.ts';
+import { writeEmbedded } from './node-file.ts';
+import { remoteHost, type Served, serveHost } from './wire.ts';
+
+const CAPABLE: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+const START_TIMEOUT_MS = 30_000;
+
+/** Where the process that holds the nodes is, on disk. */
+interface Holder extends ProcessId {
+  readonly port: number;
+}
+
+interface LocalHost {
+  readonly host: NodeHost;
+  readonly served: Served;
+}
+
+/** Hosts in this process, by the token of their cluster. */
+const local = new Map<string, Promise<LocalHost>>();
+
+export function createEmbeddedDriver(options: DriverOptions): Driver {
+  const { token, folder, stopWithParent } = options;
+  const beside = createProcessDriver(options);
+  const holderFile = join(folder, 'holder.json');
+  let starting: Promise<Holder> | undefined;
+
+  /** Who holds the nodes; started when nobody does. */
+  async function holder(): Promise<Holder> {
+    const known = readJson(holderFile) as Holder | undefined;
+    if (known !== undefined && isAlive(known)) return known;
+    starting ??= (stopWithParent ? holdHere() : holdInBackground()).finally(() => {
+      starting = undefined;
+    });
+    return starting;
+  }
+
+  async function holdHere(): Promise<Holder> {
+    const opened = local.get(token) ?? openLocal(token);
+    local.set(token, opened);
+    const { served } = await opened;
+    return writeHolder({ ...ownProcess(), port: served.port });
+  }
+
+  async function holdInBackground(): Promise<Holder> {
+    const log = join(folder, 'logs', 'holder.log');
+    const spawned = await spawnProgram({
+      command: holderProgram(),
+      logFile: log,
+      stopWithParent: false,
+      compileCache: options.compileCache.tools,
+      label: token,
+    });
+    let ended = false;
+    void spawned.exited.then(() => (ended = true));
+    const said = fileLog(log);
+    const port = await until<number>(
+      'the process for the embedded nodes is not ready',
+      () => {
+        const lines = said.tail(100);
+        const ready = lines.find((line) => line.startsWith('{"ready":true'));
+        if (ready !== undefined) return Promise.resolve({ done: (JSON.parse(ready) as Holder).port });
+        if (ended) {
+          throw new HarnessError('PROCESS_FAILED', 'the process for the embedded nodes has ended', {
+            hint: [`${log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
+          });
+        }
+        return Promise.resolve({ missing: lines.at(-1) ?? 'it has said nothing' });
+      },
+      { timeoutMs: START_TIMEOUT_MS },
+    );
+    return writeHolder({ ...spawned.id, port });
+  }
+
+  function writeHolder(holding: Holder): Holder {
+    // Nothing is written into a folder that has been removed meanwhile.
+    if (existsSync(folder)) writeJson(holderFile, holding);
+    return holding;
+  }
+
+  async function hostOf({ pid, port }: { pid: number; port: number }): Promise<NodeHost> {
+    const here = pid === process.pid ? await local.get(token) : undefined;
+    return here?.host ?? remoteHost(port, token);
+  }
+
+  /** @returns undefined when the process that held the node is gone */
+  async function found(handle: Handle): Promise<{ host: NodeHost; node: string; start: number } | undefined> {
+    const pid = Number(handle['pid']);
+    if (!isAlive({ pid, startedAt: String(handle['startedAt']) })) return undefined;
+    const host = await hostOf({ pid, port: Number(handle['port']) });
+    return { host, node: String(handle['node']), start: Number(handle['start']) };
+  }
+
+  return {
+    name: 'embedded',
+    capabilities: CAPABLE,
+    endpoints: beside.endpoints,
+
+    prepare: (flavour, signal) =>
+      flavour.embedded === undefined ? beside.prepare(flavour, signal) : Promise.resolve(),
+
+    create(plan, flavour) {
+      if (flavour.embedded === undefined) return beside.create(plan, flavour);
+      const { transport, store } = options.embedded;
+      writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), transport, store });
+      return Promise.resolve();
+    },
+
+    async start(part): Promise<Started> {
+      if (part.kind === 'chain' || part.flavour.embedded === undefined) return beside.start(part);
+      const { pid, startedAt, port } = await holder();
+      const host = await hostOf({ pid, port });
+      const { name, dataDir, log } = part;
+      const start = await host.start({ name, dataDir, log });
+      const handle: Handle = { pid, startedAt, port, node: name, start };
+      return { handle };
+    },
+
+    async stop(handle, graceMs) {
+      if (!isEmbedded(handle)) return beside.stop(handle, graceMs);
+      const there = await found(handle);
+      return { forced: (await there?.host.stop(there.node, there.start, graceMs)) ?? false };
+    },
+
+    async kill(handle) {
+      if (!isEmbedded(handle)) return beside.kill(handle);
+      const there = await found(handle);
+      await there?.host.kill(there.node, there.start);
+    },
+
+    async pause(handle) {
+      if (!isEmbedded(handle)) return beside.pause(handle);
+      const there = await found(handle);
+      return (await there?.host.pause(there.node, there.start)) ?? false;
+    },
+
+    async resume(handle) {
+      if (!isEmbedded(handle)) return beside.resume(handle);
+      const there = await found(handle);
+      return (await there?.host.resume(there.node, there.start)) ?? false;
+    },
+
+    async observe(handle) {
+      if (!isEmbedded(handle)) return beside.observe(handle);
+      const there = await found(handle);
+      if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
+      return there.host.observe(there.node, there.start);
+    },
+
+    // Processor time and memory are those of the process, which all nodes share.
+    stats: (handle) => (isEmbedded(handle) ? Promise.resolve({}) : beside.stats(handle)),
+
+    logs: beside.logs,
+
+    async dispose({ parts, ...cluster }, graceMs) {
+      const embedded = parts.filter(({ handle }) => isEmbedded(handle));
+      const looks = await Promise.all(
+        embedded.map(async ({ name, handle }) => ({ name, there: await found(handle) })),
+      );
+      const seen = await Promise.all(
+        looks.map(async ({ name, there }) => {
+          if (there === undefined) return [];
+          return (await there.host.observe(there.node, there.start)).state === 'gone' ? [] : [name];
+        }),
+      );
+      // One that is in the background ends with everything else that bears the token.
+      await closeLocal(token);
+      const rest = parts.filter(({ handle }) => !isEmbedded(handle));
+      const disposed = await beside.dispose({ ...cluster, parts: rest }, graceMs);
+      return { stopped: [...disposed.stopped, ...seen.flat()].toSorted(), forced: disposed.forced };
+    },
+
+    disposeNow: ({ parts, ...cluster }) =>
+      beside.disposeNow({ ...cluster, parts: parts.filter(({ handle }) => !isEmbedded(handle)) }),
+
+    close: () => beside.close(),
+  };
+}
+
+const HOLDER_GONE: Exit = { code: null, signal: null, reason: 'the process that held it is gone' };
+
+function isEmbedded(handle: Handle): boolean {
+  return handle['node'] !== undefined;
+}
+
+async function openLocal(token: string): Promise<LocalHost> {
+  const host = createNodeHost();
+  return { host, served: await serveHost(host, token) };
+}
+
+async function closeLocal(token: string): Promise<void> {
+  const opened = local.get(token);
+  local.delete(token);
+  if (opened === undefined) return;
+  const { host, served } = await opened;
+  await Promise.all([host.close(), served.close()]);
+}

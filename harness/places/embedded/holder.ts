@@ -1,0 +1,31 @@
+/**
+ * The process that holds the embedded nodes of a cluster which outlives the command that started it:
+ * `node harness/places/embedded/holder.ts`, with the cluster's token in SVCNET_LABEL. It says on its first line at which
+ * port it can be called, and ends on SIGTERM and SIGINT.
+ */
+
+import { systemClock } from '../../../node/env/clock.ts';
+import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
+import { createNodeHost } from './host.ts';
+import { serveHost } from './wire.ts';
+
+const token = process.env['SVCNET_LABEL'];
+if (token === undefined || token === '') {
+  process.stderr.write('SVCNET_LABEL: got nothing, expected the token of a cluster\n');
+  process.exit(2);
+}
+const host = createNodeHost();
+const served = await serveHost(host, token);
+const trimming = trimAtRest({ clock: systemClock(), ...processHeap() });
+// The server alone would not keep it.
+const staying = setInterval(() => undefined, 2 ** 30);
+
+async function end(): Promise<void> {
+  clearInterval(staying);
+  trimming[Symbol.dispose]();
+  await host.close();
+  await served.close();
+  process.exit(0);
+}
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
+process.stdout.write(`${JSON.stringify({ ready: true, port: served.port })}\n`);

@@ -1,0 +1,218 @@
+/**
+ * Nodes of one process: what a cluster's embedded nodes live in, whether that is the caller's process or one in the
+ * background. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback ports.
+ */
+import { closeSync, writeSync } from 'node:fs';
+import type { RunningNode } from '../../../node/compose.ts';
+import type { MemoryPlatform } from '../../../node/platform/memory.ts';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import { openLog } from '../../machine/processes.ts';
+import type { Exit, Observed } from '../driver.ts';
+import { readEmbedded } from './node-file.ts';
+
+/** A node to start, as it is on disk. */
+export interface HostedPart {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly log: string;
+}
+
+/** What is done to the nodes of a host, from its own process or from another one. */
+export interface NodeHost {
+  /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
+  start(part: HostedPart): Promise<number>;
+  /** @returns whether it had to be cut off; false also when it was gone */
+  stop(name: string, start: number, graceMs: number): Promise<boolean>;
+  kill(name: string, start: number): Promise<void>;
+  /** @returns false when it was gone */
+  pause(name: string, start: number): Promise<boolean>;
+  resume(name: string, start: number): Promise<boolean>;
+  observe(name: string, start: number): Promise<Observed>;
+  /** Cuts everything off. */
+  close(): Promise<void>;
+}
+
+/** One start of one node. */
+interface Hosted {
+  readonly start: number;
+  readonly platform: MemoryPlatform;
+  readonly stopping: AbortController;
+  /** Once it is ready. */
+  running: RunningNode | undefined;
+  exit: Exit | undefined;
+}
+
+/** What there is once for all nodes of a host; loading it is most of the time that the first start takes. */
+type Programs = Awaited<ReturnType<typeof loadPrograms>>;
+
+export function createNodeHost(): NodeHost {
+  const hosted = new Map<string, Hosted>();
+  const disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
+  const logs = new Map<string, number>();
+  let programs: Promise<Programs> | undefined;
+  let network: ReturnType<Programs['memoryNetwork']> | undefined;
+  let contained: Disposable | undefined;
+  let starts = 0;
+
+  function say(part: HostedPart, line: string): void {
+    let file = logs.get(part.name);
+    if (file === undefined) {
+      file = openLog(part.log);
+      logs.set(part.name, file);
+    }
+    writeSync(file, line);
+  }
+
+  /** In the words and on the level of any other line, so that whoever reads logs finds it. */
+  function complain(part: HostedPart, message: string, error: unknown): void {
+    const entry = {
+      level: 'error',
+      time: new Date().toISOString(),
+      node: part.name,
+      module: 'embedded',
+      err: error instanceof Error ? { message: error.message, stack: error.stack } : String(error),
+      msg: message,
+    };
+    say(part, `${JSON.stringify(entry)}\n`);
+  }
+
+  function current(name: string, start: number): Hosted | undefined {
+    const one = hosted.get(name);
+    return one?.start === start && one.exit === undefined ? one : undefined;
+  }
+
+  async function startOne(part: HostedPart): Promise<number> {
+    programs ??= loadPrograms();
+    const { startNode, memoryNetwork, memoryPlatform, MemoryDisk, containCrashes, optionsOf } =
+      await programs;
+    const { options, keys, transport, store } = readEmbedded(part.dataDir);
+    contained ??= containCrashes();
+    network ??= memoryNetwork();
+    const disk = disks.get(part.name) ?? new MemoryDisk();
+    disks.set(part.name, disk);
+    const platform = await memoryPlatform({
+      keys,
+      host: transport === 'tcp' ? 'tcp' : network,
+      store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
+      log: (line) => say(part, line),
+      onCrash(error) {
+        complain(part, 'the node has crashed', error);
+        ended(error);
+      },
+    });
+    const one: Hosted = {
+      start: ++starts,
+      platform,
+      stopping: new AbortController(),
+      running: undefined,
+      exit: undefined,
+    };
+    hosted.set(part.name, one);
+    const ended = (error: unknown) => {
+      one.exit ??= { code: 1, signal: null, reason: messageOf(error) };
+    };
+    void platform
+      .run(() => startNode(optionsOf(options), platform, one.stopping.signal))
+      .then(async (running) => {
+        one.running = running;
+        const failure = await running.stopped(one.stopping.signal);
+        if (failure === undefined) return;
+        complain(part, 'the node has stopped by itself', failure);
+        ended(failure);
+        await running.stop();
+      })
+      .catch((error: unknown) => {
+        if (one.stopping.signal.aborted) return;
+        complain(part, 'the node could not start', error);
+        ended(error);
+        void platform.cut();
+      });
+    return one.start;
+  }
+
+  return {
+    async start(part) {
+      const before = hosted.get(part.name);
+      if (before !== undefined && before.exit === undefined) {
+        throw new HarnessError('PROCESS_FAILED', `${part.name} runs already`);
+      }
+      return startOne(part);
+    },
+
+    async stop(name, start, graceMs) {
+      const one = current(name, start);
+      if (one === undefined) return false;
+      one.stopping.abort(new Error('stopped'));
+      // A paused node sees the request only when it runs again.
+      one.platform.thaw();
+      const patience = Promise.withResolvers<'late'>();
+      const timer = setTimeout(() => patience.resolve('late'), graceMs);
+      const gone = one.running === undefined ? one.platform.cut() : one.running.stop();
+      const outcome = await Promise.race([gone, patience.promise]);
+      clearTimeout(timer);
+      if (outcome === 'late') await one.platform.cut();
+      one.exit ??= { code: 0, signal: null };
+      return outcome === 'late';
+    },
+
+    async kill(name, start) {
+      const one = current(name, start);
+      if (one === undefined) return;
+      one.exit ??= { code: null, signal: 'SIGKILL' };
+      one.stopping.abort(new Error('killed'));
+      await one.platform.cut();
+    },
+
+    pause(name, start) {
+      const one = current(name, start);
+      one?.platform.freeze();
+      return Promise.resolve(one !== undefined);
+    },
+
+    resume(name, start) {
+      const one = current(name, start);
+      one?.platform.thaw();
+      return Promise.resolve(one !== undefined);
+    },
+
+    observe(name, start) {
+      const one = hosted.get(name);
+      if (one === undefined || one.start !== start) return Promise.resolve({ state: 'gone' });
+      if (one.exit !== undefined) return Promise.resolve({ state: 'gone', exit: one.exit });
+      const state = one.platform.state === 'frozen' ? 'paused' : 'running';
+      return Promise.resolve({ state, pid: process.pid });
+    },
+
+    async close() {
+      const running = [...hosted.values()].filter(({ exit }) => exit === undefined);
+      for (const one of running) {
+        one.exit = { code: null, signal: 'SIGKILL' };
+        one.stopping.abort(new Error('the cluster has ended'));
+      }
+      await Promise.all(running.map(({ platform }) => platform.cut()));
+      contained?.[Symbol.dispose]();
+      contained = undefined;
+      for (const file of logs.values()) closeSync(file);
+      for (const map of [hosted, disks, logs]) map.clear();
+    },
+  };
+}
+
+/** The node's code is loaded by whoever embeds nodes, and by nobody else. */
+async function loadPrograms() {
+  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }] = await Promise.all([
+    import('../../../node/compose.ts'),
+    import('../../../node/platform/memory.ts'),
+    import('../../../node/store/memory-store.ts'),
+    import('../../../node/option-sources.ts'),
+  ]);
+  return {
+    startNode,
+    MemoryDisk,
+    memoryNetwork: memory.memoryNetwork,
+    memoryPlatform: memory.memoryPlatform,
+    containCrashes: memory.containCrashes,
+    optionsOf: (options: Readonly<Record<string, unknown>>) =>
+      resolveOptions(['--config', 'node.json'], {}, () => options),
+  };
+}

@@ -1,0 +1,36 @@
+/** What is on disk of an embedded node before its first start: its options and its keys, in one file. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import type { EmbeddedSettings } from '../../flavours/flavour.ts';
+
+export interface EmbeddedNode extends EmbeddedSettings {
+  /** Where its peers are: in the same process, or on TCP when one of them is not. */
+  readonly transport: 'memory' | 'tcp';
+  readonly store: 'memory' | 'disk';
+}
+
+interface Document extends Omit<EmbeddedNode, 'keys'> {
+  /** Hex. */
+  readonly keys: Record<keyof EmbeddedNode['keys'], string>;
+}
+
+export function writeEmbedded(dataDir: string, { keys, ...rest }: EmbeddedNode): void {
+  mkdirSync(dataDir, { recursive: true });
+  const { swarm, libp2p, pss } = keys;
+  const document: Document = {
+    ...rest,
+    keys: { swarm: toHex(swarm), libp2p: toHex(libp2p), pss: toHex(pss) },
+  };
+  writeFileSync(fileOf(dataDir), `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
+}
+
+export function readEmbedded(dataDir: string): EmbeddedNode {
+  const { keys, ...rest } = JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as Document;
+  const { swarm, libp2p, pss } = keys;
+  return { ...rest, keys: { swarm: fromHex(swarm), libp2p: fromHex(libp2p), pss: fromHex(pss) } };
+}
+
+function fileOf(dataDir: string): string {
+  return join(dataDir, 'node.json');
+}

@@ -1,0 +1,99 @@
+/**
+ * A host of nodes that another process is: one JSON request per call over loopback HTTP, for those who know the
+ * cluster's token.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { NodeHost } from './host.ts';
+
+const HOST = '127.0.0.1';
+const BODY_MAX = 64 * 1024;
+/** A node is started in some tens of milliseconds; a busy process answers late. */
+const CALL_TIMEOUT_MS = 30_000;
+const METHODS = ['start', 'stop', 'kill', 'pause', 'resume', 'observe', 'close'] as const;
+type Method = (typeof METHODS)[number];
+
+export interface Served {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function serveHost(host: NodeHost, token: string): Promise<Served> {
+  const server = createServer((request, response) => void answer(request, response));
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const reply = (status: number, document: object) =>
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(document));
+    if (request.headers.authorization !== `Bearer ${token}`) {
+      reply(401, { message: 'the token of the cluster is missing' });
+      return;
+    }
+    const method = METHODS.find((known) => request.url === `/${known}`);
+    if (request.method !== 'POST' || method === undefined) {
+      reply(404, { message: `no ${request.method} ${request.url}` });
+      return;
+    }
+    try {
+      const args = JSON.parse(await bodyOf(request)) as unknown[];
+      const call = host[method] as (...given: unknown[]) => Promise<unknown>;
+      reply(200, { result: (await call(...args)) ?? null });
+    } catch (error) {
+      reply(500, { message: messageOf(error) });
+    }
+  }
+
+  server.listen({ host: HOST, port: 0 });
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
+  // Whoever hosts nodes in its own process ends when it has nothing else to do.
+  server.unref();
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const part of request) {
+    text += String(part);
+    if (text.length > BODY_MAX) throw new RangeError(`a call of more than ${BODY_MAX} characters`);
+  }
+  return text;
+}
+
+export function remoteHost(port: number, token: string): NodeHost {
+  async function call<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
+    let response: Response;
+    try {
+      response = await fetch(`http://${HOST}:${port}/${method}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}` },
+        body: JSON.stringify(args),
+        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      });
+    } catch (error) {
+      const why = error instanceof TypeError ? messageOf(error.cause ?? error) : messageOf(error);
+      throw new HarnessError('PROCESS_FAILED', `the process that holds the cluster's nodes: ${why}`, {
+        cause: error,
+      });
+    }
+    const document = (await response.json()) as { result: T; message?: string };
+    if (response.ok) return document.result;
+    throw new HarnessError('PROCESS_FAILED', document.message ?? `status ${response.status}`);
+  }
+
+  return {
+    start: (part) => call('start', part),
+    stop: (name, start, graceMs) => call('stop', name, start, graceMs),
+    kill: (name, start) => call('kill', name, start),
+    pause: (name, start) => call('pause', name, start),
+    resume: (name, start) => call('resume', name, start),
+    observe: (name, start) => call('observe', name, start),
+    close: () => call('close'),
+  };
+}

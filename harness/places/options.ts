@@ -1,0 +1,16 @@
+/** What a driver is told of the one cluster that it is for. */
+export interface DriverOptions {
+  /** Parts stop when this process ends, however it ends. */
+  readonly stopWithParent: boolean;
+  /** Folders of compiled code: that all nodes share, and that the chain reads. */
+  readonly compileCache: { readonly nodes: string; readonly tools: string };
+  /** Of the cluster; every process is started under it. */
+  readonly token: string;
+  /** Everything the cluster keeps. */
+  readonly folder: string;
+  readonly embedded: {
+    /** Where the peers of embedded nodes are: TCP when one of them is a process. */
+    readonly transport: 'memory' | 'tcp';
+    readonly store: 'memory' | 'disk';
+  };
+}

@@ -14,6 +14,7 @@ export function driverOf(
 ): Driver {
   const compileCache = {
     nodes: compileCacheDir(stateDir, 'nodes'),
+    embedded: compileCacheDir(stateDir, 'embedded'),
     tools: compileCacheDir(stateDir, 'tools'),
   };
   // Written by a parsed definition, of this version.

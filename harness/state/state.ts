@@ -97,8 +97,8 @@ export function defaultStateDir(): string {
   return resolve(process.env['SVCNET_STATE'] ?? '.svcnet');
 }
 
-/** Compiled code, shared by all clusters: of the nodes, and of all else (`tools`). */
-export function compileCacheDir(stateDir: string, of: 'nodes' | 'tools'): string {
+/** Compiled code, shared by all clusters: of nodes that are processes, of embedded ones, and of all else (`tools`). */
+export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
   return join(stateDir, 'cache', of);
 }
 

@@ -7,6 +7,7 @@
  * that belongs to no node, and a failure of the runtime itself, such as a heap that is full, end all nodes at once.
  */
 import { existsSync } from 'node:fs';
+import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
@@ -66,7 +67,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       command: holderProgram(),
       logFile: log,
       stopWithParent: false,
-      compileCache: options.compileCache.tools,
+      compileCache: options.compileCache.embedded,
       label: token,
     });
     let ended = false;
@@ -112,10 +113,17 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   return {
     name: 'embedded',
     capabilities: CAPABLE,
-    endpoints: beside.endpoints,
+    endpoints: (node) => beside.endpoints(node),
 
-    prepare: (flavour, signal) =>
-      flavour.embedded === undefined ? beside.prepare(flavour, signal) : Promise.resolve(),
+    async prepare(flavour, signal) {
+      if (flavour.embedded === undefined) {
+        await beside.prepare(flavour, signal);
+        return;
+      }
+      enableCompileCache(options.compileCache.embedded);
+      await (await hostOf(await holder())).prepare();
+      flushCompileCache();
+    },
 
     create(plan, flavour) {
       if (flavour.embedded === undefined) return beside.create(plan, flavour);
@@ -168,7 +176,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     // Processor time and memory are those of the process, which all nodes share.
     stats: (handle) => (isEmbedded(handle) ? Promise.resolve({}) : beside.stats(handle)),
 
-    logs: beside.logs,
+    logs: (part) => beside.logs(part),
 
     async dispose({ parts, ...cluster }, graceMs) {
       const embedded = parts.filter(({ handle }) => isEmbedded(handle));

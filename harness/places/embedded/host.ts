@@ -19,6 +19,8 @@ export interface HostedPart {
 
 /** What is done to the nodes of a host, from its own process or from another one. */
 export interface NodeHost {
+  /** Loads what the first node would otherwise load at its start. */
+  prepare(): Promise<void>;
   /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
   start(part: HostedPart): Promise<number>;
   /** @returns whether it had to be cut off; false also when it was gone */
@@ -111,26 +113,31 @@ export function createNodeHost(): NodeHost {
     const ended = (error: unknown) => {
       one.exit ??= { code: 1, signal: null, reason: messageOf(error) };
     };
-    void platform
-      .run(() => startNode(optionsOf(options), platform, one.stopping.signal))
-      .then(async (running) => {
-        one.running = running;
-        const failure = await running.stopped(one.stopping.signal);
+    const live = async () => {
+      try {
+        one.running = await platform.run(() => startNode(optionsOf(options), platform, one.stopping.signal));
+        const failure = await one.running.stopped(one.stopping.signal);
         if (failure === undefined) return;
         complain(part, 'the node has stopped by itself', failure);
         ended(failure);
-        await running.stop();
-      })
-      .catch((error: unknown) => {
+        await one.running.stop();
+      } catch (error) {
         if (one.stopping.signal.aborted) return;
         complain(part, 'the node could not start', error);
         ended(error);
-        void platform.cut();
-      });
+        await platform.cut();
+      }
+    };
+    void live();
     return one.start;
   }
 
   return {
+    async prepare() {
+      programs ??= loadPrograms();
+      await programs;
+    },
+
     async start(part) {
       const before = hosted.get(part.name);
       if (before !== undefined && before.exit === undefined) {

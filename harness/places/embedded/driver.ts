@@ -7,7 +7,7 @@
  * that belongs to no node, and a failure of the runtime itself, such as a heap that is full, end all nodes at once.
  */
 import { existsSync } from 'node:fs';
-import { enableCompileCache, flushCompileCache } from 'node:module';
+import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
@@ -122,7 +122,6 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       }
       enableCompileCache(options.compileCache.embedded);
       await (await hostOf(await holder())).prepare();
-      flushCompileCache();
     },
 
     create(plan, flavour) {

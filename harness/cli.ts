@@ -118,6 +118,7 @@ function commandLine(): Command {
         .argParser(collect)
         .default([], 'none'),
     )
+    .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')

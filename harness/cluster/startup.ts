@@ -24,8 +24,10 @@ import {
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
+import { startInWaves } from './node-waves.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
+import { startDeadline } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
 
 /**
@@ -56,11 +58,14 @@ interface Launched {
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
   const launched: Launched = { chain: undefined, nodes: [], open: [] };
   const failed = new AbortController();
-  const signal =
-    context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
+  const deadline = startDeadline(context);
+  const signals = [failed.signal, deadline.signal, ...(context.signal === undefined ? [] : [context.signal])];
+  const { onProgress } = deadline;
   try {
-    return await startParts({ ...context, signal }, launched);
+    return await startParts({ ...context, signal: AbortSignal.any(signals), onProgress }, launched);
   } catch (error) {
+    const expired = deadline.signal.aborted && context.signal?.aborted !== true;
+    deadline.end();
     // The waits that still run have nothing to wait for any more.
     failed.abort();
     // There is nothing to save in nodes that never worked; the chain takes Anvil along only when it is asked.
@@ -70,7 +75,9 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
       ...(launched.chain === undefined ? [] : [endProcess(launched.chain, CHAIN_GRACE_MS)]),
     ]);
     removeCluster(context.stateDir, context.record.name);
-    throw error;
+    throw expired ? deadline.signal.reason : error;
+  } finally {
+    deadline.end();
   }
 }
 
@@ -203,15 +210,12 @@ async function startNodesOnce(
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
-  await launchAll(nodes, context, launched);
-  let ready = 0;
-  const timeoutMs = timeoutFor(nodes.length);
-  await Promise.all(
-    nodes.map(async (node) => {
-      await node.ready({ timeoutMs, signal });
-      context.onProgress({ step: 'nodes', done: false, detail: `${++ready} of ${nodes.length} ready` });
-    }),
-  );
+  await startInWaves(nodes, {
+    limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
+    launch: (wave) => launchAll(wave, context, launched),
+    onProgress: context.onProgress,
+    signal,
+  });
   return { nodes, records };
 }
 

@@ -110,6 +110,12 @@ test.each([
     "--set: smoke: node: got 'node-7', expected one of node-0, node-1, node-2, node-3, node-4, did you mean 'node-0'?",
   ],
   [
+    'a start that takes too long',
+    ['up', '-n', '2', '--timeout', '50ms', '--json'],
+    'the cluster has not started within 50 ms: chain: anvil, 7 contracts',
+  ],
+  ['a limit without a unit', ['up', '--timeout', '90'], 'Expected a duration such as 500ms, 15s or 24h.'],
+  [
     'a flag for a fresh cluster on a running one',
     ['run', 'smoke', '--name', 'local', '--credit', 'low', '-n', '3'],
     '--nodes and --credit: for a fresh cluster, but local runs already',

@@ -14,6 +14,7 @@ export type HarnessErrorCode =
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
   | 'WAIT_TIMEOUT'
+  | 'START_TIMEOUT'
   | 'INTERRUPTED';
 
 export class HarnessError extends Error {

@@ -64,6 +64,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly detached?: boolean;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -128,7 +130,8 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError; nothing is left behind then
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { stateDir: given, detached = false, source = 'options', signal, onProgress, ...input } = options;
+    const { stateDir: given, detached = false, source = 'options', ...others } = options;
+    const { signal, timeoutMs, onProgress, ...input } = others;
     const definition: Definition = parseDefinition(input, source);
     throwIfInterrupted(signal);
     const stateDir = resolve(given ?? defaultStateDir());
@@ -149,6 +152,7 @@ export class Cluster implements AsyncDisposable {
         driver,
         ephemeral,
         signal,
+        timeoutMs,
         onProgress: onProgress ?? (() => undefined),
         onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
       });

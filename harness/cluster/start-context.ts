@@ -10,6 +10,8 @@ export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;
   readonly detail: string;
+  /** What the step still waits for, where its detail does not say so. */
+  readonly missing?: string;
   /** Duration of the step, when it is done. */
   readonly ms?: number;
 }
@@ -22,6 +24,8 @@ export interface StartContext {
   readonly driver: Driver;
   readonly ephemeral: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** For the whole start; absent: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
   readonly onProgress: (progress: StartProgress) => void;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
 }

@@ -14,7 +14,7 @@ const TIMEOUT_PER_NODE_MS = 1500;
 /** A batch is usable after a number of blocks that the profile decides; never more than these. */
 const USABLE_BLOCKS_MAX = 20;
 
-type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'onProgress'>;
+type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
 
 export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNode[]): Promise<number> {
   const clock = stopwatch();
@@ -30,7 +30,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
       });
       return 'missing' in introduced ? introduced : seen;
     },
-    { timeoutMs: timeoutFor(nodes.length), signal: context.signal },
+    { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
   );
   const ms = clock.total();
   context.onProgress({
@@ -70,7 +70,9 @@ export async function awaitBatches(
       return seen;
     },
     {
-      timeoutMs: timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
+      timeoutMs:
+        context.timeoutMs ??
+        timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
       signal: context.signal,
     },
   );

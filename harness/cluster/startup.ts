@@ -24,8 +24,10 @@ import {
 import { type StartedChain, startChain } from './chain-start.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
+import { startInWaves } from './node-waves.ts';
 import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
+import { startDeadline } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
 
 /**
@@ -55,16 +57,21 @@ interface Launched {
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
   const launched: Launched = { parts: [], open: [] };
   const failed = new AbortController();
-  const signal =
-    context.signal === undefined ? failed.signal : AbortSignal.any([context.signal, failed.signal]);
+  const deadline = startDeadline(context);
+  const signals = [failed.signal, deadline.signal, ...(context.signal === undefined ? [] : [context.signal])];
+  const { onProgress } = deadline;
   try {
-    return await startParts({ ...context, signal }, launched);
+    return await startParts({ ...context, signal: AbortSignal.any(signals), onProgress }, launched);
   } catch (error) {
+    const expired = deadline.signal.aborted && context.signal?.aborted !== true;
+    deadline.end();
     // The waits that still run have nothing to wait for any more.
     failed.abort();
     await Promise.all(launched.open.map((connection) => connection.close()));
     await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
-    throw withEvidence(error, context);
+    throw withEvidence(expired ? deadline.signal.reason : error, context);
+  } finally {
+    deadline.end();
   }
 }
 
@@ -218,15 +225,12 @@ async function startNodesOnce(
   writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
   const nodes = openNodes(context, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
-  await launchAll(nodes, context, launched);
-  let ready = 0;
-  const timeoutMs = timeoutFor(nodes.length);
-  await Promise.all(
-    nodes.map(async (node) => {
-      await node.ready({ timeoutMs, signal });
-      context.onProgress({ step: 'nodes', done: false, detail: `${++ready} of ${nodes.length} ready` });
-    }),
-  );
+  await startInWaves(nodes, {
+    limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
+    launch: (wave) => launchAll(wave, context, launched),
+    onProgress: context.onProgress,
+    signal,
+  });
   return { nodes, records };
 }
 

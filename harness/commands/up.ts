@@ -24,6 +24,8 @@ export interface UpFlags extends NodesFlags {
   /** Origins; none: those of the file. */
   readonly cors: readonly string[];
   readonly batches: boolean;
+  /** Milliseconds. */
+  readonly timeout?: number;
   readonly wide?: boolean;
 }
 
@@ -54,6 +56,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
       source: flags.file,
       stateDir: context.stateDir,
       detached: true,
+      timeoutMs: flags.timeout,
       signal: context.signal,
       onProgress: (progress) => view.update(progress),
     });

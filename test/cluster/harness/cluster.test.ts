@@ -191,6 +191,13 @@ test('a node that cannot start fails the cluster with its own words, and nothing
   expect(error.hint).toContain(join(kept, 'logs'));
 });
 
+test('a start that takes longer than its limit says what was missing, and leaves nothing', async () => {
+  const error = await failure(Cluster.start({ nodes: 2, timeoutMs: 50, stateDir }));
+  expect(error.code).toBe('START_TIMEOUT');
+  expect(error.message).toBe('the cluster has not started within 50 ms: chain: anvil, 7 contracts');
+  expect(clusters()).toEqual([]);
+});
+
 test('an interrupted start leaves nothing', async () => {
   const interruption = new AbortController();
   const start = Cluster.start({

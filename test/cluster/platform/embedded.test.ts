@@ -7,14 +7,16 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { startNode } from '../../../node/compose.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
-import type { MemoryOptions } from '../../../node/platform/memory.ts';
+import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { nodeOptions } from '../../unit/platform/node-options.ts';
+import { keysOf } from '../../unit/platform/simulation.ts';
 import {
   batchOf,
   type EmbeddedNode,
   embedded,
-  keysOf,
   peersOf,
   type Surroundings,
   surroundings,
@@ -161,9 +163,6 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
       ...around.chain.endpoint(),
       post: () => (asked++, cut(), new Promise<string>(() => undefined)),
     });
-    const { memoryPlatform } = await import('../../../node/platform/memory.ts');
-    const { startNode } = await import('../../../node/compose.ts');
-    const { nodeOptions } = await import('./embedded-node.ts');
     const made = await memoryPlatform({
       keys: keysOf('test', 1),
       host: around.network,

@@ -229,6 +229,24 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
     await vi.waitFor(() => expect(around.chain.calls).not.toEqual(calls), WAIT);
   });
 
+  test('goes on with an answer that had begun', async () => {
+    const node = await start(1, surroundings(), { platform: platform() });
+    const bytes = distinct(6_000_000);
+    const reference = await upload(node.api, await batchOf(node.api), bytes);
+    const answer = await fetch(`${node.api}/bytes/${reference}`);
+    node.platform.freeze();
+    const read: Uint8Array[] = [];
+    const all = (async () => {
+      for await (const part of answer.body as AsyncIterable<Uint8Array>) read.push(part);
+    })();
+    await pause(300);
+    const size = () => read.reduce((sum, part) => sum + part.length, 0);
+    expect(size()).toBeLessThan(bytes.length);
+    node.platform.thaw();
+    await all;
+    expect(Buffer.compare(Buffer.concat(read), bytes)).toBe(0);
+  });
+
   test('keeps its peers, which wait for it', async () => {
     const { a, b } = await pair(surroundings(), { platform: platform() });
     const [peer] = await peersOf(a.api);

@@ -55,14 +55,16 @@ export class VirtualTime {
 
   /** Lets time pass until the promise settles. */
   async until<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
-    let settled = false;
-    const done = () => void (settled = true);
-    promise.then(done, done);
+    const outcome = { settled: false };
+    const done = () => {
+      outcome.settled = true;
+    };
+    const watched = promise.finally(done);
     const end = this.#ms + limitMs;
     await this.#settle();
-    while (!settled && this.#ms <= end && this.#timers.length > 0) await this.#step();
-    if (!settled) throw new Error(`nothing happens until ${this.#ms} ms`);
-    return promise;
+    while (!outcome.settled && this.#ms <= end && this.#timers.length > 0) await this.#step();
+    if (!outcome.settled) throw new Error(`nothing happens until ${this.#ms} ms`);
+    return watched;
   }
 
   async advance(ms: number): Promise<void> {

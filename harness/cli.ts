@@ -26,6 +26,7 @@ refresh-rate, also in the fast profile: a Bee refuses and blocks peers that sett
 `;
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
 const NODES_MAX = 200;
+const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
 
 const interruption = new AbortController();
 
@@ -44,6 +45,7 @@ function contextOf(flags: Flags): CommandContext {
     json,
     style,
     width: process.stdout.isTTY ? style.width : Number.POSITIVE_INFINITY,
+    terminal: process.stdout.isTTY ? process.stdout : undefined,
     signal: interruption.signal,
     out: (text) => void process.stdout.write(text),
     note: (text) => void process.stderr.write(text),
@@ -123,9 +125,13 @@ function commandLine(): Command {
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
 
-  about('status', 'show how a cluster is, and what is not well with it').action((flags) =>
-    run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)),
-  );
+  about('status', 'show how a cluster is, and what is not well with it')
+    .addOption(
+      new Option('--watch [interval]', 'look again and again, until interrupted (default interval: 2s)')
+        .preset('2s')
+        .argParser(intervalFlag),
+    )
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')
@@ -257,6 +263,12 @@ function durationFlag(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
+}
+
+function intervalFlag(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
+  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, such as 2s.');
 }
 
 function interrupt(signal: NodeJS.Signals): void {

@@ -4,6 +4,7 @@ export type HarnessErrorCode =
   | 'DEFINITION_INVALID'
   | 'CLUSTER_EXISTS'
   | 'CLUSTER_NOT_FOUND'
+  | 'CLUSTER_GONE'
   | 'NODE_NOT_FOUND'
   | 'NODE_STATE'
   | 'STATE_INVALID'
@@ -30,10 +31,10 @@ export class HarnessError extends Error {
 
 export const EXIT = { success: 0, checkFailed: 1, usage: 2, interrupted: 130 } as const;
 
-/** A condition that did not come true in time is a failed check; all else is usage or environment. */
+/** What did not come true in time, or is not true any more, is a failed check; all else is usage or environment. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof HarnessError)) return EXIT.usage;
-  if (error.code === 'WAIT_TIMEOUT') return EXIT.checkFailed;
+  if (error.code === 'WAIT_TIMEOUT' || error.code === 'CLUSTER_GONE') return EXIT.checkFailed;
   return error.code === 'INTERRUPTED' ? EXIT.interrupted : EXIT.usage;
 }
 

@@ -132,10 +132,11 @@ export class HttpClient implements AsyncDisposable {
   }
 
   #failure(error: unknown, options: RequestOptions, bodyBegun: boolean): ClientError {
+    const kind = classOfFailure(error, bodyBegun);
     const reason = error instanceof Error && error.message !== '' ? error.message : String(error);
-    return new ClientError(reason, {
+    return new ClientError(kind === 'client.timeout' ? 'no answer in time' : reason, {
       ...this.#about(options),
-      class: classOfFailure(error, bodyBegun),
+      class: kind,
       cause: error,
     });
   }

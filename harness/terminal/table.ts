@@ -64,3 +64,16 @@ function pad(text: string, width: number, align: Column['align']): string {
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
+
+/** Breaks a text at spaces; a word that is longer than a line is cut. @param indent of all lines but the first */
+export function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const at = space > indent.length ? space : width;
+    lines.push(rest.slice(0, at));
+    rest = indent + rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}

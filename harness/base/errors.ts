@@ -1,6 +1,7 @@
 /** What can go wrong in the testbed itself, apart from the answers of a node (`client/errors.ts`). */
 export type HarnessErrorCode =
   | 'USAGE'
+  | 'ARGUMENT_INVALID'
   | 'DEFINITION_INVALID'
   | 'CLUSTER_EXISTS'
   | 'CLUSTER_NOT_FOUND'
@@ -13,6 +14,8 @@ export type HarnessErrorCode =
   | 'CHAIN_FAILED'
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
+  | 'UPLOAD_UNKNOWN'
+  | 'BATCH_UNKNOWN'
   | 'WAIT_TIMEOUT'
   | 'INTERRUPTED';
 

@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
 import { suggestion } from '../base/words.ts';
@@ -40,6 +41,7 @@ import { startCluster } from './startup.ts';
 import { timeoutFor } from './startup-waits.ts';
 import { tearDown } from './teardown.ts';
 import {
+  findOwner,
   findTags,
   lookAtBatch,
   lookAtBatches,
@@ -219,6 +221,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * The batch can stamp, and every running node would accept its stamps.
    * @param batch id; default: all batches that the cluster started with
+   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
     const options = this.#limits(limits, USABLE_TIMEOUT_MS);
@@ -227,29 +230,30 @@ export class Cluster implements AsyncDisposable {
       await until('not every batch is usable', (signal) => lookAtBatches(own, this.nodes, signal), options);
       return;
     }
-    const owner = await this.#ownerOf(batch, options);
-    await until(
-      'the batch is not usable',
-      (signal) => lookAtBatch(batch, owner, this.nodes, signal),
-      options,
-    );
+    expectHex('usable: batch', batch, DIGITS.hash);
+    const id = batch.toLowerCase();
+    const owner = await this.#ownerOf(id, options);
+    await until('the batch is not usable', (signal) => lookAtBatch(id, owner, this.nodes, signal), options);
   }
 
   /**
    * Every chunk of an upload has reached its neighbourhood.
-   * @param target what an upload returned, or one of its tags
+   * @param target the reference that an upload returned, or one of its tags
    * @returns the tag, or undefined for a direct upload, which is synced once it is acknowledged
+   * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node knows it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async synced(
     target: string | { node: number | string; tag: number },
     limits: WaitLimits = {},
   ): Promise<Tag | undefined> {
     const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
-    if (typeof target !== 'string') {
+    if (typeof target === 'object' && target !== null) {
+      expectWhole('synced: tag', target.tag, { min: 0 });
       const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
       return until('the upload is not synced', (signal) => lookAtTag(tag, signal), options);
     }
-    const remembered = this.#uploads.find(target);
+    expectHex('synced: reference', target, DIGITS.reference);
+    const remembered = this.#uploads.find(target.toLowerCase());
     if (remembered?.tag === undefined && remembered !== undefined) return undefined;
     const tags =
       remembered?.tag === undefined
@@ -307,17 +311,7 @@ export class Cluster implements AsyncDisposable {
   async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode> {
     const known = this.batches.find(({ id }) => id === batch);
     if (known !== undefined) return this.node(known.node);
-    return until(
-      'no node owns the batch',
-      async (signal) => {
-        for (const node of this.nodes.filter(({ running }) => running)) {
-          const stamps = await node.stamps.list(signal);
-          if (stamps.some(({ batchID }) => batchID === batch)) return { done: node };
-        }
-        return { missing: `no running node lists batch ${batch.slice(0, 8)}…` };
-      },
-      options,
-    );
+    return until('no node owns the batch', (signal) => findOwner(batch, this.nodes, signal), options);
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {

@@ -1,7 +1,7 @@
 /** The process of a cluster's chain: its options, its start, and what it says when it is ready. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, logFailure } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { tail } from '../logs/logs.ts';
 import { type ProcessId, processOf, type Spawned, spawnProgram } from '../machine/processes.ts';
@@ -95,6 +95,8 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
       const line = lines.find((text) => text.startsWith('{"ready":true'));
       if (line !== undefined) return Promise.resolve({ done: JSON.parse(line) as ReadyLine });
       if (ended !== undefined) {
+        const unwritten = logFailure(start.logFile);
+        if (unwritten !== undefined) throw unwritten;
         throw new HarnessError('CHAIN_FAILED', `the chain ended at its start (${ended})`, {
           hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
         });

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
-import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
 import { suggestion } from '../base/words.ts';
 import type { NodeBooks } from '../books/books.ts';
@@ -130,7 +130,7 @@ export class Cluster implements AsyncDisposable {
     const ephemeral = !detached;
     removeOrphans(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const record = claimCluster(stateDir, { name, seed, ephemeral, definition });
+    const record = claimedRecord(stateDir, { name, seed, ephemeral, definition });
     const forgetAtExit = ephemeral ? removeAtExit(stateDir, name) : () => undefined;
     const driver = createDriver(definition.driver, {
       stopWithParent: ephemeral,
@@ -153,7 +153,7 @@ export class Cluster implements AsyncDisposable {
       return new Cluster({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       forgetAtExit();
-      throw error;
+      throw cannotWrite(stateDir, error);
     }
   }
 
@@ -316,6 +316,14 @@ export class Cluster implements AsyncDisposable {
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
     return { timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
+  }
+}
+
+function claimedRecord(stateDir: string, options: Parameters<typeof claimCluster>[1]): ClusterRecord {
+  try {
+    return claimCluster(stateDir, options);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
   }
 }
 

@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { FlavourName, NodeMode, NodePorts } from '../flavours/flavour.ts';
@@ -186,7 +186,11 @@ export function writeRecord(stateDir: string, record: ClusterRecord): void {
 }
 
 export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
-  writeJson(runFile(stateDir, cluster, part), run);
+  try {
+    writeJson(runFile(stateDir, cluster, part), run);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
+  }
 }
 
 export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {

@@ -9,7 +9,7 @@ const HASH = 'ab'.repeat(32);
 const ID = new Uint8Array(32);
 const OWNER = 'ab'.repeat(20);
 /** What a test without types may do. */
-const wrong = <T>(value: unknown) => value as T;
+const wrong = (value: unknown) => value as never;
 const DATA = 'a Uint8Array, a string, a Readable or an async iterable of Uint8Arrays';
 const REFERENCE = '64 or 128 hex digits';
 

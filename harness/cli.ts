@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { parseDurationMs, suggestion } from './base/words.ts';
 import type { CommandContext } from './commands/context.ts';
+import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -121,7 +122,7 @@ function commandLine(): Command {
     )
     .action((flags) => run(flags, up));
 
-  about('ps', 'list the nodes of a cluster, or the clusters')
+  about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
 
@@ -278,15 +279,26 @@ function interrupt(signal: NodeJS.Signals): void {
 
 function fail(error: unknown): number {
   // Commander has said it already: help and version end with code 0, wrong usage with 1.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.success;
+    printFailure(usageDocument(error.message));
+    return EXIT.usage;
+  }
   if (interruption.signal.aborted) {
+    printFailure(failureDocument(interruption.signal.reason));
     process.stderr.write(`${messageOf(interruption.signal.reason)}\n`);
     return EXIT.interrupted;
   }
+  printFailure(failureDocument(error));
   const style = consoleStyle(process.stderr, process.env);
   process.stderr.write(`${paint(style, 'red', 'error')}: ${messageOf(error)}\n`);
   if (error instanceof HarnessError && error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
   return exitCodeOf(error);
+}
+
+/** Where --json is wanted, an error is a document as well; the words for people are on standard error in any case. */
+function printFailure(document: FailureDocument): void {
+  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(document)}\n`);
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);

@@ -16,11 +16,11 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;
+  const names = listClusters(stateDir);
+  // Without a name nothing to remove is what was wanted, the second time as well; a name that is none is a mistake.
   const records =
-    flags.all === true
-      ? listClusters(stateDir)
-          .map((name) => readRecord(stateDir, name))
-          .filter((record) => record !== undefined)
+    flags.all === true || (flags.name === undefined && names.length === 0)
+      ? names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined)
       : [findCluster(stateDir, flags.name)];
   const startedAt = performance.now();
   const removed = await Promise.all(records.map((record) => remove(stateDir, record)));

@@ -1,5 +1,6 @@
-/** `svcnet ps`: the nodes of a cluster, or the clusters when there are several. */
+/** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
 import { Cluster } from '../cluster/cluster.ts';
+import { seedToJson } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { type ClusterRecord, isInUse, listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -8,8 +9,9 @@ import { nodesTable } from './nodes-table.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
-  if (flags.name === undefined && names.length !== 1 && !context.json) {
-    context.out(`${clusterTable(names, context).join('\n')}\n`);
+  if (flags.name === undefined && names.length !== 1) {
+    const clusters = clustersOf(names, context.stateDir);
+    answer(context, { clusters }, clusterTable(clusters, context));
     return;
   }
   const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
@@ -31,19 +33,38 @@ const COLUMNS = [
   { title: 'started', rank: 3 },
 ] as const;
 
-function clusterTable(names: readonly string[], { stateDir, width }: CommandContext): string[] {
-  if (names.length === 0) return ['  no cluster; start one with: svcnet up'];
-  const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
-  const rows = records.map((record) => [
-    record.name,
-    stateOf(stateDir, record),
-    String(record.nodes.length),
-    record.seed,
-    new Date(record.createdAt).toISOString().slice(0, 19).replace('T', ' '),
-  ]);
-  return [...renderTable(COLUMNS, rows, width).lines];
+interface ClusterRow {
+  readonly name: string;
+  /** `gone`: none of its processes is left. */
+  readonly state: ClusterRecord['phase'] | 'gone';
+  readonly nodes: number;
+  /** A decimal string when a JSON number cannot hold it. */
+  readonly seed: number | string;
+  /** ISO 8601. */
+  readonly startedAt: string;
 }
 
-function stateOf(stateDir: string, record: ClusterRecord): string {
-  return isInUse(stateDir, record) ? record.phase : 'gone';
+function clustersOf(names: readonly string[], stateDir: string): ClusterRow[] {
+  return names
+    .map((name) => readRecord(stateDir, name))
+    .filter((record) => record !== undefined)
+    .map((record) => ({
+      name: record.name,
+      state: isInUse(stateDir, record) ? record.phase : 'gone',
+      nodes: record.nodes.length,
+      seed: seedToJson(BigInt(record.seed)),
+      startedAt: new Date(record.createdAt).toISOString(),
+    }));
+}
+
+function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {
+  if (clusters.length === 0) return ['  no cluster; start one with: svcnet up'];
+  const rows = clusters.map(({ name, state, nodes, seed, startedAt }) => [
+    name,
+    state,
+    String(nodes),
+    String(seed),
+    startedAt.slice(0, 19).replace('T', ' '),
+  ]);
+  return renderTable(COLUMNS, rows, width).lines;
 }

@@ -17,6 +17,7 @@ import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
+import { isAlive } from '../machine/processes.ts';
 import type { Driver, DriverName } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
 import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
@@ -165,9 +166,7 @@ export class Cluster implements AsyncDisposable {
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const record = findCluster(stateDir, name);
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
-      throw new HarnessError('CLUSTER_NOT_FOUND', `cluster '${record.name}' has not started completely`, {
-        hint: `Remove it with: svcnet down --name ${record.name}`,
-      });
+      throw unfinishedError(record);
     }
     const driver = createDriver(record.driver, {
       stopWithParent: false,
@@ -317,6 +316,16 @@ export class Cluster implements AsyncDisposable {
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
     return { timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
   }
+}
+
+function unfinishedError({ name, phase, owner }: ClusterRecord): HarnessError {
+  return phase === 'starting' && isAlive(owner)
+    ? new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' is being started by process ${owner.pid}`, {
+        hint: 'Try again when it has started.',
+      })
+    : new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' has not started completely`, {
+        hint: `Remove it with: svcnet down --name ${name}`,
+      });
 }
 
 function claimedRecord(stateDir: string, options: Parameters<typeof claimCluster>[1]): ClusterRecord {

@@ -3,7 +3,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { type ClusterRecord, isInUse, listClusters, readRecord } from '../state/state.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable, wrap } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
 
@@ -15,14 +15,19 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     return;
   }
   const cluster = Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const { style } = context;
   const alive = cluster.nodes.some((node) => node.pid !== undefined);
   answer(context, cluster.toJSON(), [
-    `  ${paint(style, 'bold', cluster.name)}   seed ${cluster.seed} · ${cluster.driver} driver · chain ${cluster.chain.rpc}`,
+    ...headline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
     ...(alive ? [] : [`  its processes are gone; remove it with: svcnet down --name ${cluster.name}`]),
   ]);
   await cluster.detach();
+}
+
+function headline({ name, seed, driver, chain }: Cluster, { style, width }: CommandContext): string[] {
+  const text = `  ${name}   seed ${seed} · ${driver} driver · chain ${chain.rpc}`;
+  const [first = '', ...more] = wrap(text, width, '    ');
+  return [first.replace(name, paint(style, 'bold', name)), ...more];
 }
 
 const COLUMNS = [

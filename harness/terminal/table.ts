@@ -61,6 +61,16 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
+/** The same values below each other, the first one of a row above the others: no value is cut, whatever the width. */
+export function renderLists(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  const [, ...others] = columns;
+  const width = Math.max(0, ...others.map(({ title }) => title.length));
+  return rows.flatMap(([first = '', ...values]) => [
+    `${INDENT}${first}`,
+    ...others.map(({ title }, i) => `${INDENT}${INDENT}${title.padEnd(width)}${GAP}${values[i] ?? ''}`),
+  ]);
+}
+
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }

@@ -260,6 +260,14 @@ describe('a cluster that is up', () => {
     expect((JSON.parse(stdout) as { lines: unknown[] }).lines.length).toBeGreaterThan(0);
   });
 
+  test('says of a node that has logged nothing where its log is', async () => {
+    const { log } = document.nodes[1] as ClusterDocument['nodes'][number];
+    writeFileSync(log, '');
+    const { code, stderr } = await svcnet('logs', 'node-1', '--lines', '0');
+    expect(code).toBe(0);
+    expect(stderr).toBe(`  node-1 has logged nothing yet: ${log}\n`);
+  });
+
   test('loses a node and gets it back', async () => {
     const killed = JSON.parse((await svcnet('kill', 'node-1', '--json')).stdout) as object;
     expect(killed).toMatchObject({ node: 'node-1', state: 'killed', pid: null });

@@ -11,7 +11,9 @@ import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { isAlive } from '../../../harness/machine/processes.ts';
-import { runRecords } from '../../../harness/state/state.ts';
+import { parseDefinition } from '../../../harness/plan/definition.ts';
+import { claimCluster } from '../../../harness/state/claim.ts';
+import { removeCluster, runRecords } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -172,6 +174,18 @@ describe('a cluster of three nodes', () => {
     expect(await net.chain.nativeBalance(account)).toBe(5n);
     expect(await net.chain.tokenBalance(account)).toBe(7n);
   });
+});
+
+test('a cluster that is being started is not one to remove', () => {
+  const definition = parseDefinition({ nodes: 1 }, 'options');
+  claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
+  expect(() => Cluster.attach('early', { stateDir })).toThrow(
+    expect.objectContaining({
+      message: `cluster 'early' is being started by process ${process.pid}`,
+      hint: 'Try again when it has started.',
+    }) as Error,
+  );
+  removeCluster(stateDir, 'early');
 });
 
 test('the same seed gives the same keys, overlays, contracts and batches, side by side', async () => {

@@ -1,7 +1,7 @@
 /** Starting a cluster's chain: its options, its place, and what it says when it is ready. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, logFailure } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions, ChainRecord } from '../chain/record.ts';
@@ -73,6 +73,8 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
       const line = lines.find((text) => text.startsWith('{"ready":true'));
       if (line !== undefined) return Promise.resolve({ done: JSON.parse(line) as ReadyLine });
       if (exit !== undefined) {
+        const unwritten = logFailure(log);
+        if (unwritten !== undefined) throw unwritten;
         throw new HarnessError('CHAIN_FAILED', `the chain ended at its start (${exit.signal ?? exit.code})`, {
           hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
         });

@@ -1,6 +1,6 @@
 /** One node of a cluster: what it is called and where it is, its client, and what can be done to its process. */
 
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, logFailure } from '../base/errors.ts';
 import { type Seen, until } from '../base/wait.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
@@ -318,6 +318,8 @@ export class ClusterNode {
   }
 
   #ended(): HarnessError {
+    const unwritten = logFailure(this.log);
+    if (unwritten !== undefined) return unwritten;
     const lines = this.logs({ lines: LOG_LINES_SHOWN });
     const { exit } = this.#sight;
     const how = exit === undefined ? '' : ` (${exit.reason ?? exit.signal ?? `exit code ${exit.code}`})`;

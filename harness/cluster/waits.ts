@@ -1,6 +1,7 @@
 /** The states of a cluster that can be awaited. Each is looked at from outside, over the API, and says what is missing. */
 import { proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
+import { HarnessError } from '../base/errors.ts';
 import { type Seen, seenOr } from '../base/wait.ts';
 import { plural } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
@@ -187,27 +188,84 @@ function isSynced(tag: Tag): boolean {
   return tag.split > 0 && tag.synced + tag.seen >= tag.split;
 }
 
+/** One look at one node. */
+const SEARCH_LIMIT_MS = 2000;
 /** Address part of a reference: encrypted ones carry a key behind it. */
 const ADDRESS_DIGITS = 64;
 
-/** The sessions whose root is `reference`, on any node that answers. */
+/**
+ * The sessions whose root is `reference`, on any node that runs.
+ * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: it will not come by waiting
+ */
 export async function findTags(
   reference: string,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<Seen<readonly TagTarget[]>> {
-  const address = reference.slice(0, ADDRESS_DIGITS);
-  const found = await Promise.all(
-    nodes
-      .filter((node) => node.running)
-      .map(async (node) => {
-        const seen = await seenOr(node.name, async () => ({ done: await node.tags.list(signal) }));
-        if ('missing' in seen) return [];
-        return seen.done.filter((tag) => tag.address === address).map((tag) => ({ node, tag: tag.uid }));
-      }),
+  const address = reference.slice(0, ADDRESS_DIGITS).toLowerCase();
+  const { found, silent } = await searched(
+    nodes,
+    async (node, limit) => {
+      const tags = await node.tags.list(limit);
+      return tags.filter((tag) => tag.address === address).map((tag) => ({ node, tag: tag.uid }));
+    },
+    signal,
   );
-  const targets = found.flat();
-  return targets.length > 0
-    ? { done: targets }
-    : { missing: `no node has a tag for ${reference.slice(0, 8)}…` };
+  if (found.length > 0) return { done: found };
+  const what = `an upload of ${address.slice(0, 8)}…`;
+  if (silent !== undefined) return { missing: `no node that answers knows ${what}; ${silent}` };
+  throw new HarnessError('UPLOAD_UNKNOWN', `no node knows ${what}: ${askedText(nodes)}`, {
+    hint: 'A direct upload leaves nothing to wait for: it is synced when it is acknowledged. Of an upload session give { node, tag }.',
+  });
+}
+
+/**
+ * The node that may stamp with a batch.
+ * @throws HarnessError `BATCH_UNKNOWN` when all that run have answered and none of them owns it
+ */
+export async function findOwner(
+  batch: string,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<ClusterNode>> {
+  const { found, silent } = await searched(
+    nodes,
+    async (node, limit) => {
+      const stamps = await node.stamps.list(limit);
+      return stamps.some(({ batchID }) => batchID === batch) ? [node] : [];
+    },
+    signal,
+  );
+  if (found[0] !== undefined) return { done: found[0] };
+  const short = `${batch.slice(0, 8)}…`;
+  if (silent !== undefined) return { missing: `no node that answers owns batch ${short}; ${silent}` };
+  throw new HarnessError('BATCH_UNKNOWN', `no node owns batch ${short}: ${askedText(nodes)}`, {
+    hint: 'Buy one with node.stamps.buy(), or with: svcnet stamp',
+  });
+}
+
+/** What the running nodes have of something. `silent` is why one of them could not be asked. */
+async function searched<T>(
+  nodes: readonly ClusterNode[],
+  look: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
+  signal: AbortSignal,
+): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
+  const running = nodes.filter((node) => node.running);
+  // One that hangs must not keep what another one knows.
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
+  const looks = await Promise.all(
+    running.map((node) =>
+      seenOr(`${node.name} could not be asked`, async () => ({ done: await look(node, limit) })),
+    ),
+  );
+  const found = looks.flatMap((seen) => ('done' in seen ? seen.done : []));
+  const silent = looks.flatMap((seen) => ('missing' in seen ? [seen.missing] : []))[0];
+  return silent === undefined ? { found } : { found, silent };
+}
+
+/** `asked node-0, node-1; node-2 is paused`. */
+function askedText(nodes: readonly ClusterNode[]): string {
+  const asked = nodes.filter((node) => node.running);
+  const others = nodes.filter((node) => !node.running).map((node) => `${node.name} is ${node.state}`);
+  return [asked.length === 0 ? 'none runs' : `asked ${someNames(asked)}`, ...others].join('; ');
 }

@@ -3,10 +3,13 @@
  * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk that nobody
  * holds, says who should have it and where it came from. Source: `scenarios.md` 1.4 and 5.4.
  */
+
 import { appendFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closerTo } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
+import { cannotWrite } from '../base/errors.ts';
+import { REPORT_REMEDY } from '../report/folder.ts';
 
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
@@ -66,8 +69,13 @@ export class Ledger {
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     if (this.#path === undefined) return;
-    await mkdir(dirname(this.#path), { recursive: true });
-    await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+    const folder = dirname(this.#path);
+    try {
+      await mkdir(folder, { recursive: true });
+      await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+    } catch (error) {
+      throw cannotWrite(folder, error, REPORT_REMEDY);
+    }
   }
 
   /** Distinct chunks acknowledged so far. */

@@ -2,7 +2,6 @@
  * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
  * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
  */
-import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
@@ -14,7 +13,7 @@ import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
-import { writeReport } from '../report/folder.ts';
+import { createReport, writeReport } from '../report/folder.ts';
 import {
   type Figure,
   type RunResult,
@@ -101,7 +100,7 @@ export function planScenarios(
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const startedAt = new Date();
   const startMs = performance.now();
-  mkdirSync(options.report, { recursive: true });
+  createReport(options.report);
   const results: ScenarioResult[] = [];
   await using clusters = new Clusters(options);
   for (const planned of options.planned) {

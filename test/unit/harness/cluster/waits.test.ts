@@ -5,7 +5,13 @@ import { until } from '../../../../harness/base/wait.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Tag } from '../../../../harness/client/types.ts';
 import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
-import { lookAtBatch, lookAtMesh, lookAtTag } from '../../../../harness/cluster/waits.ts';
+import {
+  findOwner,
+  findTags,
+  lookAtBatch,
+  lookAtMesh,
+  lookAtTag,
+} from '../../../../harness/cluster/waits.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -25,6 +31,9 @@ interface Fake {
   block?: number;
   stamp?: { usable: boolean; blockNumber: number };
   tag?: Partial<Tag> | ClientError;
+  tags?: readonly Partial<Tag>[] | Error;
+  batches?: readonly string[] | Error;
+  state?: string;
 }
 
 /** The part of a node that the waits look at. */
@@ -39,6 +48,7 @@ function node(fake: Fake): ClusterNode {
     mode: fake.mode ?? 'full',
     lacking: () => answer(fake.lacking),
     running: fake.running ?? true,
+    state: fake.state ?? 'running',
     client: {
       peers: () =>
         answer(
@@ -48,8 +58,14 @@ function node(fake: Fake): ClusterNode {
         ),
       chainState: () => answer({ block: fake.block ?? 0 }),
     },
-    stamps: { get: () => answer(fake.stamp) },
-    tags: { get: () => answer(fake.tag) },
+    stamps: {
+      get: () => answer(fake.stamp),
+      list: () =>
+        answer(
+          fake.batches instanceof Error ? fake.batches : (fake.batches ?? []).map((batchID) => ({ batchID })),
+        ),
+    },
+    tags: { get: () => answer(fake.tag), list: () => answer(fake.tags ?? []) },
   } as unknown as ClusterNode;
 }
 
@@ -213,5 +229,50 @@ test('a node that is connected and not yet of use is told with what it lacks', a
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
     missing: 'node-1 is warming up',
     mesh: { links: 2, expected: 2 },
+  });
+});
+
+const REFERENCE = 'ab'.repeat(32);
+const named = (index: number, given: Partial<Fake> = {}) =>
+  node({ name: `node-${index}`, overlay: overlay(index), ...given });
+
+test('an upload is found on the node that has a tag for its root, also by an encrypted reference', async () => {
+  const nodes = [named(0), named(1, { tags: [{ uid: 4, address: REFERENCE }] })];
+  const found = { done: [{ node: nodes[1], tag: 4 }] };
+  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual(found);
+  expect(await findTags(`${REFERENCE}${'cd'.repeat(32)}`.toUpperCase(), nodes, SIGNAL)).toEqual(found);
+});
+
+test('an upload that no running node knows is an error, not a wait, and names who was asked', async () => {
+  const nodes = [named(0), named(1), named(2, { running: false, state: 'paused' })];
+  await expect(findTags(REFERENCE, nodes, SIGNAL)).rejects.toThrow(
+    expect.objectContaining({
+      code: 'UPLOAD_UNKNOWN',
+      message: 'no node knows an upload of abababab…: asked node-0, node-1; node-2 is paused',
+    }) as HarnessError,
+  );
+  await expect(findTags(REFERENCE, nodes.slice(2), SIGNAL)).rejects.toThrow(/none runs; node-2 is paused/);
+});
+
+test('while a node cannot be asked an upload may still be found', async () => {
+  const nodes = [named(0), named(1, { tags: new Error('connection refused') })];
+  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual({
+    missing:
+      'no node that answers knows an upload of abababab…; node-1 could not be asked: connection refused',
+  });
+});
+
+test('a batch that no running node owns is an error, not a wait', async () => {
+  const batch = 'ab'.repeat(32);
+  const owner = named(1, { batches: [batch] });
+  expect(await findOwner(batch, [named(0), owner], SIGNAL)).toEqual({ done: owner });
+  await expect(findOwner(batch, [named(0), named(1)], SIGNAL)).rejects.toThrow(
+    expect.objectContaining({
+      code: 'BATCH_UNKNOWN',
+      message: 'no node owns batch abababab…: asked node-0, node-1',
+    }) as HarnessError,
+  );
+  expect(await findOwner(batch, [named(0, { batches: new Error('hung up') })], SIGNAL)).toEqual({
+    missing: 'no node that answers owns batch abababab…; node-0 could not be asked: hung up',
   });
 });

@@ -5,7 +5,7 @@ import { defineScenario, parameter, type ScenarioContext } from '../harness/run/
 import type { Chunk } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
-import type { RedundancyLevel } from '../node/files/redundancy.ts';
+import type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
 import { inOnePiece, split } from '../node/files/splitter.ts';
 import {
   atMost,

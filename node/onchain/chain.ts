@@ -2,8 +2,8 @@
  * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
  * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
  */
-import { hexBytes, malformed } from './abi.ts';
-import { isObject, type JsonObject, type Send } from './json-rpc.ts';
+import { hexBytes, malformed } from './codec/abi.ts';
+import { isObject, type JsonObject, type Send } from './codec/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
 /** What sending transactions needs beyond the reads of `Chain`. */

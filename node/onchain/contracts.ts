@@ -4,7 +4,7 @@
  */
 import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
-import { encodeCall, encodeWord, hexBytes, malformed, readWords, selectorOf, topicOf } from './abi.ts';
+import { encodeCall, encodeWord, hexBytes, malformed, readWords, selectorOf, topicOf } from './codec/abi.ts';
 import { type Chain, ChainError, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {

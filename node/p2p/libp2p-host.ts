@@ -1,17 +1,17 @@
 /**
  * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), over
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
- * about connections in `libp2p-transport.ts`.
+ * about connections in `libp2p/transport.ts`.
  */
 import type { Random } from '../env/random.ts';
 import { VERSION } from '../version.ts';
+import { ownIdentity } from './address/identity-key.ts';
+import { underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
-import { ownIdentity } from './identity-key.ts';
-import { createSecure } from './libp2p-channel.ts';
-import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
+import { createSecure } from './libp2p/channel.ts';
+import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
 import { tcp } from './tcp-host.ts';
-import { underlayOf } from './underlay.ts';
 
 export interface Libp2pHostOptions extends PeerHostOptions {
   /** `ip:port`; port 0 takes a free one. */

@@ -4,12 +4,12 @@
  * arrive in the order in which they were written, in the same turn, so a run repeats exactly.
  */
 import { overlayAddress } from '../crypto/overlay.ts';
+import { ed25519Protobuf, peerIdOfKey } from './address/identity-key.ts';
+import { peerIdOf, withoutPeerId } from './address/underlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
-import { ed25519Protobuf, peerIdOfKey } from './identity-key.ts';
-import { Inbox } from './inbox.ts';
 import { createPeerHost, type PeerHostDeps, type PeerHostOptions } from './peer-host.ts';
+import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { peerIdOf, withoutPeerId } from './underlay.ts';
 
 /** A writer waits while the other side has this much unread: the first window of a real stream. */
 const UNREAD_MAX = 262_144;

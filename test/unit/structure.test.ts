@@ -49,10 +49,10 @@ const HARNESS_MAY_IMPORT = [
   'node/nearest.ts',
   'node/files/splitter.ts',
   'node/files/encryption.ts',
-  'node/files/redundancy.ts',
-  'node/files/collection.ts',
-  'node/files/multipart.ts',
-  'node/files/tar.ts',
+  'node/files/redundancy/redundancy.ts',
+  'node/files/collection/collection.ts',
+  'node/files/collection/multipart.ts',
+  'node/files/collection/tar.ts',
   'node/feeds/feed.ts',
 ];
 

@@ -10,7 +10,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { encodeCreateBatch, toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
-import { createTransactions } from '../../../node/onchain/transactions.ts';
+import { createTransactions } from '../../../node/onchain/transactions/transactions.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';
 import { createPostage, type PostageOptions } from '../../../node/postage/postage.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';

@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
-import { batchId, contractAddresses } from '../../../chain/deploy.ts';
+import { batchId, contractAddresses } from '../../../chain/deployment/deploy.ts';
 import { hex } from '../../../chain/encoding.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };

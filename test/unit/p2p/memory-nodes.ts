@@ -4,7 +4,7 @@ import type { Clock } from '../../../node/env/clock.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';

@@ -3,9 +3,8 @@ import { createAccount } from '../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import type { Chain } from '../chain/chain.ts';
 import { plainHex, prefixed } from '../client/json.ts';
-import type { Cluster } from '../cluster/cluster.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
-import { readNodeBooks } from './node-books.ts';
+import { type BookKeeper, readNodeBooks } from './node-books.ts';
 
 /** Word of `stakes(address)` with what the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
@@ -13,7 +12,7 @@ const WORD_DIGITS = 64;
 
 /** @param others accounts beside the nodes' that tokens were sent to, 40 hex digits each */
 export async function readBooks(
-  cluster: Cluster,
+  cluster: { readonly nodes: readonly BookKeeper[]; readonly chain: Chain },
   others: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<Books> {

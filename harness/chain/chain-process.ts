@@ -6,8 +6,7 @@ import { until } from '../base/wait.ts';
 import { tail } from '../logs/logs.ts';
 import { type ProcessId, processOf, type Spawned, spawnProgram } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
-import type { ChainRecord } from '../state/state.ts';
-import type { Contracts } from './contracts.ts';
+import type { ChainFacts, Contracts } from './contracts.ts';
 
 /** A chain is ready in well under a second; a loaded machine gets time. */
 const START_TIMEOUT_MS = 30_000;
@@ -63,7 +62,7 @@ export interface StartChain {
 }
 
 export interface StartedChain {
-  readonly record: ChainRecord;
+  readonly record: ChainFacts;
   readonly batches: ReadyLine['batches'];
   readonly chequebooks: ReadyLine['chequebooks'];
   /** Child of the chain's process; outlives it only when that is killed from outside. */

@@ -6,8 +6,7 @@ import { HarnessError } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
-import type { ChainRecord } from '../state/state.ts';
-import type { Contracts } from './contracts.ts';
+import type { ChainFacts, Contracts } from './contracts.ts';
 
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
@@ -38,7 +37,7 @@ export class Chain {
   readonly #control: HttpClient;
   #nextId = 1;
 
-  constructor(record: ChainRecord) {
+  constructor(record: ChainFacts) {
     this.rpc = record.rpc;
     this.chainId = record.chainId;
     this.networkId = record.networkId;

@@ -1,7 +1,7 @@
 /** Compiled code that all nodes read: made once, by a run of their program that loads everything and ends. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from '../flavours/flavour.ts';
+import type { Command } from './processes.ts';
 import { runProgram } from './processes.ts';
 
 /** It takes a second on an idle machine, many on a loaded one; without it the nodes start all the same, slower. */

@@ -10,10 +10,9 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { DefinitionInput } from '../plan/definition.ts';
 import { seedToJson } from '../plan/seed.ts';
-import type { RunOptions } from './runner.ts';
+import type { NodesInput, RunOptions } from './run-options.ts';
 import type { Scenario } from './scenario.ts';
 
-export type NodesInput = NonNullable<DefinitionInput['nodes']>;
 type Kind = Pick<DefinitionInput, 'nodes' | 'credit'>;
 
 /** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */

@@ -22,7 +22,8 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { Clusters, kindOf, type NodesInput, plannedOf, unmetNeed } from './run-clusters.ts';
+import { Clusters, kindOf, plannedOf, unmetNeed } from './run-clusters.ts';
+import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
   ParameterError,
@@ -38,29 +39,6 @@ import {
 const EVIDENCE_LINES = 15;
 const CRASH_NOTICE_MS = 500;
 const CRASH_POLL_MS = 20;
-
-/** A scenario with its parameters resolved. */
-export interface PlannedScenario {
-  readonly scenario: Scenario;
-  readonly parameters: ScenarioContext['parameters'];
-}
-
-export interface RunOptions {
-  readonly planned: readonly PlannedScenario[];
-  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
-  readonly attachTo?: string;
-  readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
-  readonly nodes?: NodesInput;
-  readonly stateDir: string;
-  /** Folder of the report; created. */
-  readonly report: string;
-  readonly name: string;
-  /** Repeats the run. */
-  readonly command: string;
-  readonly signal: AbortSignal;
-  readonly display?: StepDisplay;
-}
 
 /**
  * @param given `--set` values; each must be a parameter of at least one scenario

@@ -9,13 +9,13 @@ import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
 import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
+import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
 import { close, type Listener, type Listening, listen } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
-import type { Answer } from './route/route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 

@@ -4,7 +4,8 @@ import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Upload } from '../../files/upload.ts';
-import { CLOSE, type Socket } from '../exchange/websocket.ts';
+import type { Socket } from '../exchange/answer.ts';
+import { CLOSE } from '../exchange/websocket.ts';
 
 /** A stream that brings nothing for so long is dropped, and so is one whose chunk nobody takes, milliseconds. */
 const IDLE_MS = 15 * 60_000;

@@ -2,7 +2,8 @@
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
-import type { Answer, Call } from '../route/route.ts';
+import type { Answer } from '../exchange/answer.ts';
+import type { Call } from '../route/route.ts';
 import { bool } from '../values/kinds.ts';
 import { optional, type ParamTable } from '../values/params.ts';
 import { download, exposed, PLAIN_DOWNLOAD_HEADERS } from './download.ts';

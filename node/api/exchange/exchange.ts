@@ -1,8 +1,8 @@
 /** One request and its answer on the wire. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Answer } from '../route/route.ts';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
+import type { Answer } from './answer.ts';
 import { drain } from './request-body.ts';
 
 export interface Exchange {

@@ -1,7 +1,16 @@
 /** The body of a request as a stream that can be left early without cutting the connection. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
-import type { RequestBody } from '../route/route.ts';
+
+/** The body of a request. */
+export interface RequestBody {
+  /** False when the request says that it has none. */
+  readonly present: boolean;
+  /** Streams the body; ending the iteration early does not cut the connection. Once per request. */
+  stream(): AsyncIterable<Uint8Array>;
+  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit` */
+  read(): Promise<Uint8Array>;
+}
 
 /**
  * What is still read, and thrown away, of a body that nobody wants, so that the client gets to see its answer on

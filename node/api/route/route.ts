@@ -4,7 +4,8 @@
  */
 import type { Dialect, HeaderKey } from '../dialect.ts';
 import type { ApiErrorCode, ErrorWording } from '../errors.ts';
-import type { SocketHandler } from '../exchange/websocket.ts';
+import type { Answer } from '../exchange/answer.ts';
+import type { RequestBody } from '../exchange/request-body.ts';
 import type { GateName, Gates } from '../gates.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { NodeServices } from '../services.ts';
@@ -14,30 +15,6 @@ import type { SchemaName } from './schemas.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
-
-/** What a handler answers; `server.ts` writes it. Without a body member the answer has no body. */
-export interface Answer {
-  readonly status: number;
-  /** Lower-case names; an array is sent as several header lines. */
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly json?: unknown;
-  readonly text?: string;
-  readonly bytes?: Uint8Array;
-  /** Pulled no faster than the client reads; its `return` is called when the client goes away. */
-  readonly stream?: AsyncIterable<Uint8Array>;
-  /** With status 101: what is done on the WebSocket that the connection becomes. */
-  readonly socket?: SocketHandler;
-}
-
-/** The body of a request. */
-export interface RequestBody {
-  /** False when the request says that it has none. */
-  readonly present: boolean;
-  /** Streams the body; ending the iteration early does not cut the connection. Once per request. */
-  stream(): AsyncIterable<Uint8Array>;
-  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit` */
-  read(): Promise<Uint8Array>;
-}
 
 /** The request line and its headers, as sent. */
 export interface RequestView {

@@ -28,7 +28,8 @@ import {
 import { feedFileHeaders, latestContent } from '../content/feed-lookup.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
-import { type Answer, type Call, type EarlyCall, route } from '../route/route.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, mediaType, reference, text } from '../values/kinds.ts';
 import { essence } from '../values/media-type.ts';
 import { optional, type ParamTable, required, startsNotWith } from '../values/params.ts';

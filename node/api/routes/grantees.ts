@@ -4,7 +4,8 @@ import { toHex } from '../../crypto/hex.ts';
 import { requireTag } from '../content/stamped.ts';
 import { inSession, UPLOAD_HEADERS } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
-import { type Answer, type Call, type EarlyCall, route } from '../route/route.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, hex, publicKey, reference } from '../values/kinds.ts';
 import { optional, type ParamTable, required, type ValuesOf } from '../values/params.ts';
 

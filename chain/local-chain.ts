@@ -3,6 +3,7 @@
  * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind.
  */
 
+import { quantity } from '../node/onchain/codec/hex.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
 import {
   type OwnerCall,
@@ -25,7 +26,6 @@ import {
   START_BLOCK,
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
-import { quantity } from './encoding.ts';
 import { LocalChainError } from './errors.ts';
 import { Ticker } from './ticker.ts';
 

@@ -1,6 +1,6 @@
 /** What the deployer, who owns every contract, does to them while the chain runs. */
 
-import { type AbiValue, encodeCall } from '../encoding.ts';
+import { type AbiValue, encodeCall, selectorOf } from '../../node/onchain/codec/abi.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ContractAddresses } from './deploy.ts';
 
@@ -14,7 +14,8 @@ export interface OwnerCall {
   /** What failed, should it fail. */
   readonly what: string;
   readonly contract: keyof ContractAddresses;
-  readonly data: Uint8Array;
+  /** 0x-hex */
+  readonly data: string;
   readonly gas: number;
 }
 
@@ -72,5 +73,5 @@ function change(
   signature: string,
   ...values: AbiValue[]
 ): OwnerCall {
-  return { what, contract, data: encodeCall(signature, ...values), gas: GAS_OF_CHANGE };
+  return { what, contract, data: encodeCall(selectorOf(signature), ...values), gas: GAS_OF_CHANGE };
 }

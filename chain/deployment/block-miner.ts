@@ -1,8 +1,6 @@
 /** Mines the transactions of a deployment into blocks whose times are fixed, and says what failed and why. */
+import { decodeRevert } from '../../node/onchain/codec/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../anvil.ts';
-import postageStamp from '../artifacts/PostageStamp.json' with { type: 'json' };
-import token from '../artifacts/TestToken.json' with { type: 'json' };
-import { encodeCall, hex } from '../encoding.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
@@ -14,7 +12,8 @@ export interface Step {
   /** What failed, should it fail. */
   label: string;
   raw: string;
-  data: Uint8Array;
+  /** 0x-hex */
+  data: string;
   to?: string;
 }
 
@@ -59,27 +58,18 @@ export class BlockMiner {
 /** Repeats a failed step as a call, which says why. */
 export async function reasonOf(
   rpc: RpcClient,
-  { from, to, data }: { from: string; to?: string; data: Uint8Array },
+  { from, to, data }: { from: string; to?: string; data: string },
 ): Promise<string> {
   try {
-    await rpc.call('eth_call', { from, to, data: hex(data) }, 'latest');
+    await rpc.call('eth_call', { from, to, data }, 'latest');
     return 'out of gas, or a state that has passed';
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    return errorName(error.data) ?? error.message;
+    return typeof error.data === 'string' ? decodeRevert(error.data, error.message).reason : error.message;
   }
 }
 
 /** Did the transaction of this receipt do what it should? */
 export function succeeded(receipt: unknown): boolean {
   return typeof receipt === 'object' && receipt !== null && 'status' in receipt && receipt.status === '0x1';
-}
-
-/** Name of the custom error in revert bytes, as far as the contracts used here declare it. */
-function errorName(data: unknown): string | undefined {
-  if (typeof data !== 'string') return undefined;
-  const signatures = [...postageStamp.abi, ...token.abi]
-    .filter((entry) => entry.type === 'error')
-    .map((entry) => `${entry.name}(${(entry.inputs ?? []).map(({ type }) => type).join(',')})`);
-  return signatures.find((signature) => hex(encodeCall(signature)) === data.slice(0, 10));
 }

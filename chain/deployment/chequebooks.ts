@@ -1,5 +1,10 @@
 /** Where the chequebooks of the start will be: the factory clones its master copy to addresses that can be computed. */
-import { abiWord, checksumAddress, fromHex, integerBytes, keccak256, rlp } from '../encoding.ts';
+import { checksumAddress } from '../../node/crypto/checksum.ts';
+import { fromHex } from '../../node/crypto/hex.ts';
+import { keccak256 } from '../../node/crypto/keccak.ts';
+import { encodeWord } from '../../node/onchain/codec/abi.ts';
+import { hexText } from '../../node/onchain/codec/hex.ts';
+import { createdAddress } from '../account.ts';
 
 /** EIP-1167: ten bytes that return the 45 bytes after them, which delegate every call to the master. */
 const CLONE = {
@@ -23,14 +28,14 @@ export function chequebookAddress({
   sender: string;
   salt: string;
 }): string {
-  const master = keccak256(rlp([fromHex(factory), integerBytes(FIRST_CREATION)])).subarray(12);
-  const code = Buffer.concat([fromHex(CLONE.head), master, fromHex(CLONE.tail)]);
-  const saltOfSender = keccak256(Buffer.concat([abiWord(sender), abiWord(salt)]));
-  const preimage = Buffer.concat([Uint8Array.of(0xff), fromHex(factory), saltOfSender, keccak256(code)]);
-  return checksumAddress(keccak256(preimage).subarray(12));
+  const master = createdAddress(fromHex(factory), FIRST_CREATION);
+  const codeHash = keccak256(fromHex(CLONE.head), master, fromHex(CLONE.tail));
+  const saltOfSender = keccak256(encodeWord(sender), encodeWord(salt));
+  const address = keccak256(Uint8Array.of(0xff), fromHex(factory), saltOfSender, codeHash).subarray(12);
+  return checksumAddress(address);
 }
 
 /** Salt of the n-th chequebook of the start. */
 export function chequebookSalt(index: number): string {
-  return `0x${index.toString(16).padStart(64, '0')}`;
+  return hexText(encodeWord(index));
 }

@@ -9,6 +9,11 @@
  *   block 4-   tokens, native coins, batches and chequebooks of the accounts
  *   then 13 empty blocks at the wall clock: nodes find the history they ask for, and batches old enough to use
  */
+import { toHex } from '../../node/crypto/hex.ts';
+import { keccak256 } from '../../node/crypto/keccak.ts';
+import { type AbiValue, encodeCall, encodeWord, selectorOf } from '../../node/onchain/codec/abi.ts';
+import { type Encoded, text, tuple, word } from '../../node/onchain/codec/abi-dynamic.ts';
+import { hexText, quantity } from '../../node/onchain/codec/hex.ts';
 import { type Account, createAccount } from '../account.ts';
 import postageStamp from '../artifacts/PostageStamp.json' with { type: 'json' };
 import priceOracle from '../artifacts/PriceOracle.json' with { type: 'json' };
@@ -17,16 +22,6 @@ import chequebookFactory from '../artifacts/SimpleSwapFactory.json' with { type:
 import stakeRegistry from '../artifacts/StakeRegistry.json' with { type: 'json' };
 import swapPriceOracle from '../artifacts/SwapPriceOracle.json' with { type: 'json' };
 import token from '../artifacts/TestToken.json' with { type: 'json' };
-import {
-  type AbiValue,
-  abiWord,
-  encodeCall,
-  encodeTextsAndNumber,
-  fromHex,
-  hex,
-  keccak256,
-  quantity,
-} from '../encoding.ts';
 import type { RpcCall, RpcClient } from '../rpc.ts';
 import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
@@ -126,14 +121,14 @@ export function contractAddresses(deployer: Account): ContractAddresses {
   };
 }
 
-/** Id that PostageStamp gives to a batch. @param sender who pays for it, not its owner */
+/** Id that PostageStamp gives to a batch. @param sender who pays for it, not its owner @param nonce 32 bytes as hex */
 export function batchId(sender: string, nonce: string): string {
-  return hex(keccak256(Buffer.concat([abiWord(sender), abiWord(nonce)])));
+  return hexText(keccak256(encodeWord(sender), encodeWord(nonce)));
 }
 
 /** Token units minted to an account, as a transaction of the deployer. */
-export function mintCall(to: string, amount: bigint): { data: Uint8Array; gas: number } {
-  return { data: encodeCall('mint(address,uint256)', to, amount), gas: GAS_OF_CALL };
+export function mintCall(to: string, amount: bigint): { data: string; gas: number } {
+  return { data: encodeCall(selectorOf('mint(address,uint256)'), to, amount), gas: GAS_OF_CALL };
 }
 
 /** Signs transactions of one account in the order of its nonces. */
@@ -151,13 +146,13 @@ class Signing {
     return this.#nonce;
   }
 
-  step(label: string, fields: { data: Uint8Array; gas: number; to?: string }): Step {
-    const raw = hex(this.#account.sign({ ...fields, nonce: this.#nonce++ }, this.#chainId));
+  step(label: string, fields: { data: string; gas: number; to?: string }): Step {
+    const raw = this.#account.sign({ ...fields, nonce: this.#nonce++ }, this.#chainId);
     return { label, raw, ...fields };
   }
 
   call(label: string, to: string, gas: number, signature: string, ...values: AbiValue[]): Step {
-    return this.step(label, { to, gas, data: encodeCall(signature, ...values) });
+    return this.step(label, { to, gas, data: encodeCall(selectorOf(signature), ...values) });
   }
 }
 
@@ -217,9 +212,9 @@ export function balanceCall(address: string, wei: bigint): RpcCall {
 
 function contractSteps(signing: Signing, c: ContractAddresses, networkId: bigint): Step[] {
   const contract = (artifact: { contract: string; bytecode: string }, ...words: AbiValue[]): Step =>
-    contractStep(signing, artifact, Buffer.concat(words.map(abiWord)));
+    contractStep(signing, artifact, ...words.map(word));
   return [
-    contractStep(signing, token, encodeTextsAndNumber('Test Token', 'TEST', INITIAL_SUPPLY)),
+    contractStep(signing, token, text('Test Token'), text('TEST'), word(INITIAL_SUPPLY)),
     contract(postageStamp, c.token, BUCKET_DEPTH),
     contract(priceOracle, c.postageStamp),
     contract(stakeRegistry, c.token, networkId, c.postagePriceOracle),
@@ -232,10 +227,10 @@ function contractSteps(signing: Signing, c: ContractAddresses, networkId: bigint
 function contractStep(
   signing: Signing,
   artifact: { contract: string; bytecode: string },
-  constructorArguments: Uint8Array,
+  ...constructorArguments: readonly Encoded[]
 ): Step {
-  const data = Buffer.concat([fromHex(artifact.bytecode), constructorArguments]);
-  const gas = GAS_OF_DEPLOYMENT.base + GAS_OF_DEPLOYMENT.perByte * data.length;
+  const data = artifact.bytecode + toHex(tuple(...constructorArguments).data);
+  const gas = GAS_OF_DEPLOYMENT.base + (GAS_OF_DEPLOYMENT.perByte * (data.length - '0x'.length)) / 2;
   return signing.step(`deployment of ${artifact.contract}`, { data, gas });
 }
 
@@ -324,5 +319,5 @@ function mintStep(signing: Signing, c: ContractAddresses, label: string, to: str
 }
 
 function roleId(name: string): string {
-  return hex(keccak256(Buffer.from(name, 'ascii')));
+  return hexText(keccak256(Buffer.from(name, 'ascii')));
 }

@@ -2,8 +2,8 @@
  * Transactions of the deployer on a running chain, one after the other, so that each finds its nonce. Whoever sends one
  * waits for the block that has it.
  */
+import { Lock } from '../../node/env/turns/lock.ts';
 import { type Account, createAccount } from '../account.ts';
-import { hex } from '../encoding.ts';
 import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import { reasonOf, succeeded } from './block-miner.ts';
@@ -17,7 +17,8 @@ export interface Sending {
   /** What failed, should it fail. */
   readonly what: string;
   readonly to: string;
-  readonly data: Uint8Array;
+  /** 0x-hex */
+  readonly data: string;
   readonly gas: number;
 }
 
@@ -32,7 +33,7 @@ export class Deployer {
   readonly #account: Account;
   readonly #chainId: number;
   readonly #deps: DeployerDeps;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Lock();
 
   constructor(key: string, chainId: number, deps: DeployerDeps) {
     this.#account = createAccount(key);
@@ -42,10 +43,7 @@ export class Deployer {
 
   /** Runs work alone: no other transaction of the deployer is under way. */
   alone<R>(work: () => Promise<R>): Promise<R> {
-    const done = this.#queue.then(work);
-    // A failure concerns its caller, not the ones in the queue behind it.
-    this.#queue = Promise.allSettled([done]);
-    return done;
+    return this.#turns.run(work);
   }
 
   /**
@@ -60,7 +58,7 @@ export class Deployer {
     const from = this.#account.address;
     const nonce = Number(await rpc.call('eth_getTransactionCount', from, 'pending'));
     const raw = this.#account.sign({ to, data, gas, nonce }, this.#chainId);
-    const hash = await rpc.call('eth_sendRawTransaction', hex(raw));
+    const hash = await rpc.call('eth_sendRawTransaction', raw);
     if (blocks() !== 'coming') await mine();
     if (succeeded(await this.#receipt(hash))) return;
     const reason = await reasonOf(rpc, { from, to, data });

@@ -6,7 +6,7 @@ import { equalBytes } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { hexBytes } from '../onchain/codec/abi.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import { encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import {
   encodeManageStake,

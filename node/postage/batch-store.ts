@@ -5,7 +5,8 @@
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { toHex } from '../crypto/hex.ts';
-import { encodeWord, hexBytes } from '../onchain/codec/abi.ts';
+import { encodeWord } from '../onchain/codec/abi.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';

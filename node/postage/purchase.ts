@@ -7,7 +7,7 @@ import { keccak256 } from '../crypto/keccak.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import { Lock } from '../env/turns/lock.ts';
-import { hexBytes } from '../onchain/codec/abi.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import {
   batchIdOf,
   batchOnChain,

@@ -20,6 +20,11 @@ export function bytes(value: Uint8Array): Encoded {
   return { data: joined([encodeWord(value.length), padded]), dynamic: true };
 }
 
+/** `string`: the same of its UTF-8. */
+export function text(value: string): Encoded {
+  return bytes(new TextEncoder().encode(value));
+}
+
 /** A list of any length, of values of one type. */
 export function list(values: readonly Encoded[]): Encoded {
   return { data: joined([encodeWord(values.length), tuple(...values).data]), dynamic: true };

@@ -1,18 +1,18 @@
 /**
- * The part of the contract ABI that a node needs: words of 32 bytes, static types only. A full ABI library would cost
- * each node process about 80 ms at start for a dozen functions. Data from the chain is checked, never sliced blindly.
+ * The contract ABI for types of fixed length: words of 32 bytes. Everybody here who talks to a contract uses it; a full
+ * ABI library would cost each node process about 80 ms at start. Data from the chain is checked, never sliced blindly.
  */
-import { fromHex, toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
-import { ChainError } from '../ports.ts';
+import { hexBytes, malformed } from './hex.ts';
 
 const WORD_SIZE = 32;
 const SELECTOR_SIZE = 4;
 const ADDRESS_SIZE = 20;
 const UINT256_END = 1n << 256n;
 
-/** One static argument: a number (uintN), bytes32 or a 20-byte address as bytes, or a flag. */
-export type AbiValue = bigint | number | boolean | Uint8Array;
+/** One static argument: a number (uintN), bytes32 or a 20-byte address as bytes or 0x-hex, or a flag. */
+export type AbiValue = bigint | number | boolean | Uint8Array | string;
 
 /** First four bytes of a signature's hash, `0x` and 8 hex digits. Functions and custom errors. */
 export function selectorOf(signature: string): string {
@@ -29,8 +29,12 @@ export function encodeCall(selector: string, ...values: AbiValue[]): string {
   return selector + values.map((value) => toHex(encodeWord(value))).join('');
 }
 
-/** @param value addresses (20 bytes) and numbers are padded on the left @throws RangeError for a number that does not fit */
+/**
+ * @param value addresses (20 bytes) and numbers are padded on the left
+ * @throws RangeError for what does not fit; ChainError RPC_ERROR for text that is no hex
+ */
 export function encodeWord(value: AbiValue): Uint8Array {
+  if (typeof value === 'string') return encodeWord(hexBytes(value, 'ABI value'));
   const word = new Uint8Array(WORD_SIZE);
   if (value instanceof Uint8Array) {
     if (value.length !== WORD_SIZE && value.length !== ADDRESS_SIZE) {
@@ -47,6 +51,8 @@ export function encodeWord(value: AbiValue): Uint8Array {
 
 /** Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks it. */
 interface WordReader {
+  /** Whole words of the data. */
+  readonly count: number;
   uint(index: number): bigint;
   /** A number that must fit `Number` exactly. */
   small(index: number): number;
@@ -66,6 +72,7 @@ export function readWords(hex: string, about: string): WordReader {
   };
   const uint = (index: number): bigint => BigInt(`0x${toHex(word(index))}`);
   return {
+    count: Math.floor(bytes.length / WORD_SIZE),
     uint,
     small(index) {
       const number = uint(index);
@@ -76,16 +83,6 @@ export function readWords(hex: string, about: string): WordReader {
     address: (index) => word(index).slice(WORD_SIZE - ADDRESS_SIZE),
     bytes32: (index) => word(index).slice(),
   };
-}
-
-/** 0x-hex of whole bytes. @throws ChainError RPC_ERROR */
-export function hexBytes(hex: string, about: string): Uint8Array {
-  if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(hex)) throw malformed(`${about}: not 0x-hex`);
-  return fromHex(hex);
-}
-
-export function malformed(message: string): ChainError {
-  return new ChainError('RPC_ERROR', `malformed answer: ${message}`);
 }
 
 function signatureHash(signature: string): Uint8Array {

@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 as text: requests out, answers checked. Any answer, however broken, ends as a value or a ChainError. */
 
 import { ChainError } from '../ports.ts';
-import { malformed } from './abi.ts';
+import { malformed } from './hex.ts';
 import { decodeRevert } from './revert.ts';
 
 /** Error code that Anvil and Geth give a reverted call. */

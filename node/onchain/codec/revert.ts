@@ -3,7 +3,7 @@
 import type { Revert } from '../ports.ts';
 import { selectorOf } from './abi.ts';
 
-/** Errors that a call of a node can meet: those of the contracts, and of the library's token and access control. */
+/** Errors that a call can meet: those of the contracts, and of the library's token, ownership and access control. */
 const CUSTOM_ERRORS = [
   'ZeroAddress()',
   'InvalidDepth()',
@@ -66,7 +66,18 @@ const CUSTOM_ERRORS = [
   'ExpectedPause()',
   'ERC20InsufficientBalance(address,uint256,uint256)',
   'ERC20InsufficientAllowance(address,uint256,uint256)',
+  'ERC20InvalidApprover(address)',
+  'ERC20InvalidReceiver(address)',
+  'ERC20InvalidSender(address)',
+  'ERC20InvalidSpender(address)',
   'AccessControlUnauthorizedAccount(address,bytes32)',
+  'AccessControlBadConfirmation()',
+  'OwnableInvalidOwner(address)',
+  'OwnableUnauthorizedAccount(address)',
+  'CallerNotAdmin()',
+  'CallerNotPriceUpdater()',
+  'PriceAlreadyAdjusted()',
+  'UnexpectedZero()',
 ] as const;
 
 export const ERROR_OF_SELECTOR: ReadonlyMap<string, string> = new Map(

@@ -1,4 +1,4 @@
-/** Recursive length prefix, encoding only: what a transaction is made of before it is signed. */
+/** Recursive length prefix, encoding only: what a transaction is before it is signed. Ethereum yellow paper, appendix B. */
 
 export type RlpItem = Uint8Array | bigint | readonly RlpItem[];
 

@@ -1,8 +1,8 @@
-/** EIP-1559 transactions (type 2), the only kind that a node sends. `node-behaviour.md` 7.1. */
+/** EIP-1559 transactions (type 2), the only kind that is sent here. `node-behaviour.md` 7.1. */
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import type { Signer } from '../../crypto/signer.ts';
-import { hexBytes } from './abi.ts';
+import { hexBytes, hexText } from './hex.ts';
 import { encodeRlp, type RlpItem } from './rlp.ts';
 
 const TYPE_2 = Uint8Array.of(2);
@@ -16,8 +16,8 @@ export interface TransactionFields {
   readonly tipCap: bigint;
   readonly feeCap: bigint;
   readonly gasLimit: bigint;
-  /** `0x` and 40 hex. */
-  readonly to: string;
+  /** `0x` and 40 hex; undefined: `data` is the code of a new contract. */
+  readonly to: string | undefined;
   readonly value: bigint;
   readonly data: string;
 }
@@ -33,7 +33,7 @@ export function signTransaction(
     fields.tipCap,
     fields.feeCap,
     fields.gasLimit,
-    hexBytes(fields.to, 'to'),
+    fields.to === undefined ? new Uint8Array(0) : hexBytes(fields.to, 'to'),
     fields.value,
     hexBytes(fields.data, 'data'),
     [],
@@ -45,5 +45,5 @@ export function signTransaction(
     BigInt(`0x${toHex(signature.subarray(0, 32))}`),
     BigInt(`0x${toHex(signature.subarray(32, V_OFFSET))}`),
   ]);
-  return { hash: `0x${toHex(keccak256(TYPE_2, signed))}`, raw: `0x${toHex(TYPE_2)}${toHex(signed)}` };
+  return { hash: hexText(keccak256(TYPE_2, signed)), raw: `${hexText(TYPE_2)}${toHex(signed)}` };
 }

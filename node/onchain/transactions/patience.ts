@@ -4,7 +4,7 @@
  * whatever its caller is told, and is followed and sent again like any other. `node-behaviour.md` 7.3.
  */
 import type { Clock } from '../../env/clock.ts';
-import { hexBytes } from '../codec/abi.ts';
+import { hexBytes } from '../codec/hex.ts';
 import { encodeApprove } from '../contracts.ts';
 import { ChainError, type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
 

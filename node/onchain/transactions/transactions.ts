@@ -123,7 +123,10 @@ async function send(request: TransactionRequest, context: Sending): Promise<stri
   return record.hash;
 }
 
-async function fieldsFor(request: TransactionRequest, context: Sending): Promise<TransactionFields> {
+/** A node calls contracts and pays accounts; it deploys through the factory alone. */
+type CallFields = TransactionFields & { readonly to: string };
+
+async function fieldsFor(request: TransactionRequest, context: Sending): Promise<CallFields> {
   const { rpc, account: from, signal, chainId } = context;
   const { to, data, value = 0n, gasLimit: given } = request;
   const [nonce, fees, estimate, balance] = await Promise.all([
@@ -189,7 +192,7 @@ async function estimateGas(
 }
 
 function signedRecord(
-  fields: TransactionFields,
+  fields: CallFields,
   about: Pick<TransactionRecord, 'description' | 'tipBoostPercent'>,
   { signer, clock }: Sending,
 ): TransactionRecord {

@@ -18,8 +18,12 @@ export class SingleFlight<T> {
    * Joins the running work for `key` or starts it. The work's signal aborts when its last caller has left.
    * @throws the signal's reason when it aborts, else what the work throws
    */
-  async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
+  async join(
+    key: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
     const flight = this.#flights.get(key) ?? this.#start(key, work);
     flight.waiting++;
     try {

@@ -2,6 +2,7 @@
  * The contract ABI for types of fixed length: words of 32 bytes. Everybody here who talks to a contract uses it; a full
  * ABI library would cost each node process about 80 ms at start. Data from the chain is checked, never sliced blindly.
  */
+import { fromBigEndian } from '../../crypto/big-endian.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { hexBytes, malformed } from './hex.ts';
@@ -70,7 +71,7 @@ export function readWords(hex: string, about: string): WordReader {
     if (bytes.length < end) throw malformed(`${about}: ${bytes.length} bytes, expected at least ${end}`);
     return bytes.subarray(end - WORD_SIZE, end);
   };
-  const uint = (index: number): bigint => BigInt(`0x${toHex(word(index))}`);
+  const uint = (index: number): bigint => fromBigEndian(word(index));
   return {
     count: Math.floor(bytes.length / WORD_SIZE),
     uint,

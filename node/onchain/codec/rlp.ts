@@ -1,4 +1,5 @@
 /** Recursive length prefix, encoding only: what a transaction is before it is signed. Ethereum yellow paper, appendix B. */
+import { toBigEndian } from '../../crypto/big-endian.ts';
 
 export type RlpItem = Uint8Array | bigint | readonly RlpItem[];
 
@@ -7,9 +8,9 @@ const STRING_BASE = 0x80;
 const LIST_BASE = 0xc0;
 const SHORT_LENGTH_MAX = 55;
 
-/** Numbers become big-endian bytes without leading zeros; zero becomes the empty string. */
+/** Numbers become big-endian bytes without leading zeros; zero becomes the empty string. @throws RangeError below zero */
 export function encodeRlp(item: RlpItem): Uint8Array {
-  if (typeof item === 'bigint') return encodeRlp(numberBytes(item));
+  if (typeof item === 'bigint') return encodeRlp(toBigEndian(item));
   if (item instanceof Uint8Array) {
     if (item.length === 1 && item[0]! < STRING_BASE) return item;
     return Buffer.concat([prefix(STRING_BASE, item.length), item]);
@@ -20,14 +21,6 @@ export function encodeRlp(item: RlpItem): Uint8Array {
 
 function prefix(base: number, length: number): Uint8Array {
   if (length <= SHORT_LENGTH_MAX) return Uint8Array.of(base + length);
-  const lengthBytes = numberBytes(BigInt(length));
+  const lengthBytes = toBigEndian(BigInt(length));
   return Uint8Array.of(base + SHORT_LENGTH_MAX + lengthBytes.length, ...lengthBytes);
-}
-
-/** @throws RangeError below zero: there is no encoding, and the digits of one would be read as none */
-function numberBytes(value: bigint): Uint8Array {
-  if (value < 0n) throw new RangeError(`a transaction has no negative numbers, got ${value}`);
-  if (value === 0n) return new Uint8Array(0);
-  const digits = value.toString(16);
-  return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
 }

@@ -1,4 +1,5 @@
 /** EIP-1559 transactions (type 2), the only kind that is sent here. `node-behaviour.md` 7.1. */
+import { fromBigEndian } from '../../crypto/big-endian.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import type { Signer } from '../../crypto/signer.ts';
@@ -42,8 +43,8 @@ export function signTransaction(
   const signed = encodeRlp([
     ...unsigned,
     BigInt(signature[V_OFFSET]! - V_BASE),
-    BigInt(`0x${toHex(signature.subarray(0, 32))}`),
-    BigInt(`0x${toHex(signature.subarray(32, V_OFFSET))}`),
+    fromBigEndian(signature.subarray(0, 32)),
+    fromBigEndian(signature.subarray(32, V_OFFSET)),
   ]);
   return { hash: hexText(keccak256(TYPE_2, signed)), raw: `${hexText(TYPE_2)}${toHex(signed)}` };
 }

@@ -2,6 +2,7 @@
 import { BINS, isResponsible, proximityOrder } from '../../chunk/address.ts';
 import type { Chunk } from '../../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
+import { fromBigEndian } from '../../crypto/big-endian.ts';
 import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
@@ -351,7 +352,7 @@ function idOf(key: Uint8Array): string {
 function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): ReserveEntry {
   const stored = used.subarray(0, TIMESTAMP_SIZE);
   if (Buffer.compare(stored, timestamp) >= 0) {
-    const [previous, current] = [stored, timestamp].map((time) => BigInt(`0x${toHex(time)}`));
+    const [previous, current] = [stored, timestamp].map((time) => fromBigEndian(time));
     throw new ReserveOverwriteError(
       `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(batchId)}: overwriting chunk with newer timestamp`,
     );

@@ -8,6 +8,8 @@ import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import { selectorOf } from '../../../node/onchain/codec/abi.ts';
+import { quantity } from '../../../node/onchain/codec/hex.ts';
 import { encodeCreateBatch, toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
 import { createTransactions } from '../../../node/onchain/transactions/transactions.ts';
@@ -137,8 +139,8 @@ describe('a node on a real chain', () => {
     const { postage, rpc } = await startNode(observer, { tailBlocks: 0, batchFactor: 1 });
     await postage.start();
     const { block, totalAmount } = postage.batches.chainState();
-    const call = { to: chain.contracts.postageStamp, data: '0x51b17cd0' };
-    const onChain = await rpc.send('eth_call', [call, `0x${block.toString(16)}`]);
+    const call = { to: chain.contracts.postageStamp, data: selectorOf('currentTotalOutPayment()') };
+    const onChain = await rpc.send('eth_call', [call, quantity(block)]);
     expect(BigInt(String(onChain))).toBe(totalAmount);
   });
 

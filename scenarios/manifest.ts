@@ -5,6 +5,7 @@ import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { toHex } from '../node/crypto/hex.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import {
   createFeed,
   type Feed,
@@ -13,7 +14,6 @@ import {
   versionsParameter,
 } from './steps/feed-steps.ts';
 import {
-  atMost,
   batchOf,
   chosenNode,
   difference,

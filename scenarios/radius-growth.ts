@@ -15,7 +15,8 @@ import { defineScenario, parameter, type ScenarioContext } from '../harness/run/
 import { type Congested, congestionOf } from '../harness/status/congestion.ts';
 import { proximityOrder } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
-import { atMost, batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
+import { batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
   chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),

@@ -13,8 +13,8 @@ import {
 } from '../harness/ledger/content.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import {
-  atMost,
   chosenNode,
   difference,
   type LedgeredUpload,

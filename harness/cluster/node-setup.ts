@@ -35,7 +35,7 @@ export async function createNodes(
   const placed = placeNodes(plan, places, chainFacts(started));
   return Promise.all(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
-      const { flavour } = at(plan.nodes, index);
+      const { flavour, identity } = at(plan.nodes, index);
       const { endpoints } = at(places, index);
       await driver.create(node, FLAVOURS[flavour]);
       return {
@@ -46,8 +46,8 @@ export async function createNodes(
         api: endpoints.api,
         debug: endpoints.debug,
         p2p: underlay,
-        overlay: node.identity.overlay,
-        ethereum: node.identity.ethereum,
+        overlay: identity.overlay,
+        ethereum: identity.ethereum,
         dataDir: node.dataDir,
         log: folder.log(node.name),
       };

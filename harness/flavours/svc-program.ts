@@ -1,6 +1,7 @@
 /** How the program of our own node is run. Imports next to nothing: a command starts with it. */
+
+import type { Command } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
-import type { Command } from './flavour.ts';
 
 /**
  * Megabytes of a half of the young generation, which V8 lets grow to 64: chunks in flight fill whatever there is, and

@@ -10,6 +10,7 @@ import { closerTo } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { cannotWrite } from '../base/errors.ts';
 import { REPORT_REMEDY } from '../report/folder.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
@@ -96,29 +97,25 @@ export class Ledger {
     const losses: LedgerLoss[] = [];
     let missing = 0;
     let done = 0;
-    let next = 0;
-    const worker = async () => {
-      for (let i = next++; i < origins.length; i = next++) {
-        const [chunk, entry] = origins[i] as (typeof origins)[number];
-        const address = fromHex(chunk);
-        const byDistance = holders.toSorted((a, b) =>
-          closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
-        );
-        if (!(await someHas(byDistance, chunk, options.signal))) {
-          missing++;
-          if (losses.length < LOSSES_SHOWN) {
-            losses.push({
-              chunk,
-              reference: entry.reference,
-              uploader: entry.node,
-              closest: byDistance[0]?.name ?? 'nobody',
-            });
-          }
+    const works = origins.map(([chunk, entry]) => async () => {
+      const address = fromHex(chunk);
+      const byDistance = holders.toSorted((a, b) =>
+        closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
+      );
+      if (!(await someHas(byDistance, chunk, options.signal))) {
+        missing++;
+        if (losses.length < LOSSES_SHOWN) {
+          losses.push({
+            chunk,
+            reference: entry.reference,
+            uploader: entry.node,
+            closest: byDistance[0]?.name ?? 'nobody',
+          });
         }
-        options.onProgress?.(++done, origins.length);
       }
-    };
-    await Promise.all(Array.from({ length: VERIFY_CONCURRENCY }, worker));
+      options.onProgress?.(++done, origins.length);
+    });
+    await atMost(VERIFY_CONCURRENCY, works);
     this.#verdict = { acknowledged: origins.length, found: origins.length - missing, missing, losses };
     return this.#verdict;
   }

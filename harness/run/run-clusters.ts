@@ -14,12 +14,9 @@ import { type DefinitionInput, type GroupInput, parseDefinition } from '../plan/
 import { type PlannedNode, planCluster } from '../plan/plan.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { findCluster } from '../state/state.ts';
-import type { RunOptions } from './runner.ts';
+import type { RunOptions } from './run-options.ts';
 import type { Scenario } from './scenario.ts';
 
-export type NodesInput = NonNullable<DefinitionInput['nodes']>;
-/** All of a definition that a run does not choose itself. */
-export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
 /** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */

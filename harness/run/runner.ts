@@ -21,14 +21,8 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import {
-  Clusters,
-  type FreshDefinition,
-  kindOf,
-  type NodesInput,
-  plannedNodes,
-  unmetNeed,
-} from './run-clusters.ts';
+import { Clusters, kindOf, plannedNodes, unmetNeed } from './run-clusters.ts';
+import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
   ParameterError,
@@ -43,37 +37,6 @@ import { MemberWatch } from './watch.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
-
-/** A scenario with its parameters resolved. */
-export interface PlannedScenario {
-  readonly scenario: Scenario;
-  readonly parameters: ScenarioContext['parameters'];
-}
-
-export interface RunOptions {
-  readonly planned: readonly PlannedScenario[];
-  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
-  readonly attachTo?: string;
-  readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
-  readonly nodes?: NodesInput;
-  /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
-  readonly exactNodes?: boolean;
-  /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
-  readonly definition?: FreshDefinition;
-  /** Where the definition comes from, for messages about it. */
-  readonly source?: string;
-  /** The last fresh cluster goes on when the run has ended by itself. */
-  readonly keep?: boolean;
-  readonly stateDir: string;
-  /** Folder of the report; created. */
-  readonly report: string;
-  readonly name: string;
-  /** Repeats the run. */
-  readonly command: string;
-  readonly signal: AbortSignal;
-  readonly display?: StepDisplay;
-}
 
 /**
  * @param given `--set` values; each must be a parameter of at least one scenario

@@ -167,12 +167,3 @@ export async function nextSecond(signal: AbortSignal): Promise<void> {
   // A timer may ring within the last millisecond of the second.
   while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
 }
-
-/** Runs the works with at most `limit` under way; the first failure ends it. */
-export async function atMost(limit: number, works: readonly (() => Promise<void>)[]): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < works.length) await (works[next++] as () => Promise<void>)();
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, works.length) }, worker));
-}

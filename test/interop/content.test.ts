@@ -13,8 +13,8 @@ import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { toHex } from '../../node/crypto/hex.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 import mixed from '../../scenarios/mixed.ts';
-import { atMost } from '../../scenarios/steps/steps.ts';
 import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
 
 const CHUNKS = 500;

@@ -15,8 +15,8 @@ import {
   tarOf,
 } from '../../harness/ledger/content.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import type { RedundancyLevel } from '../../node/files/redundancy.ts';
-import { replicasOf } from '../../node/files/replicas.ts';
+import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
+import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import type { ChunkMap } from '../unit/files/chunk-map.ts';
 import { damage, type Group, groupsOf } from '../unit/files/damage.ts';

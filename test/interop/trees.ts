@@ -4,10 +4,10 @@ import { cacFromData } from '../../node/chunk/cac.ts';
 import type { Chunk } from '../../node/chunk/chunk.ts';
 import { parseSoc } from '../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import type { RedundancyLevel } from '../../node/files/redundancy.ts';
-import { replicasOf } from '../../node/files/replicas.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
+import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
+import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf, type Reference } from '../../node/files/tree.ts';
-import { atMost } from '../../scenarios/steps/steps.ts';
 import { ChunkMap } from '../unit/files/chunk-map.ts';
 
 /** Chunks asked for, or uploaded, at the same time. */

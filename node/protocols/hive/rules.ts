@@ -1,7 +1,5 @@
 /** What hive believes and how much of it. Pure. `p2p-protocols.md` 4.2. */
 import { equalBytes } from '../../crypto/hex.ts';
-import type { AddressRecord, Generation } from '../../p2p/host.ts';
-import type { MessageOf } from '../../p2p/message.ts';
 import {
   type BzzAddress,
   checkTimestamp,
@@ -10,8 +8,10 @@ import {
   RecordError,
   type RecordErrorCode,
   withoutTime,
-} from '../../p2p/record.ts';
-import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/underlay.ts';
+} from '../../p2p/address/record.ts';
+import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/address/underlay.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;

@@ -9,7 +9,7 @@ import {
   readWords,
   selectorOf,
   topicOf,
-} from '../../../node/onchain/abi.ts';
+} from '../../../node/onchain/codec/abi.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';

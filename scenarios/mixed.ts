@@ -1,6 +1,5 @@
 import { until } from '../harness/base/wait.ts';
 import { plural } from '../harness/base/words.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import {
   expectBytes,
   expectForm,
@@ -10,6 +9,7 @@ import {
   tarOf,
 } from '../harness/ledger/content.ts';
 import { PlacementWatch } from '../harness/ledger/placement.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';

@@ -1,6 +1,6 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import type { Chunk } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';

@@ -17,31 +17,15 @@ import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
+import { removeAtExit } from '../lifecycle/at-exit.ts';
+import { claimCluster } from '../lifecycle/claim.ts';
+import { driverOf } from '../lifecycle/drivers.ts';
+import { removeLeftovers } from '../lifecycle/leftovers.ts';
+import { tearDown } from '../lifecycle/teardown.ts';
 import { isAlive } from '../machine/processes.ts';
-import type { Driver, DriverName } from '../places/driver.ts';
-import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
-import { drawSeed } from '../plan/seed.ts';
-import {
-  type BatchRecord,
-  type ClusterRecord,
-  clusterFolder,
-  defaultStateDir,
-  findCluster,
-  readRun,
-  type Timings,
-} from '../state/state.ts';
-import { removeAtExit } from './at-exit.ts';
-import { claimCluster } from './claim.ts';
-import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
-import type { ClusterNode } from './cluster-node.ts';
-import { driverOf } from './drivers.ts';
-import { removeLeftovers } from './leftovers.ts';
-import { Membership } from './membership.ts';
-import { openNodes } from './open-nodes.ts';
-import type { StartProgress } from './start-context.ts';
-import { startCluster } from './startup.ts';
-import { timeoutFor } from './startup-waits.ts';
-import { tearDown } from './teardown.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { Membership } from '../nodes/membership.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
 import {
   findOwner,
   findTags,
@@ -51,7 +35,24 @@ import {
   lookAtTag,
   type Mesh,
   type TagTarget,
-} from './waits.ts';
+} from '../nodes/waits.ts';
+import type { Driver, DriverName } from '../places/driver.ts';
+import { parseDefinition } from '../plan/definition.ts';
+import type { Definition, DefinitionInput } from '../plan/schema.ts';
+import { drawSeed } from '../plan/seed.ts';
+import type { StartProgress } from '../start/start-context.ts';
+import { startCluster } from '../start/startup.ts';
+import { timeoutFor } from '../start/startup-waits.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  defaultStateDir,
+  findCluster,
+  readRun,
+  type Timings,
+} from '../state/state.ts';
+import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
 const SETTLED_TIMEOUT_MS = 30_000;

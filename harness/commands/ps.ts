@@ -1,6 +1,6 @@
 /** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
 import { Cluster } from '../cluster/cluster.ts';
-import { isInUse } from '../cluster/drivers.ts';
+import { isInUse } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';

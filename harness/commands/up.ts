@@ -2,9 +2,10 @@
 
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { StartStep } from '../cluster/start-context.ts';
-import { type DefinitionInput, readDefinitionFile } from '../plan/definition.ts';
+import { readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
+import type { StartStep } from '../start/start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type NodesFlags, nodesWith } from './nodes-flags.ts';

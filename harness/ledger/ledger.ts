@@ -8,9 +8,9 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closerTo } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 import { cannotWrite } from '../base/errors.ts';
 import { REPORT_REMEDY } from '../report/folder.ts';
-import { atMost } from '../../node/env/turns/at-most.ts';
 
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';

@@ -7,7 +7,7 @@ import { fromHex } from '../../node/crypto/hex.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Seen } from '../base/wait.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** Chunks asked for at once; each is asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;

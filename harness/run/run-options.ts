@@ -1,4 +1,4 @@
-import type { DefinitionInput } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
 import type { StepDisplay } from '../report/console.ts';
 import type { Scenario, ScenarioContext } from './scenario.ts';
 

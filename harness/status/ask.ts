@@ -9,8 +9,8 @@ import { ClientError, type ClientErrorClass } from '../client/errors.ts';
 import type { Balance, ChequebookBalance, Settlements } from '../client/money-types.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { Backlog, ChainState, StatusRecord, Topology } from '../client/types.ts';
-import type { ClusterNode, NodeState } from '../cluster/cluster-node.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
 import { saysBacklog } from './congestion.ts';
 
 /** A healthy node answers within some milliseconds; one that takes a second is what a person looks for. */

@@ -2,7 +2,7 @@
 import { formatMs, plural } from '../base/words.ts';
 import { type Debt, debtsOf } from '../books/debts.ts';
 import type { Backlog, Topology } from '../client/types.ts';
-import type { NodeState } from '../cluster/cluster-node.ts';
+import type { NodeState } from '../nodes/cluster-node.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply } from './ask.ts';
 import { congested } from './congestion.ts';
 

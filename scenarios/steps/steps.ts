@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { until } from '../../harness/base/wait.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import type { ExpectedContent } from '../../harness/ledger/content.ts';
 import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { formatCount } from '../../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
 

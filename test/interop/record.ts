@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../../harness/plan/seed.ts';
 import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';

@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import {
   expectBytes,
   expectFile,
@@ -14,6 +13,7 @@ import {
   formOf,
   tarOf,
 } from '../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
 import { replicasOf } from '../../node/files/redundancy/replicas.ts';

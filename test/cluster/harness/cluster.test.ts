@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
-import { claimCluster } from '../../../harness/cluster/claim.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { claimCluster } from '../../../harness/lifecycle/claim.ts';
 import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
 import { readRecord, removeCluster } from '../../../harness/state/state.ts';
@@ -167,10 +167,10 @@ describe('a cluster of three nodes', () => {
   });
 });
 
-test('a cluster that is being started is not one to remove', () => {
+test('a cluster that is being started is not one to remove', async () => {
   const definition = parseDefinition({ nodes: 1 }, 'options');
-  claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
-  expect(() => Cluster.attach('early', { stateDir })).toThrow(
+  await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
+  await expect(Cluster.attach('early', { stateDir })).rejects.toThrow(
     expect.objectContaining({
       message: `cluster 'early' is being started by process ${process.pid}`,
       hint: 'Try again when it has started.',

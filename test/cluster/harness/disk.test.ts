@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startChain } from '../../../harness/cluster/chain-start.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
+import { startChain } from '../../../harness/start/chain-start.ts';
 
 let folder: string;
 beforeAll(() => {

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { Incident } from '../../../harness/cluster/membership.ts';
 import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/machine/processes.ts';
+import type { Incident } from '../../../harness/nodes/membership.ts';
 import { readRecord } from '../../../harness/state/state.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import type { Holder } from '../../../harness/ledger/ledger.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 
 /** Most that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../../harness/client/errors.ts';
-import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
 import { askNodes } from '../../../../harness/status/ask.ts';
 
 const SIGNAL = new AbortController().signal;

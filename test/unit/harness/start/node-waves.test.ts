@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { HarnessError } from '../../../../harness/base/errors.ts';
-import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
-import { startInWaves } from '../../../../harness/cluster/node-waves.ts';
-import { pilotCount } from '../../../../harness/cluster/pace.ts';
-import type { StartProgress } from '../../../../harness/cluster/start-context.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { startInWaves } from '../../../../harness/start/node-waves.ts';
+import { pilotCount } from '../../../../harness/start/pace.ts';
+import type { StartProgress } from '../../../../harness/start/start-context.ts';
 
 afterEach(() => void vi.useRealTimers());
 

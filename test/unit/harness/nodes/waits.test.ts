@@ -4,14 +4,8 @@ import { HarnessError } from '../../../../harness/base/errors.ts';
 import { until } from '../../../../harness/base/wait.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Tag } from '../../../../harness/client/types.ts';
-import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
-import {
-  findOwner,
-  findTags,
-  lookAtBatch,
-  lookAtMesh,
-  lookAtTag,
-} from '../../../../harness/cluster/waits.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { findOwner, findTags, lookAtBatch, lookAtMesh, lookAtTag } from '../../../../harness/nodes/waits.ts';
 
 const SIGNAL = new AbortController().signal;
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
-import type { Definition } from '../plan/definition.ts';
+import type { Definition } from '../plan/schema.ts';
 import {
   type ClusterRecord,
   clusterFolder,

@@ -2,8 +2,8 @@
 import { isAlive } from '../machine/processes.ts';
 import type { ClusterParts, Driver } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
-import type { Definition } from '../plan/definition.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
+import type { Definition } from '../plan/schema.ts';
 import { type ClusterRecord, clusterFolder, compileCacheDir, runRecords } from '../state/state.ts';
 
 /** @param stopWithParent what it starts ends with this process */

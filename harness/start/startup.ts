@@ -7,9 +7,11 @@ import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { Chain } from '../chain/chain.ts';
 import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import { ClusterNode } from '../nodes/cluster-node.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
 import type { Handle } from '../places/driver.ts';
-import type { Definition } from '../plan/definition.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import type { Definition } from '../plan/schema.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -22,10 +24,8 @@ import {
   writeRun,
 } from '../state/state.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
-import { ClusterNode } from './cluster-node.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
-import { openNodes } from './open-nodes.ts';
 import type { StartContext } from './start-context.ts';
 import { startDeadline } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
-import type { ClusterNode } from './cluster-node.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-waits.ts';

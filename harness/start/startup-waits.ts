@@ -2,11 +2,11 @@
 
 import { type Seen, until } from '../base/wait.ts';
 import { plural } from '../base/words.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { introduce } from '../nodes/introductions.ts';
+import { lookAtBatches, lookAtMesh } from '../nodes/waits.ts';
 import type { BatchRecord } from '../state/state.ts';
-import type { ClusterNode } from './cluster-node.ts';
-import { introduce } from './introductions.ts';
 import type { StartContext } from './start-context.ts';
-import { lookAtBatches, lookAtMesh } from './waits.ts';
 
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
 const BASE_TIMEOUT_MS = 30_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { HarnessError } from '../../../../harness/base/errors.ts';
-import type { StartContext } from '../../../../harness/cluster/start-context.ts';
-import { startDeadline } from '../../../../harness/cluster/start-deadline.ts';
+import type { StartContext } from '../../../../harness/start/start-context.ts';
+import { startDeadline } from '../../../../harness/start/start-deadline.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

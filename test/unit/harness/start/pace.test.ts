@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pilotCount, tooSlow } from '../../../../harness/cluster/pace.ts';
+import { pilotCount, tooSlow } from '../../../../harness/start/pace.ts';
 
 test('few nodes start at once, of many the first eight, or two for each processor', () => {
   expect([1, 15].map((nodes) => pilotCount(nodes, 2))).toEqual([0, 0]);

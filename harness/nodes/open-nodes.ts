@@ -1,11 +1,17 @@
 /** The nodes of a record as objects: those of a start, and those of a cluster that runs already. */
 
 import { HarnessError } from '../base/errors.ts';
-import type { BatchRecord, NodeRecord } from '../state/state.ts';
+import type { Uploaded } from '../client/types.ts';
+import type { Driver } from '../places/driver.ts';
+import type { BatchRecord, ClusterRecord, NodeRecord } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
-import type { StartContext } from './start-context.ts';
 
-type OpenContext = Pick<StartContext, 'driver' | 'stateDir' | 'record' | 'onUploaded' | 'ephemeral'>;
+export interface OpenContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}
 
 export function openNodes(
   context: OpenContext,

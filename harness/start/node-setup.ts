@@ -5,9 +5,9 @@ import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
 import type { Driver } from '../places/driver.ts';
-import type { Definition } from '../plan/definition.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import { fixedPorts, wantedPorts } from '../plan/ports.ts';
+import type { Definition } from '../plan/schema.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
 

@@ -1,9 +1,9 @@
 /** What a start of a cluster knows from the beginning, and what it tells on its way. */
 import type { Uploaded } from '../client/types.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
-import type { Definition } from '../plan/definition.ts';
+import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
-import type { ClusterNode } from './cluster-node.ts';
 
 export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage';
 export interface StartProgress {

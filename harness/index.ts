@@ -11,7 +11,8 @@ export { Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster
 export { ClusterNode, type NodeState } from './cluster/cluster-node.ts';
 export type { StartProgress } from './cluster/start-context.ts';
 export type { Mesh } from './cluster/waits.ts';
-export type { Definition, DefinitionInput } from './plan/definition.ts';
+export type { NodeOptionsInput } from './flavours/svc-options.ts';
+export type { Definition, DefinitionInput, GroupInput } from './plan/definition.ts';
 export {
   defineScenario,
   type ParameterTable,

@@ -127,7 +127,7 @@ function commandLine(): Command {
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 
@@ -183,7 +183,7 @@ function commandLine(): Command {
   }
 
   about('stamp', 'buy a batch through a node, and wait until it is usable')
-    .argument('[node]', 'name of the node', 'node-0')
+    .argument('[node]', 'name of the node (default: the first full or light one)')
     .option(
       '--depth <bits>',
       'logarithm of the number of chunks',
@@ -199,7 +199,7 @@ function commandLine(): Command {
     .option('--label <text>', 'name of the batch on its node')
     .option('--mutable', 'a full bucket overwrites its oldest chunk')
     .option('--no-wait', 'return when it is mined')
-    .action((node: string, flags) =>
+    .action((node: string | undefined, flags) =>
       run(flags, async (f, c) => (await import('./commands/stamp.ts')).stamp(node, f, c)),
     );
 

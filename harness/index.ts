@@ -8,9 +8,11 @@ export type * from './client/money-types.ts';
 export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
 export { Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster.ts';
+export type { NodeOptionsInput } from './flavours/svc-options.ts';
 export { ClusterNode, type NodeState } from './nodes/cluster-node.ts';
+export type { Incident } from './nodes/membership.ts';
 export type { Mesh } from './nodes/waits.ts';
-export type { Definition, DefinitionInput } from './plan/schema.ts';
+export type { Definition, DefinitionInput, GroupInput } from './plan/schema.ts';
 export {
   defineScenario,
   type ParameterTable,

@@ -10,6 +10,7 @@ import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type NodesFlags, nodesWith } from './nodes-flags.ts';
 import { nodesTable, steadyNote } from './nodes-table.ts';
+import { workingNodes } from './working-nodes.ts';
 
 const DEFAULT_NAME = 'local';
 const DEFAULT_NODES = 5;
@@ -89,7 +90,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 
 /** Three lines that work as they are: upload here, download there, remove it all. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
-  const working = cluster.nodes.filter(({ mode }) => mode !== 'boot');
+  const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
   const other = working.at(-1) ?? first;
   const lines: string[] = [];

@@ -6,6 +6,8 @@
 
 /** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
 const PILOTS_MIN = 8;
+/** Of fewer nodes the first wave would be too large a part to tell anything early. */
+const WAVES_MIN = 4;
 /** The first nodes also load their code from the disk: what is expected to take a little too long is still tried. */
 const MARGIN = 2;
 
@@ -29,7 +31,7 @@ export interface Pace {
 /** How many nodes start first, on so many processors; 0: so few nodes that all of them start at once. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = Math.max(PILOTS_MIN, 2 * processors);
-  return nodes >= 2 * pilots ? pilots : 0;
+  return nodes >= WAVES_MIN * pilots ? pilots : 0;
 }
 
 /** @param pilotMs until all pilots were ready @returns undefined when the others are worth a try */

@@ -191,7 +191,7 @@ test('a scenario that needs more nodes than there are is skipped with its reason
   expect(passed).toBe(true);
   expect(scenarios[0]).toMatchObject({
     result: 'skipped',
-    skipReason: 'needs 4 running nodes, the cluster has 3',
+    skipReason: 'needs 4 running full or light nodes, the cluster has 3',
     assertions: [],
   });
 });

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { pilotCount, tooSlow } from '../../../../harness/start/pace.ts';
 
 test('few nodes start at once, of many the first eight, or two for each processor', () => {
-  expect([1, 15].map((nodes) => pilotCount(nodes, 2))).toEqual([0, 0]);
-  expect([16, 200].map((nodes) => pilotCount(nodes, 2))).toEqual([8, 8]);
-  expect([31, 32].map((nodes) => pilotCount(nodes, 8))).toEqual([0, 16]);
+  expect([1, 31].map((nodes) => pilotCount(nodes, 2))).toEqual([0, 0]);
+  expect([32, 200].map((nodes) => pilotCount(nodes, 2))).toEqual([8, 8]);
+  expect([63, 64].map((nodes) => pilotCount(nodes, 8))).toEqual([0, 16]);
 });
 
 test('a pace that leaves no chance says how long all nodes would take, and how many would fit', () => {

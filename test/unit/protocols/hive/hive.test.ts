@@ -166,6 +166,21 @@ test.each([
   expect(judge(record, '15.0.0', given)).toEqual({ drop: reason });
 });
 
+test('what was proved before is not proved again, and nothing that differs from it is taken for it', () => {
+  // A proof that would fail shows whether it is looked at.
+  const stored = { ...recordOf(2), signature: new Uint8Array(65) };
+  const context = known(stored);
+  expect(judge(stored, '15.0.0', context)).toEqual({ drop: 'TIMESTAMP_NOT_NEWER' });
+  const others = [
+    { ...stored, signature: new Uint8Array(65).fill(1) },
+    { ...stored, nonce: new Uint8Array(32).fill(9) },
+    { ...stored, timestamp: stored.timestamp + 1n },
+    { ...stored, chequebook: new Uint8Array(20).fill(9) },
+    { ...stored, underlay: recordOf(3).underlay },
+  ];
+  for (const other of others) expect(judge(other, '15.0.0', context)).toEqual({ drop: 'RECORD_INVALID' });
+});
+
 test('over hive 2.0.0 a record more than five minutes newer, or the first with time, is taken', () => {
   for (const timestamp of [nowSeconds - 301n, 0n]) {
     expect(judge(recordOf(2), '15.0.0', known(recordOf(2, { timestamp })))).toEqual({ take: recordOf(2) });

@@ -30,10 +30,10 @@ export function svcProgram(...args: string[]): Command {
 }
 
 /** The process that nodes of a cluster in the background share; its young generation is shared by all of them. */
-export function holderProgram(): Command {
+export function holderProgram(cluster: string): Command {
   return {
     file: process.execPath,
-    args: [OLD_GENERATION, programPath('harness/places/embedded/holder')],
+    args: [OLD_GENERATION, programPath('harness/places/embedded/holder'), cluster],
     env: ALLOCATOR,
   };
 }

@@ -8,7 +8,7 @@
  */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { until } from '../../base/wait.ts';
@@ -55,7 +55,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   }
 
   async function holdHere(): Promise<Holder> {
-    const opened = local.get(token) ?? openLocal(token);
+    const opened = local.get(token) ?? openLocal(token, basename(folder));
     local.set(token, opened);
     const { served } = await opened;
     return writeHolder({ ...ownProcess(), port: served.port });
@@ -64,7 +64,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   async function holdInBackground(): Promise<Holder> {
     const log = join(folder, 'logs', 'holder.log');
     const spawned = await spawnProgram({
-      command: holderProgram(),
+      command: holderProgram(basename(folder)),
       logFile: log,
       stopWithParent: false,
       compileCache: options.compileCache.embedded,
@@ -208,8 +208,8 @@ function isEmbedded(handle: Handle): boolean {
   return handle['node'] !== undefined;
 }
 
-async function openLocal(token: string): Promise<LocalHost> {
-  const host = createNodeHost();
+async function openLocal(token: string, cluster: string): Promise<LocalHost> {
+  const host = createNodeHost(cluster);
   return { host, served: await serveHost(host, token) };
 }
 

@@ -9,6 +9,7 @@ import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../machine/processes.ts';
 import type { Exit, Observed } from '../driver.ts';
 import { readEmbedded } from './node-file.ts';
+import { watchLoop } from './watchdog.ts';
 
 /** A node to start, as it is on disk. */
 export interface HostedPart {
@@ -47,13 +48,15 @@ interface Hosted {
 /** What there is once for all nodes of a host; loading it is most of the time that the first start takes. */
 type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
-export function createNodeHost(): NodeHost {
+/** @param cluster its name, for messages */
+export function createNodeHost(cluster: string): NodeHost {
   const hosted = new Map<string, Hosted>();
   const disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
   const logs = new Map<string, number>();
   let programs: Promise<Programs> | undefined;
   let network: ReturnType<Programs['memoryNetwork']> | undefined;
   let contained: Disposable | undefined;
+  let watched: Disposable | undefined;
   let starts = 0;
 
   function say(part: HostedPart, line: string): void {
@@ -89,6 +92,7 @@ export function createNodeHost(): NodeHost {
       await programs;
     const { options, keys, transport, store } = readEmbedded(part.dataDir);
     contained ??= containCrashes();
+    watched ??= watchLoop(cluster);
     network ??= memoryNetwork();
     const disk = disks.get(part.name) ?? new MemoryDisk();
     disks.set(part.name, disk);
@@ -197,8 +201,9 @@ export function createNodeHost(): NodeHost {
         one.stopping.abort(new Error('the cluster has ended'));
       }
       await Promise.all(running.map(({ platform }) => platform.cut()));
-      contained?.[Symbol.dispose]();
+      for (const ending of [contained, watched]) ending?.[Symbol.dispose]();
       contained = undefined;
+      watched = undefined;
       for (const file of logs.values()) closeSync(file);
       for (const map of [hosted, disks, logs]) map.clear();
     },

@@ -15,6 +15,7 @@ import { readRecord } from '../../../harness/state/state.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');
+const WATCHDOG = join(import.meta.dirname, '../../../harness/places/embedded/watchdog.ts');
 const WAIT = { timeoutMs: 30_000 };
 let stateDir: string;
 
@@ -129,6 +130,24 @@ describe('a cluster in this process', () => {
     await net.node(2).start();
   });
 
+  test('a node that cannot start says why, and takes nobody along', async () => {
+    const node = net.node(1);
+    await node.kill();
+    const file = join(node.dataDir, 'node.json');
+    const document = readFileSync(file, 'utf8');
+    writeFileSync(file, document.replace(/"swap-endpoint": ".*"/, '"swap-endpoint": "nowhere"'));
+    const error: unknown = await node.start().catch((cause: unknown) => cause);
+    expect(error).toMatchObject({
+      code: 'PROCESS_FAILED',
+      message: expect.stringContaining('node-1 has ended') as string,
+      hint: expect.stringContaining('nowhere') as string,
+    });
+    expect((await net.node(0).client.health()).status).toBe('ok');
+    writeFileSync(file, document);
+    await node.start();
+    await net.meshed();
+  });
+
   test('takes no calls from those who do not know its token', async () => {
     const { port } = JSON.parse(readFileSync(join(net.folder, 'holder.json'), 'utf8')) as { port: number };
     for (const headers of [{}, { Authorization: 'Bearer guessed' }]) {
@@ -141,6 +160,21 @@ describe('a cluster in this process', () => {
     }
     expect((await net.node(0).observe()).state).toBe('running');
   });
+});
+
+test('a process that computes without end is reported, although nothing in it can run', async () => {
+  const program = `
+    import { watchLoop } from ${JSON.stringify(WATCHDOG)};
+    watchLoop('busy', 300);
+    setTimeout(() => { const until = performance.now() + 3000; while (performance.now() < until); }, 500);`;
+  const file = join(stateDir, 'loop.mts');
+  writeFileSync(file, program);
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (part: Buffer) => (said += part.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).toBe(0);
+  expect(said.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
 });
 
 test('an embedded node keeps its data on disk when it is asked to', async () => {

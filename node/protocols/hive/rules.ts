@@ -86,8 +86,8 @@ export function judge(
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
   // Most of gossip is what others have told already, and recovering a signer is most of what a record costs.
-  const record =
-    known !== undefined && isSame(known, wire) ? known : parseRecord(wire, context.networkId).record;
+  if (known !== undefined && isSame(known, wire)) return { drop: 'TIMESTAMP_NOT_NEWER' };
+  const { record } = parseRecord(wire, context.networkId);
   const stored = known?.timestamp;
   checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'gossip' });
   return { take: record };
@@ -150,9 +150,20 @@ export function toAnnounce(
 
 const NOTHING = new Uint8Array(0);
 
-function underlaysOf(record: AddressRecord): string[] {
+/** Of records in the address book, each of which is announced to every new peer. */
+const decoded = new WeakMap<AddressRecord, readonly string[]>();
+
+function underlaysOf(record: AddressRecord): readonly string[] {
+  const before = decoded.get(record);
+  if (before !== undefined) return before;
+  const underlays = underlaysIn(record);
+  decoded.set(record, underlays);
+  return underlays;
+}
+
+function underlaysIn({ underlay }: AddressRecord): readonly string[] {
   try {
-    return decodeUnderlays(record.underlay);
+    return decodeUnderlays(underlay);
   } catch (error) {
     if (error instanceof UnderlayError) return [];
     throw error;

@@ -1,6 +1,14 @@
 /** The local store in memory, for unit tests, the simulation and embedded clusters. */
+import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
 import type { Power } from '../env/power.ts';
-import { type Backend, TABLES, type Table, type TableReader, type Transaction } from './backend.ts';
+import {
+  type Backend,
+  type Slots,
+  TABLES,
+  type Table,
+  type TableReader,
+  type Transaction,
+} from './backend.ts';
 import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
@@ -9,11 +17,14 @@ import { SortedTable } from './sorted-table.ts';
 /** Changes between two turns of other work. */
 const GROUP_MAX = 256;
 
+/** Slots of one array: a chunk with an array of its own would cost the collector more than the chunk. */
+const SLAB_SLOTS = 64;
+
 /** What a store in memory leaves behind for the next one. It belongs to whoever starts the node. */
 export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
-  readonly slots: Uint8Array[] = [];
+  readonly slots = memorySlots();
   /** Transactions so far: each has another number, also after a new start. */
   transactions = 0;
   #inUse = false;
@@ -32,6 +43,22 @@ export class MemoryDisk {
   leave(): void {
     this.#inUse = false;
   }
+}
+
+function memorySlots(): Slots {
+  const slabs: Uint8Array[] = [];
+  const place = (slot: number) => (slot % SLAB_SLOTS) * CHUNK_STORED_SIZE_MAX;
+  return {
+    write(slot, bytes) {
+      const index = Math.floor(slot / SLAB_SLOTS);
+      slabs[index] ??= new Uint8Array(SLAB_SLOTS * CHUNK_STORED_SIZE_MAX);
+      slabs[index].set(bytes, place(slot));
+    },
+    read(slot, length) {
+      const at = place(slot);
+      return slabs[Math.floor(slot / SLAB_SLOTS)]!.slice(at, at + length);
+    },
+  };
 }
 
 interface MemoryStoreDeps extends LocalStoreDeps {
@@ -58,7 +85,7 @@ export async function createMemoryStore(
 
 /** Changes happen in the order of the calls, and are on the disk when they have happened. */
 class MemoryBackend implements Backend {
-  readonly slots: Backend['slots'];
+  readonly slots: Slots;
   readonly #disk: MemoryDisk;
   readonly #reader: TableReader;
   readonly #run: (work: () => void) => void;
@@ -70,7 +97,7 @@ class MemoryBackend implements Backend {
     disk: MemoryDisk,
     { power, defer }: { power: Power | undefined; defer: ((flush: () => void) => void) | undefined },
   ) {
-    const { tables, slots } = disk;
+    const { tables } = disk;
     this.#disk = disk;
     this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
     this.#defer = defer ?? ((flush) => flush());
@@ -80,12 +107,7 @@ class MemoryBackend implements Backend {
       scan: (name, from, to, limit) => tables[name].scan(from, to, limit),
       last: (name, from, to) => tables[name].last(from, to),
     };
-    this.slots = {
-      write(slot, bytes) {
-        slots[slot] = Uint8Array.from(bytes);
-      },
-      read: (slot, length) => slots[slot]!.slice(0, length),
-    };
+    this.slots = disk.slots;
   }
 
   get(table: Table, key: Uint8Array): Uint8Array | undefined {

@@ -4,7 +4,7 @@
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { DriverName } from '../../harness/places/driver.ts';
-import { anonymousMib, cpuMicroseconds } from './processes.ts';
+import { anonymousMib } from './processes.ts';
 
 /** What one start took. */
 export interface Started {
@@ -29,11 +29,14 @@ for (let round = 0; round < Number(rounds); round++) {
   const net = await Cluster.start({ nodes: count, seed: 7, driver: driver as DriverName, stateDir });
   const totalMs = performance.now() - called;
   const own = process.cpuUsage(before.cpu);
-  const cpuMs = embedded ? (own.user + own.system) / 1000 : cpuMicroseconds(net) / 1000;
+  const stats = await Promise.all(net.nodes.map((node) => node.stats()));
+  const cpuMs = embedded
+    ? (own.user + own.system) / 1000
+    : sum(stats.map((used) => used.cpuMs ?? Number.NaN));
   globalThis.gc?.();
   const mib = embedded
     ? anonymousMib(process.pid) - before.mib
-    : net.nodes.reduce((sum, { pid = 0 }) => sum + anonymousMib(pid), 0);
+    : sum(stats.map((used) => used.memoryBytes ?? Number.NaN)) / 2 ** 20;
   const stopping = performance.now();
   await net.stop();
   const { chainMs, nodesMs, meshedMs, batchUsableMs } = net.timings;
@@ -48,4 +51,8 @@ for (let round = 0; round < Number(rounds); round++) {
     mib: mib / count,
   };
   process.stdout.write(`${JSON.stringify(said)}\n`);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import type { NodeSight, NodeState } from '../../../../harness/nodes/cluster-node.ts';
+import { type Incident, incidentText, Membership } from '../../../../harness/nodes/membership.ts';
+import type { Exit, Observed } from '../../../../harness/places/driver.ts';
+
+/** A node that is what the test says, and wanted to be what it was when it was accepted. */
+class FakeNode {
+  readonly name = 'node-0';
+  sight: NodeSight = { state: 'running', handle: { pid: 1 }, pid: 1, exit: undefined };
+  wanted: Pick<NodeSight, 'state' | 'handle'> | undefined = this.sight;
+  failure: Error | undefined;
+
+  become(state: NodeState, start = 1, exit?: Exit): void {
+    this.sight = { state, handle: { pid: start }, pid: start, exit };
+  }
+
+  async observe(): Promise<NodeSight> {
+    if (this.failure !== undefined) throw this.failure;
+    return this.sight;
+  }
+
+  async accept(): Promise<void> {
+    this.wanted = this.sight;
+  }
+}
+
+function watched(): {
+  node: FakeNode;
+  chain: { observed: Observed };
+  look: () => Promise<(string | undefined)[]>;
+} {
+  const node = new FakeNode();
+  const chain: { observed: Observed } = { observed: { state: 'running' } };
+  const membership = new Membership([node], {
+    driver: { observe: () => Promise.resolve(chain.observed) },
+    chain: () => ({ pid: 9 }),
+  });
+  const told: Incident[] = [];
+  membership.onIncident((incident) => told.push(incident));
+  return {
+    node,
+    chain,
+    async look() {
+      await membership.look();
+      return told.splice(0).map(incidentText);
+    },
+  };
+}
+
+test.each<[string, NodeState, NodeState, string | undefined]>([
+  ['dies', 'running', 'crashed', 'node-0 died'],
+  ['is killed by a command', 'running', 'killed', 'node-0 died'],
+  ['is stopped by a command', 'running', 'stopped', 'node-0 was stopped'],
+  ['is paused', 'running', 'paused', 'node-0 was paused'],
+  ['dies while it is paused', 'paused', 'crashed', 'node-0 died'],
+  ['is resumed', 'paused', 'running', 'node-0 was resumed'],
+  ['stays as it is', 'stopped', 'stopped', undefined],
+  ['was dead before', 'killed', 'crashed', undefined],
+])('a node that %s is told of once', async (_what, before, after, text) => {
+  const { node, look } = watched();
+  node.become(before);
+  await node.accept();
+  expect(await look()).toEqual([]);
+  node.become(after);
+  expect(await look()).toEqual(text === undefined ? [] : [text]);
+  expect(await look()).toEqual([]);
+});
+
+test.each<[NodeState, string]>([
+  ['running', 'node-0 was restarted'],
+  ['paused', 'node-0 was restarted'],
+  ['killed', 'node-0 was started'],
+  ['stopped', 'node-0 was started'],
+])('a node that was %s and runs as another process is told of', async (before, text) => {
+  const { node, look } = watched();
+  node.become(before, 1);
+  await node.accept();
+  node.become('running', 2);
+  expect(await look()).toEqual([text]);
+});
+
+test('what the process itself does to a node is no incident', async () => {
+  const { node, look } = watched();
+  node.wanted = undefined;
+  node.become('killed');
+  expect(await look()).toEqual([]);
+  await node.accept();
+  expect(await look()).toEqual([]);
+});
+
+test('how a node has ended is told where it is known', async () => {
+  const { node, look } = watched();
+  node.become('crashed', 1, { code: null, signal: 'SIGKILL' });
+  expect(await look()).toEqual(['node-0 died (SIGKILL)']);
+  node.become('running', 2);
+  await node.accept();
+  node.become('crashed', 2, { code: 1, signal: null, reason: 'the disk is full' });
+  expect(await look()).toEqual(['node-0 died (the disk is full)']);
+});
+
+test('a chain that ends is told of, a node that cannot be seen once', async () => {
+  const { node, chain, look } = watched();
+  expect(await look()).toEqual([]);
+  node.failure = new Error('no answer');
+  chain.observed = { state: 'gone' };
+  expect((await look()).toSorted()).toEqual(['chain died', 'node-0 cannot be seen (no answer)']);
+  expect(await look()).toEqual([]);
+  node.failure = undefined;
+  chain.observed = { state: 'running' };
+  expect(await look()).toEqual(['chain was resumed']);
+});

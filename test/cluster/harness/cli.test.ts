@@ -112,7 +112,7 @@ test.each([
   ],
   [
     'a start that takes too long',
-    ['up', '-n', '2', '--timeout', '50ms', '--json'],
+    ['up', '-n', '2', '--timeout', '50ms'],
     'the cluster has not started within 50 ms: chain: anvil, 7 contracts',
   ],
   ['a limit without a unit', ['up', '--timeout', '90'], 'Expected a duration such as 500ms, 15s or 24h.'],
@@ -140,6 +140,19 @@ test.each([
   expect(stderr).toContain(words);
 });
 
+test.each([[[]], [['--name', 'none']]])(
+  'down %j where nothing is answers like the one before it',
+  async (flags) => {
+    const said = await svcnet('down', ...flags);
+    expect([said.code, said.stdout]).toEqual([0, expect.stringContaining('nothing to remove: no cluster')]);
+    const { code, stdout } = await svcnet('down', ...flags, '--json');
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      { clusters: [], durationMs: expect.any(Number) as number },
+    ]);
+  },
+);
+
 test.each([
   ['up', ['up', '-f', 'nowhere.yaml'], 'DEFINITION_INVALID', "--file: no file 'nowhere.yaml'"],
   ['up with a wrong flag', ['up', '--drivr', 'process'], 'USAGE', "unknown option '--drivr'"],
@@ -157,7 +170,7 @@ test.each([
   ['stamp', ['stamp'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
   ['fund', ['fund', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
   ['run', ['run', 'smok'], 'USAGE', "no scenario 'smok', did you mean 'smoke'?"],
-  ['down', ['down', '--name', 'none'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['down', ['down', '--nmae', 'none'], 'USAGE', "unknown option '--nmae'"],
   ['an unknown command', ['stauts'], 'USAGE', "unknown command 'stauts'"],
 ])('%s that fails says so in one document with --json', async (_what, args, code, words) => {
   const failed = await svcnet(...args, '--json');

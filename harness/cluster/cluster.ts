@@ -22,6 +22,7 @@ import { claimCluster } from '../lifecycle/claim.ts';
 import { driverOf } from '../lifecycle/drivers.ts';
 import { removeLeftovers } from '../lifecycle/leftovers.ts';
 import { tearDown } from '../lifecycle/teardown.ts';
+import type { PartLog } from '../logs/file-log.ts';
 import { isAlive } from '../machine/processes.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { Membership } from '../nodes/membership.ts';
@@ -310,11 +311,14 @@ export class Cluster implements AsyncDisposable {
     return clusterDocument(this);
   }
 
-  /** The end of the log of a node, or of the chain. @throws HarnessError `NODE_NOT_FOUND` */
-  lastWords(part: string, lines: number): { readonly log: string; readonly lines: readonly string[] } {
-    const log =
+  /**
+   * What a node, or the chain, has said, and where that is kept.
+   * @param part name of a node, or `chain` @throws HarnessError `NODE_NOT_FOUND`
+   */
+  logOf(part: string): { readonly path: string; readonly said: PartLog } {
+    const path =
       part === 'chain' ? clusterFolder(this.#stateDir, this.name).log('chain') : this.node(part).log;
-    return { log, lines: this.#driver.logs({ log }).tail(lines) };
+    return { path, said: this.#driver.logs({ log: path }) };
   }
 
   /** Folder of logs, keys and data. */

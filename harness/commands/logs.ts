@@ -1,9 +1,7 @@
 /** `svcnet logs`: what a node, or the chain, has written. */
 import { Cluster } from '../cluster/cluster.ts';
-import { fileLog } from '../logs/file-log.ts';
 import { logEntry, logValue } from '../logs/log-entry.ts';
 import { paint } from '../report/console.ts';
-import { clusterFolder } from '../state/state.ts';
 import { clip, wrap } from '../terminal/table.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
@@ -18,10 +16,8 @@ export interface LogsFlags extends ClusterFlags {
 /** @param part name of a node, or `chain` */
 export async function logs(part: string, flags: LogsFlags, context: CommandContext): Promise<void> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const file =
-    part === 'chain' ? clusterFolder(context.stateDir, cluster.name).log('chain') : cluster.node(part).log;
+  const { path: file, said } = cluster.logOf(part);
   await cluster.detach();
-  const said = fileLog(file);
   const last = said.tail(flags.lines);
   if (context.json && flags.follow !== true) {
     context.out(

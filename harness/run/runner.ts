@@ -213,8 +213,8 @@ function lost(
     error === undefined || watch.signal.reason === error ? [] : [`then: ${describe(error).split('\n')[0]}`];
   const concerned = new Set(watch.incidents.map(({ part }) => part));
   const words = Array.from(concerned, (part) => {
-    const { log, lines } = cluster.lastWords(part, EVIDENCE_LINES);
-    return [`end of ${log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+    const { path, said } = cluster.logOf(part);
+    return [`end of ${path}:`, ...said.tail(EVIDENCE_LINES).map((line) => `  ${line}`)].join('\n');
   });
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { parseDurationMs, suggestion } from './base/words.ts';
 import type { CommandContext } from './commands/context.ts';
@@ -26,6 +27,7 @@ refresh-rate, also in the fast profile: a Bee refuses and blocks peers that sett
 `;
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
 const NODES_MAX = 200;
+const REPEATS_MAX = 10_000;
 
 const interruption = new AbortController();
 
@@ -74,6 +76,7 @@ async function up(flags: UpFlags, context: CommandContext): Promise<void> {
 function commandLine(): Command {
   const program = new Command('svcnet')
     .description('A whole decentralised storage network on one machine.')
+    .version(VERSION, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
     .showHelpAfterError('(--help lists all flags)')
     .exitOverride();
@@ -123,6 +126,19 @@ function commandLine(): Command {
       `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
+
+  program
+    .command('validate')
+    .description('check a cluster file without starting anything')
+    .argument('<file>', 'cluster file (YAML)')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText(
+      'after',
+      '\nExits with 0 when the file describes a cluster, with 2 after naming every mistake.',
+    )
+    .action((path: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/validate.ts')).validate(path, f, c)),
+    );
 
   about('ps', 'list the nodes of a cluster, or the clusters')
     .option('--wide', 'print every value in full')
@@ -200,7 +216,20 @@ function commandLine(): Command {
     )
     .addOption(withFlavours())
     .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
+    .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; flags win over it')
+    .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
+    .option(
+      '--credit <credit>',
+      `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: what the scenarios ask for)`,
+      word(CREDITS),
+    )
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
+    .option(
+      '--repeat <count>',
+      'number of runs, with this seed and those after it (default: 1)',
+      whole(1, REPEATS_MAX),
+    )
+    .option('--keep', 'leave the last fresh cluster running')
     .addOption(
       new Option('--set <key=value>', 'parameter of the scenarios (repeatable)')
         .argParser(collect)

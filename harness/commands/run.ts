@@ -1,32 +1,19 @@
-/** `svcnet run SCENARIO…`: run scenarios on a fresh cluster or a running one, and report. */
-import { existsSync, readdirSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+/** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
-import { plural, suggestion } from '../base/words.ts';
-import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
-import { FLAVOURS } from '../flavours/table.ts';
-import { drawSeed } from '../plan/seed.ts';
-import { renderRun, StepDisplay } from '../report/console.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { renderRepeated, renderRun, StepDisplay } from '../report/console.ts';
+import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
+import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { checkNodeParameters } from '../run/run-clusters.ts';
 import { type PlannedScenario, planScenarios, type RunOptions, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { answer, type CommandContext } from './context.ts';
-import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
+import { chooseClusters, type RunFlags, repeatCommand } from './run-flags.ts';
+import { listScenarios } from './run-list.ts';
 
-/** Scenarios that come with the package; a file's name is its scenario's. */
-const FOLDER = resolve(import.meta.dirname, '../../scenarios');
-const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
-
-export interface RunFlags extends NodesFlags {
-  readonly list?: boolean;
-  /** Running cluster; absent: a fresh one. */
-  readonly name?: string;
-  readonly seed?: bigint;
-  /** `key=value` texts. */
-  readonly set: readonly string[];
-  readonly report?: string;
-}
+const SEED_END = 2n ** 64n;
 
 /** @returns the exit code: success when everything passed or was skipped, else whether a condition was false or a scenario could not run */
 export async function run(
@@ -35,38 +22,86 @@ export async function run(
   context: CommandContext,
 ): Promise<number> {
   if (flags.list === true) {
-    await list(context);
+    await listScenarios(context);
     return EXIT.success;
   }
   if (names.length === 0)
-    throw new HarnessError('USAGE', `name at least one scenario (known: ${bundled().join(', ')})`);
-  const scenarios = await Promise.all(names.map(load));
+    throw new HarnessError('USAGE', `name at least one scenario (known: ${bundledScenarios().join(', ')})`);
+  const scenarios = await Promise.all(names.map(loadScenario));
   const planned = plan(scenarios, flags.set);
-  const nodes = freshNodes(scenarios, flags);
-  const seed = flags.seed ?? drawSeed();
-  const light = Math.max(...scenarios.map(({ cluster }) => cluster.light ?? 0));
-  const title = names.map((name) => basename(name, EXTENSION)).join('-');
-  const runName = `${new Date().toISOString().replaceAll(':', '-').slice(0, 19)}-${title}-${seed}`;
+  const { seed, options: clusters, where } = await chooseClusters(flags, scenarios);
+  const title = names.map(scenarioTitle).join('-');
+  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  const options: RunOptions = {
-    planned,
-    seed,
-    stateDir: context.stateDir,
-    report: resolve(flags.report ?? join(context.stateDir, 'runs', runName)),
-    name: runName,
-    command: repeatCommand(names, flags, seed),
-    signal: context.signal,
-    ...(flags.name === undefined ? {} : { attachTo: flags.name }),
-    ...(flags.name === undefined ? { nodes } : {}),
-    ...(display === undefined ? {} : { display }),
+  /** @param folder default: one among those of all runs */
+  const optionsOf = (runSeed: bigint, folder?: string): RunOptions => {
+    const name = `${startedAt}-${title}-${runSeed}`;
+    return {
+      ...clusters,
+      planned,
+      seed: runSeed,
+      stateDir: context.stateDir,
+      report: resolve(folder ?? join(context.stateDir, 'runs', name)),
+      name,
+      command: repeatCommand(names, flags, runSeed),
+      signal: context.signal,
+      ...(display === undefined ? {} : { display }),
+    };
   };
-  checkNodeParameters(options);
-  if (!context.json)
-    context.out(`\n  svcnet ${title}   ${whereText(nodes, light, flags)} · seed ${seed}\n\n`);
-  const result = await runScenarios(options);
-  answer(context, result, renderRun(result, context.style).split('\n'));
-  if (result.passed) return EXIT.success;
-  return result.scenarios.some((scenario) => scenario.result === 'failed') ? EXIT.checkFailed : EXIT.usage;
+  checkNodeParameters(optionsOf(seed));
+  const once = (options: RunOptions): Promise<RunResult> => {
+    if (!context.json) context.out(`\n  svcnet ${title}   ${where} · seed ${options.seed}\n\n`);
+    return runScenarios(options);
+  };
+  if (flags.repeat === undefined) {
+    const result = await once(optionsOf(seed, flags.report));
+    answer(context, result, renderRun(result, context.style).split('\n'));
+    return exitCodeOf(result);
+  }
+  const folder = resolve(
+    flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}-${flags.repeat}-times`),
+  );
+  const runs: (RunResult | FailedStart)[] = [];
+  for (const runSeed of seedsFrom(seed, flags.repeat)) {
+    const result = await runOrFailure(runSeed, () =>
+      once(optionsOf(runSeed, join(folder, `seed-${runSeed}`))),
+    );
+    runs.push(result);
+    if (!context.json)
+      context.out('scenarios' in result ? renderRun(result, context.style) : `${result.error}\n`);
+  }
+  const failedSeeds = runs.filter(({ passed }) => !passed).map((result) => result.seed);
+  const repeated: RepeatedRun = { passed: failedSeeds.length === 0, failedSeeds, runs };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'repeat.json'), `${JSON.stringify(repeated, undefined, 2)}\n`);
+  answer(context, repeated, renderRepeated(repeated, context.style).split('\n'));
+  return repeated.passed ? EXIT.success : EXIT.checkFailed;
+}
+
+/** @throws HarnessError `USAGE` when there are not as many */
+function seedsFrom(first: bigint, count: number): bigint[] {
+  if (first + BigInt(count) > SEED_END) {
+    throw new HarnessError(
+      'USAGE',
+      `--repeat: got ${count} from seed ${first}, expected the last seed to be below 2^64`,
+    );
+  }
+  return Array.from({ length: count }, (_, index) => first + BigInt(index));
+}
+
+/** A cluster that does not start with one seed is a finding, and the other seeds are still to be tried. */
+async function runOrFailure(seed: bigint, work: () => Promise<RunResult>): Promise<RunResult | FailedStart> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') throw error;
+    return { seed: seedToJson(seed), passed: false, error: messageOf(error) };
+  }
+}
+
+function exitCodeOf({ passed, scenarios }: RunResult): number {
+  if (passed) return EXIT.success;
+  return scenarios.some(({ result }) => result === 'failed') ? EXIT.checkFailed : EXIT.usage;
 }
 
 /** A parameter that is not one is a mistake of usage. */
@@ -80,51 +115,6 @@ function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedS
   }
 }
 
-/** What the flags say, else what the scenarios ask for; nodes of other flavours only when their program is known. */
-function freshNodes(scenarios: readonly Scenario[], flags: RunFlags): Nodes {
-  if (flags.name !== undefined && (flags.with.length > 0 || flags.beeBinary !== undefined)) {
-    throw new HarnessError(
-      'USAGE',
-      `--with and --bee-binary are for a fresh cluster, ${flags.name} runs already`,
-    );
-  }
-  const known = (flavour: FlavourName) => {
-    const variable = FLAVOURS[flavour].binaryVariable;
-    return variable === undefined || flags.beeBinary !== undefined || (process.env[variable] ?? '') !== '';
-  };
-  const asked = FLAVOUR_NAMES.map((flavour) => ({
-    flavour,
-    count: Math.max(...scenarios.map(({ cluster }) => cluster.with?.[flavour] ?? 0)),
-  })).filter(({ flavour, count }) => count > 0 && known(flavour));
-  const others = flags.with.length > 0 ? flags.with : asked;
-  return nodesWith(
-    { ...flags, with: others },
-    undefined,
-    Math.max(...scenarios.map(({ cluster }) => cluster.nodes)),
-  );
-}
-
-function whereText(nodes: Nodes, light: number, flags: RunFlags): string {
-  if (flags.name !== undefined) return `on cluster ${flags.name}`;
-  const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
-  const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
-  const others = groups
-    .filter((group) => 'flavour' in group && group.flavour !== 'svc')
-    .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
-  const lights = light > 0 ? `, ${light} of them light` : '';
-  return `${plural(total, 'node')}${others.join('')}${lights} · process driver`;
-}
-
-function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
-  const parts = ['npm run svcnet --', 'run', ...names, '--seed', seed.toString()];
-  if (flags.name !== undefined) parts.push('--name', flags.name);
-  if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
-  for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
-  if (flags.beeBinary !== undefined) parts.push('--bee-binary', flags.beeBinary);
-  for (const set of flags.set) parts.push('--set', /\s/.test(set) ? `'${set}'` : set);
-  return parts.join(' ');
-}
-
 function parameters(sets: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     sets.map((text) => {
@@ -133,62 +123,4 @@ function parameters(sets: readonly string[]): ReadonlyMap<string, string> {
       return [text.slice(0, equals), text.slice(equals + 1)] as const;
     }),
   );
-}
-
-/** @param name of a scenario of the package, or path of a file that exports one */
-async function load(name: string): Promise<Scenario> {
-  const isPath = /[/\\]|\.[jt]s$/.test(name);
-  const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
-  if (!(isPath ? existsSync(path) : bundled().includes(name))) {
-    const known = bundled();
-    throw new HarnessError(
-      'USAGE',
-      `no scenario '${name}'${suggestion(name, known)} (known: ${known.join(', ')}, or a path)`,
-    );
-  }
-  const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error });
-  });
-  const scenario = (module as { default?: Scenario }).default;
-  if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
-    throw new HarnessError(
-      'USAGE',
-      `${path} has no scenario as its default export; make it with defineScenario`,
-    );
-  }
-  return scenario;
-}
-
-/** Files that export a scenario. */
-function bundled(): string[] {
-  return readdirSync(FOLDER)
-    .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
-    .map((file) => basename(file, EXTENSION))
-    .toSorted();
-}
-
-async function list(context: CommandContext): Promise<void> {
-  const scenarios = await Promise.all(bundled().map(load));
-  const document = scenarios.map(({ name, group, about, parameters: table, needs, cluster }) => ({
-    name,
-    group,
-    about,
-    parameters: Object.entries(table).map(([parameter, spec]) => ({ name: parameter, ...spec })),
-    needs,
-    cluster,
-  }));
-  const lines = scenarios.flatMap(({ name, group, about, parameters: table }) => [
-    `  ${name}  (${group})`,
-    `    ${about}`,
-    ...Object.entries(table).map(
-      ([parameter, { help, default: fallback }]) =>
-        `    --set ${parameter}=…  ${help} (default ${shown(fallback)})`,
-    ),
-    '',
-  ]);
-  answer(context, document, ['', ...lines]);
-}
-
-function shown(value: unknown): string {
-  return value === '' ? 'none' : String(value);
 }

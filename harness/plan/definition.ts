@@ -206,14 +206,38 @@ export type NodeGroup = Definition['nodes'][number];
 
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
+  const checked = checkDefinition(input);
+  if ('definition' in checked) return checked.definition;
+  throw new HarnessError(
+    'DEFINITION_INVALID',
+    checked.mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'),
+  );
+}
+
+/** The definition, or every mistake of it in a line of its own. */
+export function checkDefinition(
+  input: unknown,
+): { readonly definition: Definition } | { readonly mistakes: readonly string[] } {
   const parsed = schema.safeParse(input ?? {});
-  const definition = parsed.success ? withPrograms(parsed.data) : undefined;
-  const lines =
-    parsed.error === undefined
-      ? contradictions(definition as Definition)
-      : parsed.error.issues.flatMap((issue) => explain(issue, input));
-  if (definition !== undefined && lines.length === 0) return definition;
-  throw new HarnessError('DEFINITION_INVALID', lines.map((line) => `${source}: ${line}`).join('\n'));
+  if (parsed.success) {
+    const definition = withPrograms(parsed.data);
+    const mistakes = contradictions(definition);
+    return mistakes.length === 0 ? { definition } : { mistakes };
+  }
+  const mistakes = parsed.error.issues.flatMap((issue) => explain(issue, input));
+  const rest = schema.safeParse(withoutMistakes(input, parsed.error.issues));
+  return { mistakes: [...mistakes, ...(rest.success ? contradictions(withPrograms(rest.data)) : [])] };
+}
+
+/** What the schema finds nothing wrong with: it may still contradict itself, which is to be told at the same time. */
+function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
+  if (input === null || typeof input !== 'object') return {};
+  const wrong = new Set(
+    issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [issue.path[0]],
+    ),
+  );
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
 }
 
 /** Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds. */
@@ -227,15 +251,21 @@ function withPrograms(definition: Definition): Definition {
   return { ...definition, nodes };
 }
 
-/** Reads the file without checking its keys, so that flags can override it first. */
-export async function readDefinitionFile(path: string): Promise<Record<string, unknown>> {
+/**
+ * Reads the file without checking its keys, so that flags can override it first.
+ * @param argument how the path was given, for messages
+ */
+export async function readDefinitionFile(
+  path: string,
+  argument = '--file',
+): Promise<Record<string, unknown>> {
   const { parse } = await import('yaml');
   let document: unknown;
   try {
     document = parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new HarnessError('DEFINITION_INVALID', `--file: no file '${path}'`, { cause: error });
+      throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
     }
     throw new HarnessError('DEFINITION_INVALID', `${path}: ${messageOf(error).trim()}`, { cause: error });
   }

@@ -3,7 +3,7 @@
 import { grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clip, renderTable } from '../terminal/table.ts';
-import type { Figure, RunResult, ScenarioResult } from './result.ts';
+import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
 
 export interface ConsoleStyle {
   readonly width: number;
@@ -121,8 +121,31 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const footer = [
     `  ${'report'.padEnd(NAME_WIDTH)} ${run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
+    ...(run.kept === undefined
+      ? []
+      : [
+          `  ${'kept'.padEnd(NAME_WIDTH)} cluster ${run.kept} runs; look at it with: npm run svcnet -- status --name ${run.kept}`,
+          `  ${''.padEnd(NAME_WIDTH)} stop it with: npm run svcnet -- down --name ${run.kept}`,
+        ]),
   ];
   return [...parts, ...footer, ''].join('\n');
+}
+
+/** The runs of `--repeat` in one line each, and which seeds failed. */
+export function renderRepeated({ runs, failedSeeds }: RepeatedRun, style: ConsoleStyle): string {
+  const lines = runs.map((run) => {
+    const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
+    const where = 'report' in run ? run.report : run.error.split('\n')[0];
+    return `  seed ${run.seed} ${paint(style, colour, verdict)}   ${where}`;
+  });
+  const failed = failedSeeds.length === 0 ? '' : `, failed with seed ${failedSeeds.join(', ')}`;
+  return [
+    '',
+    ...lines,
+    '',
+    `  ${runs.length - failedSeeds.length} of ${runs.length} runs passed${failed}`,
+    '',
+  ].join('\n');
 }
 
 function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {

@@ -54,6 +54,22 @@ export interface RunResult {
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
+  /** Name of the cluster that it left running. */
+  readonly kept?: string;
+}
+
+/** A run whose cluster could not be started. */
+export interface FailedStart {
+  readonly seed: number | string;
+  readonly passed: false;
+  readonly error: string;
+}
+
+/** The same run with a seed and those after it. */
+export interface RepeatedRun {
+  readonly passed: boolean;
+  readonly failedSeeds: readonly (number | string)[];
+  readonly runs: readonly (RunResult | FailedStart)[];
 }
 
 /** Skipped scenarios do not fail a run; everything else that is not `passed` does. */

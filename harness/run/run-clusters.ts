@@ -10,7 +10,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import type { StartProgress } from '../cluster/start-context.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { type DefinitionInput, parseDefinition } from '../plan/definition.ts';
+import { type DefinitionInput, type GroupInput, parseDefinition } from '../plan/definition.ts';
 import { type PlannedNode, planCluster } from '../plan/plan.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { findCluster } from '../state/state.ts';
@@ -18,7 +18,9 @@ import type { RunOptions } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
 export type NodesInput = NonNullable<DefinitionInput['nodes']>;
-type Kind = Pick<DefinitionInput, 'nodes' | 'credit'>;
+/** All of a definition that a run does not choose itself. */
+export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
+type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
 /** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
@@ -53,12 +55,30 @@ export class Clusters implements AsyncDisposable {
     this.#current = undefined;
     if (cluster === undefined) return;
     try {
-      const { report } = this.#options;
-      this.#kept++;
-      keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
+      this.#keepEvidence(cluster);
     } finally {
       await (this.#options.attachTo === undefined ? cluster.stop() : cluster.detach());
     }
+  }
+
+  /** The end of a run that nothing has interrupted. @returns name of the cluster that goes on, if one is to be kept */
+  async finish(): Promise<string | undefined> {
+    const { keep, attachTo } = this.#options;
+    if (keep !== true || attachTo !== undefined || this.#current === undefined) {
+      await this.close();
+      return undefined;
+    }
+    const { cluster } = this.#current;
+    this.#keepEvidence(cluster);
+    this.#current = undefined;
+    await cluster.detach();
+    return cluster.name;
+  }
+
+  #keepEvidence(cluster: Cluster): void {
+    const { report } = this.#options;
+    this.#kept++;
+    keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -67,20 +87,25 @@ export class Clusters implements AsyncDisposable {
 }
 
 /** What a fresh cluster for a scenario is like. */
-export function kindOf({ cluster }: Scenario, { nodes, planned }: RunOptions): Kind {
+export function kindOf(
+  { cluster }: Scenario,
+  { nodes, exactNodes = false, definition = {}, planned }: RunOptions,
+): Kind {
   const base = nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
   const groups = typeof base === 'number' ? [{ count: base }] : base;
   const { light = 0, options = {}, credit } = cluster;
-  const all = [...groups, ...(light > 0 ? [{ mode: 'light' as const, count: light }] : [])];
+  const all: GroupInput[] = [
+    ...groups,
+    ...(light > 0 && !exactNodes ? [{ mode: 'light' as const, count: light }] : []),
+  ];
   return {
     nodes: all.map((group) =>
       flavourOf(group) === 'svc' ? { ...group, options: { ...options, ...optionsOf(group) } } : group,
     ),
     ...(credit === undefined ? {} : { credit }),
+    ...definition,
   };
 }
-
-type GroupInput = Exclude<NodesInput, number>[number];
 
 function flavourOf({ flavour = 'svc' }: GroupInput): FlavourName {
   return flavour;
@@ -91,8 +116,8 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
 }
 
 /** The nodes that a fresh cluster of the kind would have. */
-export function plannedNodes(kind: Kind, { seed }: RunOptions): readonly PlannedNode[] {
-  return planCluster(parseDefinition(kind, 'options'), seed).nodes;
+export function plannedNodes(kind: Kind, { seed, source = 'options' }: RunOptions): readonly PlannedNode[] {
+  return planCluster(parseDefinition(kind, source), seed).nodes;
 }
 
 /**
@@ -150,6 +175,8 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
     return await Cluster.start({
       ...kind,
       seed: options.seed,
+      source: options.source,
+      detached: options.keep === true,
       stateDir: options.stateDir,
       signal: options.signal,
       onProgress(progress) {

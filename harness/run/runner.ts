@@ -22,7 +22,14 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { Clusters, kindOf, type NodesInput, plannedNodes, unmetNeed } from './run-clusters.ts';
+import {
+  Clusters,
+  type FreshDefinition,
+  kindOf,
+  type NodesInput,
+  plannedNodes,
+  unmetNeed,
+} from './run-clusters.ts';
 import {
   createAssertions,
   ParameterError,
@@ -51,6 +58,14 @@ export interface RunOptions {
   readonly seed: bigint;
   /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
   readonly nodes?: NodesInput;
+  /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
+  readonly exactNodes?: boolean;
+  /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
+  readonly definition?: FreshDefinition;
+  /** Where the definition comes from, for messages about it. */
+  readonly source?: string;
+  /** The last fresh cluster goes on when the run has ended by itself. */
+  readonly keep?: boolean;
   readonly stateDir: string;
   /** Folder of the report; created. */
   readonly report: string;
@@ -93,7 +108,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     results.push(await runOne(planned, await clusters.of(planned.scenario), options));
     if (options.signal.aborted) throw interrupted(options.signal);
   }
-  await clusters.close();
+  const kept = await clusters.finish();
   const run: RunResult = {
     run: options.name,
     seed: seedToJson(options.seed),
@@ -104,6 +119,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     scenarios: results,
     environment: environment(),
     report: options.report,
+    ...(kept === undefined ? {} : { kept }),
   };
   await writeReport(run);
   return run;

@@ -49,6 +49,7 @@ const HARNESS_MAY_IMPORT = [
   'node/env',
   'node/nearest.ts',
   'node/options.ts',
+  'node/version.ts',
   'node/files/splitter.ts',
   'node/files/encryption.ts',
   'node/files/redundancy.ts',

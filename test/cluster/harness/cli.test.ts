@@ -1,6 +1,6 @@
 /** The command line as scripts and people use it. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -49,6 +49,7 @@ function clusters(): string[] {
 
 test.each([
   'up',
+  'validate',
   'ps',
   'status',
   'logs',
@@ -108,6 +109,22 @@ test.each([
     ['run', 'smoke', '--set', 'node=node-7'],
     "--set: smoke: node: got 'node-7', expected one of node-0, node-1, node-2, node-3, node-4, did you mean 'node-0'?",
   ],
+  [
+    'a flag for a fresh cluster on a running one',
+    ['run', 'smoke', '--name', 'local', '--credit', 'low', '-n', '3'],
+    '--nodes and --credit: for a fresh cluster, but local runs already',
+  ],
+  [
+    'one cluster to keep of several runs',
+    ['run', 'smoke', '--keep', '--repeat', '2'],
+    '--keep leaves one cluster running: it does not go with --repeat',
+  ],
+  [
+    'more seeds than there are',
+    ['run', 'smoke', '--seed', '18446744073709551615', '--repeat', '2'],
+    '--repeat: got 2 from seed 18446744073709551615, expected the last seed to be below 2^64',
+  ],
+  ['a missing file to check', ['validate', 'nowhere.yaml'], "file: no file 'nowhere.yaml'"],
   ['a missing file', ['up', '-f', 'nowhere.yaml'], "--file: no file 'nowhere.yaml'"],
   ['a cluster that is not there', ['ps', '--name', 'none', '--json'], 'no cluster in'],
 ])('%s ends with code 2 and says what is wrong', async (_what, args, words) => {
@@ -122,6 +139,42 @@ test('a mistake in a cluster file is told by file and key, before anything start
   const { code, stderr } = await svcnet('up', '-f', file);
   expect(code).toBe(2);
   expect(stderr).toContain(`${file}: unknown key 'sead', did you mean 'seed'?`);
+  expect(clusters()).toEqual([]);
+});
+
+test('the version is that of the package', async () => {
+  const { version } = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'),
+  ) as { version: string };
+  expect(await svcnet('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test('a cluster file is checked without a start: its summary, or all mistakes', async () => {
+  const good = join(folder, 'good.yaml');
+  writeFileSync(good, 'nodes: [{ count: 4 }, { mode: light }]\nports: 17000\n');
+  const summary =
+    '5 nodes (4 svc, 1 svc light) · fast profile · high credit · ports from 17000 · batches of depth 20';
+  expect(await svcnet('validate', good)).toEqual({ code: 0, stdout: `  ${good}: ${summary}\n`, stderr: '' });
+  const { stdout } = await svcnet('validate', good, '--json');
+  expect(JSON.parse(stdout)).toEqual({ file: good, valid: true, summary, mistakes: [] });
+
+  const bad = join(folder, 'bad.yaml');
+  writeFileSync(bad, 'nodes: [{ mode: light, options: { verbosity: loud } }]\nsead: 4\n');
+  const mistakes = [
+    "unknown key 'sead', did you mean 'seed'? (known: ",
+    "nodes[0].options.verbosity: got 'loud', expected one of silent, ",
+    'nodes: got 1 light node, expected at least one of mode full',
+  ];
+  const told = await svcnet('validate', bad);
+  expect({ code: told.code, stdout: told.stdout }).toEqual({ code: 2, stdout: '' });
+  for (const words of mistakes) expect(told.stderr).toContain(`${bad}: ${words}`);
+  const json = await svcnet('validate', bad, '--json');
+  expect({ code: json.code, stderr: json.stderr }).toEqual({ code: 2, stderr: '' });
+  expect(JSON.parse(json.stdout)).toEqual({
+    file: bad,
+    valid: false,
+    mistakes: mistakes.map((words) => expect.stringContaining(words) as string),
+  });
   expect(clusters()).toEqual([]);
 });
 

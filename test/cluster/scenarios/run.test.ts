@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import type { RunResult } from '../../../harness/report/result.ts';
+import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-run-'));
@@ -177,6 +177,63 @@ test('a false condition fails the run: exit code 1, and what was expected, seen 
   ]) {
     expect(ended.out).toContain(part);
   }
+});
+
+test('a run with several seeds goes on after a failure, and says which seeds failed', async () => {
+  const path = scenarioFile(
+    'odd',
+    `expect('the seed is odd', cluster.seed % 2n === 1n, { observed: cluster.seed, expected: 'odd' });`,
+  );
+  const report = join(folder, 'three');
+  const args = ['run', path, '--seed', '7', '--repeat', '3', '--report', report];
+  const ended = await svcnet([...args, '--json']);
+  expect(ended.code, ended.err).toBe(1);
+  const repeated = JSON.parse(ended.out) as RepeatedRun;
+  expect(repeated).toMatchObject({
+    passed: false,
+    failedSeeds: [8],
+    runs: [
+      { seed: 7, passed: true, report: join(report, 'seed-7') },
+      {
+        seed: 8,
+        passed: false,
+        report: join(report, 'seed-8'),
+        command: expect.stringContaining('--seed 8'),
+      },
+      { seed: 9, passed: true, report: join(report, 'seed-9') },
+    ],
+  });
+  expect(JSON.parse(readFileSync(join(report, 'repeat.json'), 'utf8'))).toEqual(repeated);
+  expect(existsSync(join(report, 'seed-9', 'junit.xml'))).toBe(true);
+});
+
+test('a cluster file and flags say what the fresh cluster is, and it can be kept', async () => {
+  const file = join(folder, 'cluster.yaml');
+  writeFileSync(file, 'name: unused\nseed: 5\nnodes: [{ count: 2 }, { mode: light }]\nprofile: production\n');
+  const path = scenarioFile(
+    'kinds',
+    `const seen = [cluster.seed, cluster.profile, ...cluster.nodes.map(({ mode }) => mode)].join(' ');
+     expect('the cluster is that of the file', seen === '5 fast full full light', { observed: seen, expected: '' });`,
+  );
+  const args = ['run', path, '-f', file, '--profile', 'fast', '--credit', 'low', '--keep', '--json'];
+  const ended = await svcnet(args);
+  expect(ended.code, ended.out + ended.err).toBe(0);
+  const { kept = '', command } = JSON.parse(ended.out) as RunResult;
+  expect(command).toContain(`--seed 5 --file ${file} --profile fast --credit low`);
+  const config = readFileSync(
+    join(folder, 'state', 'clusters', kept, 'nodes', 'node-0', 'config.yaml'),
+    'utf8',
+  );
+  expect(JSON.parse(config)).toMatchObject({ 'payment-threshold': 8_000_000 });
+  expect((await svcnet(['status', '--name', kept])).code).toBe(0);
+  expect((await svcnet(['down', '--name', kept])).code).toBe(0);
+  expect(livingProcesses()).toEqual([]);
+});
+
+test('Ctrl-C ends a cluster that was to be kept', async () => {
+  const args = ['run', 'upload', '--nodes', '2', '--keep', '--set', 'sizes=20MiB'];
+  expect((await svcnet(args, 'links')).code).toBe(130);
+  expect(livingProcesses()).toEqual([]);
 });
 
 test('a chunk that was acknowledged and is nowhere turns the ledger red', async () => {

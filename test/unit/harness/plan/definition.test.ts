@@ -259,6 +259,20 @@ test('options of our own nodes are typed, and those of a Bee are its own', () =>
   expect(mistakesOf(misspelt)).toContain("no option 'cache-capcity'");
 });
 
+test('what contradicts itself is told beside what is wrong in other keys', () => {
+  const message = mistake({
+    sead: 1,
+    swap: 'x',
+    nodes: [{ mode: 'light', options: { 'cache-capacity': -1 } }],
+  });
+  expect(message.split('\n').map((line) => line.replace(/^cluster.yaml: /, '').slice(0, 40))).toEqual([
+    "swap: got 'x', expected true, false, or ",
+    "unknown key 'sead', did you mean 'seed'?",
+    'nodes[0].options.cache-capacity: got -1,',
+    'nodes: got 1 light node, expected at lea',
+  ]);
+});
+
 test('every mistake of a document is told at once', () => {
   expect(mistake({ sead: 1, driver: 'x', nodes: 'many' }).split('\n')).toHaveLength(3);
 });

@@ -5,6 +5,7 @@ import {
   formatBytes,
   formatCount,
   formatMs,
+  renderRepeated,
   renderRun,
   StepDisplay,
 } from '../../../../harness/report/console.ts';
@@ -33,6 +34,30 @@ const run = (...scenarios: ScenarioResult[]): RunResult => ({
   scenarios,
   environment: {},
   report: '/tmp/r',
+});
+
+const PLAIN = { width: 80, colour: false, live: false };
+
+test('a cluster that is kept is named, with how to stop it', () => {
+  const text = renderRun({ ...run(scenario()), kept: 'net-1' }, PLAIN);
+  expect(text).toContain('cluster net-1 runs');
+  expect(text).toContain('npm run svcnet -- down --name net-1');
+  expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
+});
+
+test('runs with several seeds are a line each, and the seeds that failed', () => {
+  const start = { seed: 44, passed: false, error: 'the chain is not ready\nits log' } as const;
+  const runs = [run(scenario()), { ...run(scenario({ result: 'failed' })), seed: 43 }, start];
+  const lines = renderRepeated({ passed: false, failedSeeds: [43, 44], runs }, PLAIN)
+    .trim()
+    .split('\n');
+  expect(lines).toEqual([
+    'seed 42 passed   /tmp/r',
+    '  seed 43 failed   /tmp/r',
+    '  seed 44 failed   the chain is not ready',
+    '',
+    '  1 of 3 runs passed, failed with seed 43, 44',
+  ]);
 });
 
 test('a failed scenario names what was expected, what was seen, the evidence and the command that repeats it', () => {

@@ -1,0 +1,64 @@
+/** `svcnet validate FILE`: whether a cluster file describes a cluster, with all mistakes at once. */
+import { EXIT, HarnessError } from '../base/errors.ts';
+import { plural } from '../base/words.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { checkDefinition, type Definition, readDefinitionFile } from '../plan/definition.ts';
+import { creditOf, nodeCount } from '../plan/facts.ts';
+import { answer, type CommandContext } from './context.ts';
+
+/** @returns the exit code: usage when there are mistakes */
+export async function validate(
+  path: string,
+  _flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<number> {
+  const checked = await check(path, context);
+  if ('definition' in checked) {
+    const summary = summaryOf(checked.definition);
+    answer(context, { file: path, valid: true, summary, mistakes: [] }, [`  ${path}: ${summary}`]);
+    return EXIT.success;
+  }
+  const { mistakes } = checked;
+  if (!context.json) {
+    throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${path}: ${mistake}`).join('\n'));
+  }
+  answer(context, { file: path, valid: false, mistakes }, []);
+  return EXIT.usage;
+}
+
+async function check(path: string, { json }: CommandContext): Promise<ReturnType<typeof checkDefinition>> {
+  let input: unknown;
+  try {
+    input = await readDefinitionFile(path, 'file');
+  } catch (error) {
+    if (json && error instanceof HarnessError) return { mistakes: [error.message] };
+    throw error;
+  }
+  const checked = checkDefinition(input);
+  if ('mistakes' in checked) return checked;
+  const mistakes: string[] = [];
+  // Programs are asked for their options, as a start does before anything else.
+  for (const [index, { flavour, binary, options }] of checked.definition.nodes.entries()) {
+    try {
+      await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+    } catch (error) {
+      if (!(error instanceof HarnessError)) throw error;
+      mistakes.push(error.message);
+    }
+  }
+  return mistakes.length === 0 ? checked : { mistakes };
+}
+
+function summaryOf(definition: Definition): string {
+  const kinds = definition.nodes.map(
+    ({ flavour, mode, count }) => `${count} ${flavour}${mode === 'full' ? '' : ` ${mode}`}`,
+  );
+  const { profile, ports, batches } = definition;
+  return [
+    `${plural(nodeCount(definition), 'node')} (${kinds.join(', ')})`,
+    `${profile} profile`,
+    `${creditOf(definition)} credit`,
+    ports === 'free' ? 'free ports' : `ports from ${ports}`,
+    batches === false ? 'no batches' : `batches of depth ${batches.depth}`,
+  ].join(' · ');
+}

@@ -1,0 +1,48 @@
+/** The scenarios that there are: those of the package by name, others by the path of their file. */
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { suggestion } from '../base/words.ts';
+import type { Scenario } from './scenario.ts';
+
+/** Scenarios that come with the package; a file's name is its scenario's. */
+const FOLDER = resolve(import.meta.dirname, '../../scenarios');
+const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
+
+/** @param name of a scenario of the package, or path of a file that exports one */
+export async function loadScenario(name: string): Promise<Scenario> {
+  const isPath = /[/\\]|\.[jt]s$/.test(name);
+  const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
+  if (!(isPath ? existsSync(path) : bundledScenarios().includes(name))) {
+    const known = bundledScenarios();
+    throw new HarnessError(
+      'USAGE',
+      `no scenario '${name}'${suggestion(name, known)} (known: ${known.join(', ')}, or a path)`,
+    );
+  }
+  const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  const scenario = (module as { default?: Scenario }).default;
+  if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
+    throw new HarnessError(
+      'USAGE',
+      `${path} has no scenario as its default export; make it with defineScenario`,
+    );
+  }
+  return scenario;
+}
+
+/** Names of the scenarios of the package. */
+export function bundledScenarios(): string[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
+    .map((file) => basename(file, EXTENSION))
+    .toSorted();
+}
+
+/** @param name as it was given @returns the name, or that of the file */
+export function scenarioTitle(name: string): string {
+  return basename(name, EXTENSION);
+}

@@ -16,7 +16,7 @@ import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import type { Driver, DriverName } from '../places/driver.ts';
+import type { Capability, Driver, DriverName } from '../places/driver.ts';
 import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
 import { drawSeed } from '../plan/seed.ts';
 import {
@@ -307,6 +307,11 @@ export class Cluster implements AsyncDisposable {
     const log =
       part === 'chain' ? clusterFolder(this.#stateDir, this.name).log('chain') : this.node(part).log;
     return { log, lines: this.#driver.logs({ log }).tail(lines) };
+  }
+
+  /** What can be done to its nodes where they run. */
+  get capabilities(): ReadonlySet<Capability> {
+    return this.#driver.capabilities;
   }
 
   /** Folder of logs, keys and data. */

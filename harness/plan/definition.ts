@@ -12,7 +12,7 @@ import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../f
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
 import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { DRIVER_NAMES } from '../places/driver.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from '../places/driver.ts';
 import { contradictions, NODES_MAX } from './contradictions.ts';
 
 /** Networks that real nodes treat as public; a test cluster must not be taken for one. */
@@ -169,7 +169,7 @@ const schema = z.strictObject(
     seed: seed.optional(),
     nodes: nodes.prefault(5),
     chain: chain.prefault({}),
-    driver: oneOf(DRIVER_NAMES).default('process'),
+    driver: oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT),
     /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
     store: oneOf(STORES).optional(),
     profile: oneOf(PROFILES).default('fast'),

@@ -21,7 +21,7 @@ import { createNodeHost, type NodeHost } from './host.ts';
 import { writeEmbedded } from './node-file.ts';
 import { remoteHost, type Served, serveHost } from './wire.ts';
 
-const CAPABLE: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
 const START_TIMEOUT_MS = 30_000;
 
 /** Where the process that holds the nodes is, on disk. */
@@ -111,8 +111,8 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
   return {
     name: 'embedded',
-    capabilities: CAPABLE,
-    endpoints: beside.endpoints,
+    capabilities: EMBEDDED_CAPABILITIES,
+    endpoints: (node) => beside.endpoints(node),
 
     prepare: (flavour, signal) =>
       flavour.embedded === undefined ? beside.prepare(flavour, signal) : Promise.resolve(),
@@ -168,7 +168,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     // Processor time and memory are those of the process, which all nodes share.
     stats: (handle) => (isEmbedded(handle) ? Promise.resolve({}) : beside.stats(handle)),
 
-    logs: beside.logs,
+    logs: (part) => beside.logs(part),
 
     async dispose({ parts, ...cluster }, graceMs) {
       const embedded = parts.filter(({ handle }) => isEmbedded(handle));

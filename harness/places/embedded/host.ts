@@ -111,22 +111,24 @@ export function createNodeHost(): NodeHost {
     const ended = (error: unknown) => {
       one.exit ??= { code: 1, signal: null, reason: messageOf(error) };
     };
-    void platform
-      .run(() => startNode(optionsOf(options), platform, one.stopping.signal))
-      .then(async (running) => {
+    const live = async () => {
+      try {
+        const starting = () => startNode(optionsOf(options), platform, one.stopping.signal);
+        const running = await platform.run(starting);
         one.running = running;
         const failure = await running.stopped(one.stopping.signal);
         if (failure === undefined) return;
         complain(part, 'the node has stopped by itself', failure);
         ended(failure);
         await running.stop();
-      })
-      .catch((error: unknown) => {
+      } catch (error) {
         if (one.stopping.signal.aborted) return;
         complain(part, 'the node could not start', error);
         ended(error);
         void platform.cut();
-      });
+      }
+    };
+    void live();
     return one.start;
   }
 

@@ -88,7 +88,7 @@ test.each([
   [
     'an unknown word',
     { driver: 'proces' },
-    "driver: got 'proces', expected one of process, did you mean 'process'?",
+    "driver: got 'proces', expected one of process, embedded, did you mean 'process'?",
   ],
   [
     'a value of the wrong type',

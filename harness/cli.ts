@@ -263,7 +263,7 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
 }
 
 function driverOption(): Option {
-  const help = `where nodes run: ${DRIVER_NAMES.join(', ')} (default: ${DRIVER_DEFAULT})`;
+  const help = `where nodes run: process (one each) or embedded (all in one) (default: ${DRIVER_DEFAULT})`;
   return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
 }
 

@@ -2,6 +2,9 @@
  * A chain on this machine, ready for nodes: Anvil, all contracts, funded accounts, batches, and blocks at a
  * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind.
  */
+
+import { quantity } from '../node/onchain/codec/hex.ts';
+import { type Anvil, startAnvil } from './anvil.ts';
 import {
   type OwnerCall,
   type PausableContract,
@@ -10,8 +13,7 @@ import {
   storagePriceCall,
   swapDeductionCall,
   swapPriceCall,
-} from './administration.ts';
-import { type Anvil, startAnvil } from './anvil.ts';
+} from './deployment/administration.ts';
 import {
   balanceCall,
   type ContractAddresses,
@@ -22,9 +24,8 @@ import {
   type GenesisChequebook,
   mintCall,
   START_BLOCK,
-} from './deploy.ts';
-import { Deployer } from './deployer.ts';
-import { quantity } from './encoding.ts';
+} from './deployment/deploy.ts';
+import { Deployer } from './deployment/deployer.ts';
 import { LocalChainError } from './errors.ts';
 import { Ticker } from './ticker.ts';
 

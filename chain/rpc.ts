@@ -1,4 +1,7 @@
-/** A JSON-RPC client for the chain's own endpoint, over kept-alive HTTP connections. */
+/**
+ * The JSON-RPC client of everybody but a node, whose own (`node/onchain/rpc.ts`) waits, counts and repeats as a node
+ * must: for the local chain's endpoint, over kept-alive HTTP connections.
+ */
 import { Agent, request } from 'node:http';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
@@ -10,7 +13,7 @@ const CONNECTIONS_MAX = 4;
 
 export interface RpcCall {
   method: string;
-  params?: unknown[];
+  params?: readonly unknown[];
 }
 
 interface RpcAnswer {
@@ -38,9 +41,9 @@ export interface RpcClient {
   call(method: string, ...params: unknown[]): Promise<unknown>;
   /**
    * Sends all calls together and gives their results in order. The endpoint works on them side by side:
-   * put no call here that depends on another one.
+   * put no call here that depends on another one. @throws also the signal's reason
    */
-  batch(calls: readonly RpcCall[]): Promise<unknown[]>;
+  batch(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>;
   close(): void;
 }
 
@@ -48,14 +51,14 @@ export interface RpcClient {
 export function createRpcClient(url: string): RpcClient {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
 
-  async function send(calls: readonly RpcCall[]): Promise<unknown[]> {
+  async function send(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
     const body = calls.map(({ method, params }, id) => ({
       jsonrpc: '2.0',
       id,
       method,
       params: params ?? [],
     }));
-    const answers: RpcAnswer[] = JSON.parse(await post(url, agent, JSON.stringify(body)));
+    const answers: RpcAnswer[] = JSON.parse(await post({ url, agent, signal }, JSON.stringify(body)));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
     return calls.map(({ method }, id) => {
       const answer = byId.get(id);
@@ -67,10 +70,10 @@ export function createRpcClient(url: string): RpcClient {
 
   return {
     call: async (method, ...params) => (await send([{ method, params }]))[0],
-    batch: async (calls) => {
+    batch: async (calls, signal) => {
       const results: unknown[] = [];
       for (let i = 0; i < calls.length; i += BATCH_CALLS_MAX) {
-        results.push(...(await send(calls.slice(i, i + BATCH_CALLS_MAX))));
+        results.push(...(await send(calls.slice(i, i + BATCH_CALLS_MAX), signal)));
       }
       return results;
     },
@@ -78,24 +81,33 @@ export function createRpcClient(url: string): RpcClient {
   };
 }
 
-function post(url: string, agent: Agent, body: string): Promise<string> {
+interface Target {
+  readonly url: string;
+  readonly agent: Agent;
+  readonly signal: AbortSignal | undefined;
+}
+
+function post({ url, agent, signal }: Target, body: string): Promise<string> {
+  signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const deadline = AbortSignal.timeout(CALL_DEADLINE_MS);
+  const fail = (error: Error): void => reject(signal?.aborted === true ? signal.reason : error);
   const outgoing = request(
     url,
     {
       method: 'POST',
       agent,
-      signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+      signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
       headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
     },
     (incoming) => {
       const parts: Buffer[] = [];
       incoming.on('data', (part: Buffer) => parts.push(part));
       incoming.on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
-      incoming.on('error', reject);
+      incoming.on('error', fail);
     },
   );
-  outgoing.on('error', reject);
+  outgoing.on('error', fail);
   outgoing.end(body);
   return promise;
 }

@@ -7,6 +7,7 @@ import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { parseDurationMs, suggestion } from './base/words.ts';
 import type { CommandContext } from './commands/context.ts';
+import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -28,6 +29,7 @@ refresh-rate, also in the fast profile: a Bee refuses and blocks peers that sett
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
 const NODES_MAX = 200;
 const REPEATS_MAX = 10_000;
+const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
 
 const interruption = new AbortController();
 
@@ -46,6 +48,7 @@ function contextOf(flags: Flags): CommandContext {
     json,
     style,
     width: process.stdout.isTTY ? style.width : Number.POSITIVE_INFINITY,
+    terminal: process.stdout.isTTY ? process.stdout : undefined,
     signal: interruption.signal,
     out: (text) => void process.stdout.write(text),
     note: (text) => void process.stderr.write(text),
@@ -114,12 +117,13 @@ function commandLine(): Command {
         .argParser(collect)
         .default([], 'none'),
     )
+    .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 
@@ -136,13 +140,17 @@ function commandLine(): Command {
       run(flags, async (f, c) => (await import('./commands/validate.ts')).validate(path, f, c)),
     );
 
-  about('ps', 'list the nodes of a cluster, or the clusters')
+  about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
 
-  about('status', 'show how a cluster is, and what is not well with it').action((flags) =>
-    run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)),
-  );
+  about('status', 'show how a cluster is, and what is not well with it')
+    .addOption(
+      new Option('--watch [interval]', 'look again and again, until interrupted (default interval: 2s)')
+        .preset('2s')
+        .argParser(intervalFlag),
+    )
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')
@@ -171,7 +179,7 @@ function commandLine(): Command {
   }
 
   about('stamp', 'buy a batch through a node, and wait until it is usable')
-    .argument('[node]', 'name of the node', 'node-0')
+    .argument('[node]', 'name of the node (default: the first full or light one)')
     .option(
       '--depth <bits>',
       'logarithm of the number of chunks',
@@ -187,7 +195,7 @@ function commandLine(): Command {
     .option('--label <text>', 'name of the batch on its node')
     .option('--mutable', 'a full bucket overwrites its oldest chunk')
     .option('--no-wait', 'return when it is mined')
-    .action((node: string, flags) =>
+    .action((node: string | undefined, flags) =>
       run(flags, async (f, c) => (await import('./commands/stamp.ts')).stamp(node, f, c)),
     );
 
@@ -299,6 +307,12 @@ function durationFlag(text: string): number {
   throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
 }
 
+function intervalFlag(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
+  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, such as 2s.');
+}
+
 function interrupt(signal: NodeJS.Signals): void {
   interruption.abort(new HarnessError('INTERRUPTED', `interrupted by ${signal}`));
   setTimeout(() => process.exit(EXIT.interrupted), CLEANUP_LIMIT_MS).unref();
@@ -306,15 +320,26 @@ function interrupt(signal: NodeJS.Signals): void {
 
 function fail(error: unknown): number {
   // Commander has said it already: help and version end with code 0, wrong usage with 1.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.success;
+    printFailure(usageDocument(error.message));
+    return EXIT.usage;
+  }
   if (interruption.signal.aborted) {
+    printFailure(failureDocument(interruption.signal.reason));
     process.stderr.write(`${messageOf(interruption.signal.reason)}\n`);
     return EXIT.interrupted;
   }
+  printFailure(failureDocument(error));
   const style = consoleStyle(process.stderr, process.env);
   process.stderr.write(`${paint(style, 'red', 'error')}: ${messageOf(error)}\n`);
   if (error instanceof HarnessError && error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
   return exitCodeOf(error);
+}
+
+/** Where --json is wanted, an error is a document as well; the words for people are on standard error in any case. */
+function printFailure(document: FailureDocument): void {
+  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(document)}\n`);
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);

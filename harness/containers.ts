@@ -12,8 +12,8 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Account, createAccount } from '../chain/account.ts';
-import { chequebookAddress, chequebookSalt } from '../chain/chequebooks.ts';
-import { batchId, contractAddresses, START_BLOCK } from '../chain/deploy.ts';
+import { chequebookAddress, chequebookSalt } from '../chain/deployment/chequebooks.ts';
+import { batchId, contractAddresses, START_BLOCK } from '../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { svcFlavour } from './flavours/svc.ts';

@@ -8,10 +8,11 @@ export type * from './client/money-types.ts';
 export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
 export { Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster.ts';
-export { ClusterNode, type NodeState } from './cluster/cluster-node.ts';
-export type { StartProgress } from './cluster/start-context.ts';
-export type { Mesh } from './cluster/waits.ts';
-export type { Definition, DefinitionInput } from './plan/definition.ts';
+export type { NodeOptionsInput } from './flavours/svc-options.ts';
+export { ClusterNode, type NodeState } from './nodes/cluster-node.ts';
+export type { Incident } from './nodes/membership.ts';
+export type { Mesh } from './nodes/waits.ts';
+export type { Definition, DefinitionInput, GroupInput } from './plan/schema.ts';
 export {
   defineScenario,
   type ParameterTable,
@@ -19,4 +20,5 @@ export {
   type Scenario,
   type ScenarioContext,
 } from './run/scenario.ts';
+export type { StartProgress } from './start/start-context.ts';
 export type { BatchRecord, Timings } from './state/state.ts';

@@ -1,8 +1,8 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
 import type { ReadAccess } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { expectBytes } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import {
   batchOf,

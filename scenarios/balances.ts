@@ -1,6 +1,6 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import type { NodeBooks } from '../harness/books/books.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { checkBooks, type Paid, settle, uploadPaid } from './steps/money.ts';
 import { difference } from './steps/steps.ts';

@@ -1,7 +1,7 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import { until } from '../harness/base/wait.ts';
 import type { Cashout, Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../harness/plan/seed.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';

@@ -1,7 +1,7 @@
 import { until } from '../harness/base/wait.ts';
 import type { NodeBooks } from '../harness/books/books.ts';
 import type { Cheque } from '../harness/client/money-types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
 import { chosenNode, otherNodes } from './steps/steps.ts';

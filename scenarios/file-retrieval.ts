@@ -1,7 +1,7 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import type { OpenedFile } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { expectFile } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { batchOf, difference, otherNodes, uploadLedgered, verifyLedger } from './steps/steps.ts';

@@ -1,6 +1,6 @@
 import { HarnessError } from '../harness/base/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { closerTo } from '../node/chunk/address.ts';
 import { makeCac } from '../node/chunk/cac.ts';

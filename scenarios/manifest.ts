@@ -1,10 +1,11 @@
 import { plural } from '../harness/base/words.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { toHex } from '../node/crypto/hex.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import {
   createFeed,
   type Feed,
@@ -13,7 +14,6 @@ import {
   versionsParameter,
 } from './steps/feed-steps.ts';
 import {
-  atMost,
   batchOf,
   chosenNode,
   difference,

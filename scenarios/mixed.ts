@@ -1,6 +1,5 @@
 import { until } from '../harness/base/wait.ts';
 import { plural } from '../harness/base/words.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import {
   expectBytes,
   expectForm,
@@ -10,13 +9,15 @@ import {
   tarOf,
 } from '../harness/ledger/content.ts';
 import { PlacementWatch } from '../harness/ledger/placement.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../node/chunk/chunk.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
-import { atMost, batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
+import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 /** Credit between the implementations is the public network's: some fifteen chunks a second and link. */
 const TIMEOUT_MS = 1_800_000;

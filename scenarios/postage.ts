@@ -1,8 +1,8 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
 import type { Stamp } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { type BatchRequest, buyBatch } from '../harness/cluster/purchase.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { batchAmount } from '../harness/plan/definition.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';

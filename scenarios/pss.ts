@@ -1,6 +1,6 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import type { Subscription } from '../harness/client/messages.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { batchOf, inTime } from './steps/steps.ts';
 

@@ -6,16 +6,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
 import { expectBytes } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { batchAmount } from '../harness/plan/definition.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { type Congested, congestionOf } from '../harness/status/congestion.ts';
 import { proximityOrder } from '../node/chunk/address.ts';
 import { fromHex } from '../node/crypto/hex.ts';
-import { atMost, batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
+import { batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
   chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),

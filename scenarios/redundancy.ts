@@ -1,21 +1,14 @@
 import { HarnessError } from '../harness/base/errors.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import type { Chunk } from '../node/chunk/chunk.ts';
 import { toHex } from '../node/crypto/hex.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import { randomEncryption } from '../node/files/encryption.ts';
-import type { RedundancyLevel } from '../node/files/redundancy.ts';
+import type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
 import { inOnePiece, split } from '../node/files/splitter.ts';
-import {
-  atMost,
-  batchOf,
-  chosenNode,
-  difference,
-  ledgerDirect,
-  otherNode,
-  verifyLedger,
-} from './steps/steps.ts';
+import { batchOf, chosenNode, difference, ledgerDirect, otherNode, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   size: parameter(

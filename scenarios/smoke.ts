@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
 import {
   expectBytes,
@@ -11,10 +10,11 @@ import {
   type TreeFile,
   tarOf,
 } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
 import {
-  atMost,
   chosenNode,
   difference,
   type LedgeredUpload,

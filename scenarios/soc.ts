@@ -1,5 +1,5 @@
 import { ClientError } from '../harness/client/errors.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import type { Chunk } from '../node/chunk/chunk.ts';

@@ -1,4 +1,4 @@
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode } from './steps/steps.ts';

@@ -1,6 +1,6 @@
 import type { Tag } from '../harness/client/types.ts';
-import type { ClusterNode } from '../harness/cluster/cluster-node.ts';
 import { expectBytes } from '../harness/ledger/content.ts';
+import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { makeCac } from '../node/chunk/cac.ts';
 import { toHex } from '../node/crypto/hex.ts';

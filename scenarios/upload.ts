@@ -1,7 +1,8 @@
 import { expectBytes } from '../harness/ledger/content.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter } from '../harness/run/scenario.ts';
-import { atMost, batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
+import { atMost } from '../node/env/turns/at-most.ts';
+import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),

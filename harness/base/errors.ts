@@ -1,19 +1,28 @@
 /** What can go wrong in the testbed itself, apart from the answers of a node (`client/errors.ts`). */
+import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+
 export type HarnessErrorCode =
   | 'USAGE'
+  | 'ARGUMENT_INVALID'
   | 'DEFINITION_INVALID'
   | 'CLUSTER_EXISTS'
   | 'CLUSTER_NOT_FOUND'
+  | 'CLUSTER_GONE'
   | 'NODE_NOT_FOUND'
   | 'NODE_STATE'
   | 'MEMBER_LOST'
   | 'STATE_INVALID'
+  | 'CANNOT_WRITE'
   | 'PORT_IN_USE'
   | 'PROCESS_FAILED'
   | 'CHAIN_FAILED'
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
+  | 'UPLOAD_UNKNOWN'
+  | 'BATCH_UNKNOWN'
   | 'WAIT_TIMEOUT'
+  | 'START_TIMEOUT'
   | 'INTERRUPTED';
 
 export class HarnessError extends Error {
@@ -31,10 +40,10 @@ export class HarnessError extends Error {
 
 export const EXIT = { success: 0, checkFailed: 1, usage: 2, interrupted: 130 } as const;
 
-/** A condition that did not come true in time is a failed check; all else is usage or environment. */
+/** What did not come true in time, or is not true any more, is a failed check; all else is usage or environment. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof HarnessError)) return EXIT.usage;
-  if (error.code === 'WAIT_TIMEOUT') return EXIT.checkFailed;
+  if (error.code === 'WAIT_TIMEOUT' || error.code === 'CLUSTER_GONE') return EXIT.checkFailed;
   return error.code === 'INTERRUPTED' ? EXIT.interrupted : EXIT.usage;
 }
 
@@ -51,4 +60,82 @@ export function interrupted(signal: AbortSignal): HarnessError {
   return signal.reason instanceof HarnessError
     ? signal.reason
     : new HarnessError('INTERRUPTED', 'interrupted', { cause: signal.reason });
+}
+
+/** What the system says, in words. */
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EROFS: 'read-only file system',
+  ENOSPC: 'disk full',
+  EDQUOT: 'disk quota exceeded',
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files on this machine',
+  ENOTDIR: 'a file is where a folder should be',
+  EEXIST: 'a file is where a folder should be',
+  EIO: 'input/output error',
+  ENOENT: 'no such folder',
+};
+const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'access']);
+
+/**
+ * The one place that says why a folder could not be written to.
+ * @param error whatever was thrown there; its causes are looked at as well
+ * @param remedy what a person can do @returns the error itself when it is about something else
+ */
+export function cannotWrite(
+  folder: string,
+  error: unknown,
+  remedy = 'choose another with SVCNET_STATE',
+): unknown {
+  if (error instanceof HarnessError && error.code === 'CANNOT_WRITE') return error;
+  const cause = writeFailure(folder, error);
+  if (cause === undefined) return error;
+  const code = cause.code ?? '';
+  const help = code === 'EMFILE' || code === 'ENFILE' ? 'allow more with: ulimit -n 4096' : remedy;
+  return new HarnessError('CANNOT_WRITE', `cannot write to ${folder}: ${REASONS[code]} (${code}); ${help}`, {
+    cause: error,
+  });
+}
+
+function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code = '', syscall = '', path } = cause as NodeJS.ErrnoException;
+    const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
+    if (code in REASONS && WRITING.has(syscall) && isThere) {
+      // Creating folders on a read-only file system ends with ENOENT.
+      return code === 'ENOENT' ? accessFailure(folder) : cause;
+    }
+  }
+  return undefined;
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** Why the folder, or the nearest one above that exists, cannot be written to; undefined when it can. */
+function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
+  const parent = dirname(folder);
+  if (!existsSync(folder) && parent !== folder) return accessFailure(parent);
+  try {
+    accessSync(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+}
+
+/**
+ * Why a program that has ended could not write its log, if so: it cannot have said that there.
+ * @param log path of the file
+ */
+export function logFailure(log: string): HarnessError | undefined {
+  try {
+    appendFileSync(log, '\n');
+    return undefined;
+  } catch (error) {
+    const failure = cannotWrite(dirname(log), error);
+    return failure instanceof HarnessError ? failure : undefined;
+  }
 }

@@ -3,6 +3,7 @@
  * error says what was still missing. There is no fixed sleep anywhere in the testbed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './words.ts';
 
@@ -27,6 +28,7 @@ export interface WaitOptions {
  * @throws HarnessError `WAIT_TIMEOUT` with the last thing missing, `INTERRUPTED`; errors of the probe pass through
  */
 export async function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
+  expectTimeout('timeoutMs', options.timeoutMs);
   const startedAt = performance.now();
   const deadline = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);

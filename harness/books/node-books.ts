@@ -1,16 +1,29 @@
 /** Reads what nodes count about each other, and waits until both ends of each link count the same. */
-
 import { type Seen, seenOr } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
+import type { NodeClient } from '../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
 
 /** Links shown of those that disagree. */
 const LINKS_SHOWN = 3;
 
+/** A node of a cluster, as far as its books need it. */
+export interface BookKeeper {
+  readonly name: string;
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+  readonly running: boolean;
+  readonly client: Pick<
+    NodeClient,
+    'balances' | 'accounting' | 'timeSettlements' | 'settlements' | 'chequebook' | 'peers'
+  >;
+}
+
 /** Nodes are read one after the other, so while something is under way they may differ. */
 export async function lookAtLinks(
-  nodes: readonly ClusterNode[],
+  nodes: readonly BookKeeper[],
   signal: AbortSignal,
 ): Promise<Seen<readonly NodeBooks[]>> {
   const books: NodeBooks[] = [];
@@ -25,7 +38,7 @@ export async function lookAtLinks(
   return { missing: `${wrong.slice(0, LINKS_SHOWN).join('; ')}${more}` };
 }
 
-export async function readNodeBooks(node: ClusterNode, signal?: AbortSignal): Promise<NodeBooks> {
+export async function readNodeBooks(node: BookKeeper, signal?: AbortSignal): Promise<NodeBooks> {
   const { client } = node;
   const [balances, accounts, byTime, byCheques, chequebook, peers] = await Promise.all([
     client.balances(signal),

@@ -1,20 +1,20 @@
 /** Reads the books of a cluster: from its nodes over their API, and from the chain, all of one block. */
 import { createAccount } from '../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { readWords } from '../../node/onchain/codec/abi.ts';
 import type { Chain } from '../chain/chain.ts';
 import { plainHex, prefixed } from '../client/json.ts';
-import type { Cluster } from '../cluster/cluster.ts';
 import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
-import { readNodeBooks } from './node-books.ts';
+import { type BookKeeper, readNodeBooks } from './node-books.ts';
 
 /** Word of `stakes(address)` with what the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
-const WORD_DIGITS = 64;
 
 /** @param others accounts beside the nodes' that tokens were sent to, 40 hex digits each */
 export async function readBooks(
-  cluster: Cluster,
+  cluster: { readonly nodes: readonly BookKeeper[]; readonly chain: Chain; readonly seed: bigint },
   others: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<Books> {
@@ -54,7 +54,7 @@ async function readChainBooks(chain: Chain, accounts: readonly string[]): Promis
     postage,
     pot,
     batches,
-    dilutions: dilutions.map(({ data }) => Number(wordOf(data, 0))),
+    dilutions: dilutions.map(({ data }) => Number(readWords(data, 'BatchDepthIncrease').uint(0))),
   };
 }
 
@@ -67,9 +67,9 @@ async function readChequebooks(chain: Chain, block: number): Promise<ChequebookB
   ]);
   return Promise.all(
     deployed.map(async ({ data }): Promise<ChequebookBooks> => {
-      const address = addressOf(wordOf(data, 0));
+      const address = addressOf(data);
       const own = cashed.filter((event) => plainHex(event.address) === address);
-      const beneficiaries = new Set(own.map(({ topics }) => addressOf(BigInt(topics[1] ?? 0))));
+      const beneficiaries = new Set(own.map(({ topics }) => addressOf(topics[1] ?? '')));
       const view = (signature: string, ...values: string[]) => chain.view(address, signature, values, block);
       const paidOut = [...beneficiaries].map(
         async (account) => [account, await view('paidOut(address)', prefixed(account))] as const,
@@ -100,10 +100,7 @@ async function readBatches(chain: Chain, block: number): Promise<ChainBooks['bat
   return (await Promise.all(created.map(({ topics }) => read(topics[1] ?? '')))).flat();
 }
 
-function wordOf(data: string, index: number): bigint {
-  return BigInt(`0x${data.slice(2 + index * WORD_DIGITS, 2 + (index + 1) * WORD_DIGITS)}`);
-}
-
-function addressOf(word: bigint): string {
-  return word.toString(16).padStart(40, '0');
+/** Of the first word. */
+function addressOf(data: string): string {
+  return toHex(readWords(data, 'address').address(0));
 }

@@ -1,8 +1,11 @@
 /** The local chain of a cluster, reached by JSON-RPC and a control endpoint; it is started in `cluster/chain-start.ts`. */
 import { createAccount } from '../../chain/account.ts';
-import { type AbiValue, encodeCall, hex, keccak256, quantity } from '../../chain/encoding.ts';
 import type { GateCount, RpcFault } from '../../chain/gate.ts';
-import { HarnessError } from '../base/errors.ts';
+import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
+import { toHex } from '../../node/crypto/hex.ts';
+import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../node/onchain/codec/abi.ts';
+import { quantity } from '../../node/onchain/codec/hex.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
@@ -34,9 +37,8 @@ export class Chain {
   readonly blockTimeMs: number;
   /** A node tells time by the blocks, so they come at the wall clock's pace and never on demand. */
   readonly steady: boolean;
-  readonly #rpc: HttpClient;
+  readonly #rpc: RpcClient;
   readonly #control: HttpClient;
-  #nextId = 1;
 
   constructor(record: ChainRecord) {
     this.rpc = record.rpc;
@@ -46,27 +48,21 @@ export class Chain {
     this.startBlock = record.startBlock;
     this.blockTimeMs = record.blockTimeMs;
     this.steady = record.steady;
-    this.#rpc = new HttpClient({ node: 'chain', base: record.rpc });
+    this.#rpc = createRpcClient(record.rpc);
     this.#control = new HttpClient({ node: 'chain', base: record.control });
   }
 
-  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message; ClientError of the transport */
+  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
   async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
-    const answer = await this.#rpc.request({
-      method: 'POST',
-      path: '/',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: this.#nextId++, method, params }),
-      signal,
-    });
-    const { result, error } = (await answer.json()) as {
-      result?: T;
-      error?: { code: number; message: string };
-    };
-    if (error !== undefined) {
-      throw new HarnessError('CHAIN_FAILED', `${method}: ${error.message} (${error.code})`);
+    try {
+      const [result] = await this.#rpc.batch([{ method, params }], signal);
+      return result as T;
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      const why =
+        error instanceof RpcError ? `${error.message} (${error.code})` : `${method}: ${messageOf(error)}`;
+      throw new HarnessError('CHAIN_FAILED', why, { cause: error });
     }
-    return result as T;
   }
 
   /** Number of the newest block. */
@@ -144,11 +140,10 @@ export class Chain {
     values: readonly AbiValue[] = [],
     at?: number,
   ): Promise<readonly bigint[]> {
-    const data = hex(encodeCall(signature, ...values));
-    const call = { to: prefixed(contract), data };
+    const call = { to: prefixed(contract), data: encodeCall(selectorOf(signature), ...values) };
     const answer = await this.call<string>('eth_call', [call, at === undefined ? 'latest' : quantity(at)]);
-    const words = answer.slice(2).match(/[0-9a-f]{64}/g) ?? [];
-    if (words.length > 0) return words.map((word) => BigInt(`0x${word}`));
+    const words = readWords(answer, signature);
+    if (words.count > 0) return Array.from({ length: words.count }, (_, index) => words.uint(index));
     throw new HarnessError('CHAIN_FAILED', `${contract} says nothing to ${signature}: is it that contract?`);
   }
 
@@ -160,7 +155,7 @@ export class Chain {
     const filter = {
       fromBlock: quantity(this.startBlock),
       toBlock: to === undefined ? 'latest' : quantity(to),
-      topics: [hex(keccak256(Buffer.from(signature, 'ascii')))],
+      topics: [topicOf(signature)],
       ...(contract === undefined ? {} : { address: contract }),
     };
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
@@ -175,10 +170,10 @@ export class Chain {
     call: { to: string; signature: string; values: readonly AbiValue[]; gas: number },
     signal?: AbortSignal,
   ): Promise<string> {
-    const account = createAccount(hex(key));
-    const data = encodeCall(call.signature, ...call.values);
+    const account = createAccount(toHex(key));
+    const data = encodeCall(selectorOf(call.signature), ...call.values);
     const nonce = Number(await this.call<string>('eth_getTransactionCount', [account.address, 'pending']));
-    const raw = hex(account.sign({ nonce, to: prefixed(call.to), gas: call.gas, data }, this.chainId));
+    const raw = account.sign({ nonce, to: prefixed(call.to), gas: call.gas, data }, this.chainId);
     const hash = await this.call<string>('eth_sendRawTransaction', [raw], signal);
     await until<true>(
       `${call.signature} is in no block`,
@@ -237,7 +232,7 @@ export class Chain {
   }
 
   async close(): Promise<void> {
-    await this.#rpc.close();
+    this.#rpc.close();
     await this.#control.close();
   }
 

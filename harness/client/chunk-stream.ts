@@ -1,5 +1,6 @@
 /** Chunks over a WebSocket, one acknowledgement each (http-api-completion.md 6.1). */
 import { WebSocket } from 'ws';
+import { expectBytes } from '../base/arguments.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
@@ -74,6 +75,7 @@ export async function streamChunks(
     await until(() => socket.readyState === WebSocket.OPEN);
     let sent = 0;
     for (const chunk of chunks) {
+      expectBytes('chunks.stream', chunk);
       await until(() => sent - acknowledged < AHEAD_MAX);
       socket.send(chunk);
       sent += 1;

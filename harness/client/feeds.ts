@@ -1,13 +1,20 @@
 /** Single-owner chunks and feeds of a node. Signing is done here, by the owner's key, never by the node. */
+
 import { type SocParts, signSoc, socParts } from '../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { Signer } from '../../node/crypto/signer.ts';
 import { updateId } from '../../node/feeds/feed.ts';
+import { argumentError, DIGITS, expectBytes, expectHex } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import type { HttpClient } from './http.ts';
 import { downloadRequest, type Uploads } from './transfers.ts';
 import type { DownloadOptions, Uploaded, UploadOptions } from './types.ts';
+
+/** Bytes. */
+const HASH_SIZE = 32;
+const SIGNATURE_SIZE = 65;
+const INDEX_MAX = 2n ** 64n - 1n;
 
 /** What a node answers for a single-owner chunk. */
 export interface SocContent {
@@ -39,20 +46,29 @@ export class SocClient {
    * @param owner chain address, 40 hex digits @param soc 32 bytes of id, 65 of signature, span and payload
    * @throws ClientError `http.401` when they do not belong together
    */
-  upload(
+  async upload(
     owner: string,
     { id, signature, wrapped }: SocParts,
     options: UploadOptions = {},
   ): Promise<Uploaded> {
-    return this.#uploads.send(`/soc/${owner}/${toHex(id)}?sig=${toHex(signature)}`, wrapped, options);
+    const where = 'soc.upload';
+    expectBytes(`${where}: signature`, signature, SIGNATURE_SIZE);
+    const path = `${socPath(where, owner, id)}?sig=${toHex(signature)}`;
+    return this.#uploads.send({ where, path, body: wrapped }, options);
   }
 
   async download(owner: string, id: Uint8Array, options: DownloadOptions = {}): Promise<SocContent> {
-    const request = downloadRequest(this.#dialect, `/soc/${owner}/${toHex(id)}`, options);
+    const request = downloadRequest(this.#dialect, socPath('soc.download', owner, id), options);
     const answer = await this.#http.request(request);
     const signature = answer.headers[`${this.#dialect.headerPrefix}soc-signature`] ?? '';
     return { data: await answer.bytes(), signature };
   }
+}
+
+function socPath(where: string, owner: string, id: Uint8Array): string {
+  expectHex(`${where}: owner`, owner, DIGITS.account);
+  expectBytes(`${where}: id`, id, HASH_SIZE);
+  return `/soc/${owner}/${toHex(id)}`;
 }
 
 /** `/feeds`. */
@@ -70,16 +86,21 @@ export class FeedsClient {
   }
 
   /** A manifest that leads to whatever the latest update is. @param owner 40 hex digits @param topic 32 bytes */
-  create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
-    return this.#uploads.send(pathOf(owner, topic), '', options);
+  async create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
+    const where = 'feeds.create';
+    return this.#uploads.send({ where, path: feedPath(where, owner, topic), body: '' }, options);
   }
 
   /** @param update.wrapped span and payload of the update's chunk @returns its address */
-  update(
+  async update(
     owner: Signer,
     { topic, index, wrapped }: { topic: Uint8Array; index: bigint; wrapped: Uint8Array },
     options: UploadOptions = {},
   ): Promise<Uploaded> {
+    const where = 'feeds.update';
+    expectBytes(`${where}: topic`, topic, HASH_SIZE);
+    expectBytes(`${where}: wrapped`, wrapped);
+    expectIndex(`${where}: index`, index);
     const soc = signSoc(updateId(topic, index), wrapped, owner);
     return this.#soc.upload(toHex(owner.address), socParts(soc.data), options);
   }
@@ -90,7 +111,10 @@ export class FeedsClient {
     topic: Uint8Array,
     { after = 0n, ...options }: DownloadOptions & { after?: bigint } = {},
   ): Promise<FeedContent> {
-    const request = downloadRequest(this.#dialect, `${pathOf(owner, topic)}?after=${after}`, options);
+    const where = 'feeds.latest';
+    expectIndex(`${where}: after`, after);
+    const path = `${feedPath(where, owner, topic)}?after=${after}`;
+    const request = downloadRequest(this.#dialect, path, options);
     const answer = await this.#http.request(request);
     const header = (name: string) => answer.headers[`${this.#dialect.headerPrefix}${name}`] ?? '';
     const index = indexOf(header('feed-index'));
@@ -109,8 +133,15 @@ export class FeedsClient {
   }
 }
 
-function pathOf(owner: string, topic: Uint8Array): string {
+function feedPath(where: string, owner: string, topic: Uint8Array): string {
+  expectHex(`${where}: owner`, owner, DIGITS.account);
+  expectBytes(`${where}: topic`, topic, HASH_SIZE);
   return `/feeds/${owner}/${toHex(topic)}`;
+}
+
+function expectIndex(where: string, value: unknown): void {
+  if (typeof value === 'bigint' && value >= 0n && value <= INDEX_MAX) return;
+  throw argumentError(where, value, 'a bigint from 0n to 2^64 - 1');
 }
 
 /** @param hex 16 digits, big-endian */

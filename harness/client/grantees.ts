@@ -1,4 +1,5 @@
 /** Lists of those who may read access-controlled content; kept by the node that publishes it. */
+import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
 import type { HttpClient } from './http.ts';
 import type { Uploads } from './transfers.ts';
 import type { UploadOptions } from './types.ts';
@@ -9,6 +10,13 @@ export interface GranteeList {
   readonly reference: string;
   /** 64 hex digits: what uploads and downloads name from now on. */
   readonly history: string;
+}
+
+interface ListChange {
+  readonly where: string;
+  readonly method: 'POST' | 'PATCH';
+  readonly path: string;
+  readonly change: unknown;
 }
 
 /** `/grantee`. Public keys are hex, compressed or not. */
@@ -22,32 +30,35 @@ export class GranteesClient {
   }
 
   /** @param options.actHistory of content whose readers they shall be; a new one when absent */
-  create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
-    return this.#change('POST', '/grantee', { grantees }, options);
+  async create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
+    const where = 'grantees.create';
+    expectKeys(where, grantees);
+    return this.#change({ where, method: 'POST', path: '/grantee', change: { grantees } }, options);
   }
 
   /** Whoever is revoked still reads what was uploaded before. @throws ClientError `http.400` when there is nobody to revoke */
-  patch(
+  async patch(
     { reference, history }: GranteeList,
     change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },
     options: UploadOptions = {},
   ): Promise<GranteeList> {
-    return this.#change('PATCH', `/grantee/${reference}`, change, { ...options, actHistory: history });
+    const where = 'grantees.patch';
+    expectHex(`${where}: reference`, reference, [128]);
+    expectKeys(`${where}: add`, change.add ?? []);
+    expectKeys(`${where}: revoke`, change.revoke ?? []);
+    const request = { where, method: 'PATCH', path: `/grantee/${reference}`, change } as const;
+    return this.#change(request, { ...options, actHistory: history });
   }
 
   /** @returns compressed @throws ClientError `http.404` for another publisher's list */
   async list(reference: string, signal?: AbortSignal): Promise<readonly string[]> {
+    expectHex('grantees.list: reference', reference, [128]);
     const answer = await this.#http.request({ method: 'GET', path: `/grantee/${reference}`, signal });
     return (await answer.json()) as string[];
   }
 
-  async #change(
-    method: 'POST' | 'PATCH',
-    path: string,
-    change: unknown,
-    options: UploadOptions,
-  ): Promise<GranteeList> {
-    const headers = { ...this.#uploads.headers(options), 'content-type': 'application/json' };
+  async #change({ where, method, path, change }: ListChange, options: UploadOptions): Promise<GranteeList> {
+    const headers = { ...this.#uploads.headers(where, options), 'content-type': 'application/json' };
     const { timeoutMs, signal } = options;
     const limits = timeoutMs === undefined ? { signal } : { signal, timeoutMs };
     const answer = await this.#http.request({
@@ -60,4 +71,9 @@ export class GranteesClient {
     const { ref, historyref } = (await answer.json()) as { ref: string; historyref: string };
     return { reference: ref, history: historyref };
   }
+}
+
+function expectKeys(where: string, keys: unknown): void {
+  if (!Array.isArray(keys)) throw argumentError(where, keys, 'an array of public keys');
+  for (const key of keys) expectHex(where, key, DIGITS.publicKey);
 }

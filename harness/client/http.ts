@@ -1,6 +1,7 @@
 /** One node's HTTP connection pool: requests with a deadline, and failures that have a class. */
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
+import { argumentError, expectTimeout } from '../base/arguments.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
@@ -74,7 +75,9 @@ export class HttpClient implements AsyncDisposable {
 
   /** The same, with every status as an answer. */
   async attempt(options: RequestOptions): Promise<Answer> {
-    const deadline = AbortSignal.timeout(options.timeoutMs ?? REQUEST_TIMEOUT_MS);
+    const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
+    expectTimeout('timeoutMs', timeoutMs);
+    const deadline = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     try {
       const response = await this.#pool.request({
@@ -132,10 +135,11 @@ export class HttpClient implements AsyncDisposable {
   }
 
   #failure(error: unknown, options: RequestOptions, bodyBegun: boolean): ClientError {
+    const kind = classOfFailure(error, bodyBegun);
     const reason = error instanceof Error && error.message !== '' ? error.message : String(error);
-    return new ClientError(reason, {
+    return new ClientError(kind === 'client.timeout' ? 'no answer in time' : reason, {
       ...this.#about(options),
-      class: classOfFailure(error, bodyBegun),
+      class: kind,
       cause: error,
     });
   }
@@ -150,6 +154,15 @@ export async function settled(answer: Promise<Answer>): Promise<Answer> {
   const received = await answer;
   await received.bytes();
   return received;
+}
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+export function expectBody(where: string, value: unknown): void {
+  const isData = typeof value === 'string' || value instanceof Uint8Array || value instanceof Readable;
+  const isIterable = typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+  if (isData || isIterable) return;
+  const expected = 'a Uint8Array, a string, a Readable or an async iterable of Uint8Arrays';
+  throw argumentError(where, value, expected);
 }
 
 function poolBody(body: Body): Uint8Array | string | Readable {

@@ -1,4 +1,5 @@
 /** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
+import { argumentError, DIGITS, expectHex, expectText } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
@@ -83,6 +84,15 @@ export class MessagesClient {
     payload: Uint8Array | string,
     options: SendOptions = {},
   ): Promise<void> {
+    const where = 'messages.send';
+    expectText(`${where}: topic`, topic);
+    expectTargets(`${where}: targets`, targets);
+    if (typeof payload !== 'string' && !(payload instanceof Uint8Array)) {
+      throw argumentError(`${where}: payload`, payload, 'a Uint8Array or a string');
+    }
+    if (options.batch !== undefined) expectHex(`${where}: batch`, options.batch, DIGITS.hash);
+    if (options.recipient !== undefined)
+      expectHex(`${where}: recipient`, options.recipient, DIGITS.publicKey);
     const batch = options.batch ?? this.#options.defaultBatch?.() ?? '';
     const query = options.recipient === undefined ? '' : `?recipient=${options.recipient}`;
     const request = {
@@ -97,12 +107,14 @@ export class MessagesClient {
   }
 
   /** Messages of a topic that this node can open. @throws ClientError */
-  listen(topic: string, signal?: AbortSignal): Promise<Subscription> {
+  async listen(topic: string, signal?: AbortSignal): Promise<Subscription> {
+    expectText('messages.listen: topic', topic);
     return this.#open(`/pss/subscribe/${encodeURIComponent(topic)}`, signal);
   }
 
   /** Payloads of the single-owner chunks of that address. @param address hex @throws ClientError */
-  listenTo(address: string, signal?: AbortSignal): Promise<Subscription> {
+  async listenTo(address: string, signal?: AbortSignal): Promise<Subscription> {
+    expectHex('messages.listenTo: address', address, DIGITS.hash);
     return this.#open(`/gsoc/subscribe/${address}`, signal);
   }
 
@@ -129,4 +141,14 @@ export class MessagesClient {
       ending.removeEventListener('abort', onAbort);
     }
   }
+}
+
+/** Digits of a target: whole bytes, and no more of them than a node mines for. */
+const TARGET_DIGITS = [2, 4, 6];
+
+function expectTargets(where: string, targets: unknown): void {
+  if (!Array.isArray(targets) || targets.length === 0) {
+    throw argumentError(where, targets, 'an array of hex prefixes of overlays');
+  }
+  for (const target of targets) expectHex(where, target, TARGET_DIGITS);
 }

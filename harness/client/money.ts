@@ -1,4 +1,5 @@
 /** What a node's money is asked and told: chequebook, wallet, stake, the storage game, and the transactions behind them. */
+import { DIGITS, expectAmount, expectChainHex, expectHex, expectWhole } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { CHAIN_TIMEOUT_MS, type HttpClient } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
@@ -62,12 +63,14 @@ export class ChequebookClient {
   }
 
   /** @returns hash of the transaction @throws ClientError `http.400` when the account has not as much */
-  deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+  async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+    expectAmount('chequebook.deposit: units', units);
     return this.#send(`/chequebook/deposit?amount=${units}`, signal);
   }
 
   /** @returns hash of the transaction @throws ClientError `http.400` when not as much is available */
-  withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
+  async withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
+    expectAmount('chequebook.withdraw: units', units);
     return this.#send(`/chequebook/withdraw?amount=${units}`, signal);
   }
 
@@ -80,12 +83,14 @@ export class ChequebookClient {
 
   /** @throws ClientError `http.404` without one, in the dialect that says so */
   async cheque(peer: string, signal?: AbortSignal): Promise<Cheques> {
+    expectHex('chequebook.cheque: peer', peer, DIGITS.hash);
     const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cheque/${peer}`, signal });
     return chequesOf((await answer.json()) as ChequesJson);
   }
 
   /** @throws ClientError `http.404` without a cheque of the peer */
   async cashout(peer: string, signal?: AbortSignal): Promise<Cashout> {
+    expectHex('chequebook.cashout: peer', peer, DIGITS.hash);
     const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cashout/${peer}`, signal });
     const body = (await answer.json()) as {
       lastCashedCheque: ChequeJson | null;
@@ -111,7 +116,8 @@ export class ChequebookClient {
   }
 
   /** Cashes the last cheque of a peer. @returns hash of the transaction, which is not mined yet */
-  cash(peer: string, signal?: AbortSignal): Promise<string> {
+  async cash(peer: string, signal?: AbortSignal): Promise<string> {
+    expectHex('chequebook.cash: peer', peer, DIGITS.hash);
     return this.#send(`/chequebook/cashout/${peer}`, signal);
   }
 
@@ -145,11 +151,13 @@ export class WalletClient {
    * Only to an address that the node's options name.
    * @param what base units of either coin @returns hash of the transaction @throws ClientError `http.400`
    */
-  withdraw(
+  async withdraw(
     coin: 'token' | 'native',
     what: { readonly amount: bigint; readonly to: string },
     signal?: AbortSignal,
   ): Promise<string> {
+    expectAmount('wallet.withdraw: amount', what.amount);
+    expectChainHex('wallet.withdraw: to', what.to, DIGITS.account);
     const name = coin === 'native' ? 'nativetoken' : this.#dialect.tokenCoin;
     const to = what.to.startsWith('0x') ? what.to : `0x${what.to}`;
     const path = `/wallet/withdraw/${name}?amount=${what.amount}&address=${to}`;
@@ -177,7 +185,8 @@ export class StakeClient {
   }
 
   /** @throws ClientError `http.400` below the minimum, or when the account has not as much */
-  deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+  async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
+    expectAmount('stake.deposit: units', units);
     return this.#change('POST', `/stake/${units}`, signal);
   }
 
@@ -222,6 +231,7 @@ export class RedistributionClient {
     request: { readonly depth: number; readonly anchors: readonly [string, string] },
     signal?: AbortSignal,
   ): Promise<ReserveSample> {
+    expectWhole('redistribution.sample: depth', request.depth, { min: 0, max: 255 });
     const path = `/rchash/${request.depth}/${request.anchors.join('/')}`;
     const answer = await this.#http.request({ method: 'GET', path, timeoutMs: SAMPLE_TIMEOUT_MS, signal });
     return (await answer.json()) as ReserveSample;
@@ -259,18 +269,22 @@ export class TransactionsClient {
 
   /** @throws ClientError `http.404` for one that the node has not sent */
   async get(hash: string, signal?: AbortSignal): Promise<PendingTransaction> {
+    expectChainHex('transactions.get: hash', hash, DIGITS.hash);
     const answer = await this.#http.request({ method: 'GET', path: `/transactions/${hash}`, signal });
     return transactionOf((await answer.json()) as TransactionJson);
   }
 
   /** @throws ClientError `http.400` when the endpoint has it still */
-  resend(hash: string, signal?: AbortSignal): Promise<string> {
+  async resend(hash: string, signal?: AbortSignal): Promise<string> {
+    expectChainHex('transactions.resend: hash', hash, DIGITS.hash);
     return sent(this.#http, { method: 'POST', path: `/transactions/${hash}`, signal });
   }
 
   /** Replaces it by one that does nothing. @returns hash of the replacement */
-  cancel(hash: string, options: { gasPrice?: bigint; signal?: AbortSignal } = {}): Promise<string> {
+  async cancel(hash: string, options: { gasPrice?: bigint; signal?: AbortSignal } = {}): Promise<string> {
     const { gasPrice, signal } = options;
+    expectChainHex('transactions.cancel: hash', hash, DIGITS.hash);
+    if (gasPrice !== undefined) expectAmount('transactions.cancel: gasPrice', gasPrice);
     const headers = gasPrice === undefined ? {} : { 'gas-price': gasPrice.toString() };
     return sent(this.#http, { method: 'DELETE', path: `/transactions/${hash}`, headers, signal });
   }

@@ -2,6 +2,7 @@
  * Typed client of one node's HTTP API (http-api-completion.md 5), in either dialect. Transfers go in as bytes or as
  * streams and are never collected unless the caller asks for bytes.
  */
+import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
 import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
 import { GranteesClient } from './grantees.ts';
@@ -123,16 +124,25 @@ export class NodeClient implements AsyncDisposable {
 
   /** @param underlay multiaddress with peer id @returns the peer's overlay */
   async connect(underlay: string, signal?: AbortSignal): Promise<string> {
+    if (typeof underlay !== 'string' || !underlay.startsWith('/')) {
+      throw argumentError(
+        'connect: underlay',
+        underlay,
+        'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/…',
+      );
+    }
     const answer = await this.#http.request({ method: 'POST', path: `/connect${underlay}`, signal });
     return ((await answer.json()) as { address: string }).address;
   }
 
   async disconnect(overlay: string, signal?: AbortSignal): Promise<void> {
+    expectHex('disconnect: overlay', overlay, DIGITS.hash);
     await settled(this.#http.request({ method: 'DELETE', path: `/peers/${overlay}`, signal }));
   }
 
   /** @returns round trip as the node writes it, such as `1.2ms` */
   async pingpong(overlay: string, signal?: AbortSignal): Promise<string> {
+    expectHex('pingpong: overlay', overlay, DIGITS.hash);
     const answer = await this.#http.request({ method: 'POST', path: `/pingpong/${overlay}`, signal });
     return ((await answer.json()) as { rtt: string }).rtt;
   }

@@ -1,4 +1,5 @@
 /** Content that a node keeps, and whether the network has it. */
+import { DIGITS, expectHex } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { type HttpClient, settled } from './http.ts';
 import type { PinCheck } from './types.ts';
@@ -16,6 +17,7 @@ export class PinsClient {
 
   /** Fetches what is missing. @returns whether it was not pinned before */
   async add(reference: string, signal?: AbortSignal): Promise<boolean> {
+    expectHex('pins.add: reference', reference, DIGITS.reference);
     const path = `/pins/${reference}`;
     const answer = await this.#http.request({ method: 'POST', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
     await answer.bytes();
@@ -23,6 +25,7 @@ export class PinsClient {
   }
 
   async delete(reference: string, signal?: AbortSignal): Promise<void> {
+    expectHex('pins.delete: reference', reference, DIGITS.reference);
     await settled(this.#http.request({ method: 'DELETE', path: `/pins/${reference}`, signal }));
   }
 
@@ -33,6 +36,7 @@ export class PinsClient {
 
   /** Reads and hashes every chunk of one root, all zero when it is not pinned. */
   async check(reference: string, signal?: AbortSignal): Promise<PinCheck> {
+    expectHex('pins.check: reference', reference, DIGITS.reference);
     const path = `/pins/check?ref=${reference}`;
     const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
     // One dialect answers a list, the other a record per line.
@@ -53,6 +57,7 @@ export class StewardshipClient {
 
   /** Whether the network has every chunk, whatever the node has itself. */
   async isRetrievable(reference: string, signal?: AbortSignal): Promise<boolean> {
+    expectHex('stewardship.isRetrievable: reference', reference, DIGITS.reference);
     const path = `/stewardship/${reference}`;
     const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
     return ((await answer.json()) as { isRetrievable: boolean }).isRetrievable;
@@ -61,6 +66,8 @@ export class StewardshipClient {
   /** Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, where the dialect knows it */
   async reupload(reference: string, options: { batch?: string; signal?: AbortSignal } = {}): Promise<void> {
     const { batch, signal } = options;
+    expectHex('stewardship.reupload: reference', reference, DIGITS.reference);
+    if (batch !== undefined) expectHex('stewardship.reupload: batch', batch, DIGITS.hash);
     const headers = batch === undefined ? {} : { [`${this.#dialect.headerPrefix}postage-batch-id`]: batch };
     const path = `/stewardship/${reference}`;
     await settled(

@@ -1,10 +1,14 @@
 /** What a node keeps for its owner: batches, and upload sessions. */
+import { DIGITS, expectAmount, expectHex, expectWhole } from '../base/arguments.ts';
 import { CHAIN_TIMEOUT_MS, type HttpClient, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, Tag } from './types.ts';
 
 /** Most that `GET /tags` gives in one answer. */
 const TAGS_PAGE = 1000;
+
+/** A byte on the chain. Which depths it takes is for the chain to say. */
+const DEPTH = { min: 0, max: 255 } as const;
 
 type StampJson = Omit<Stamp, 'amount'> & { amount: AmountJson | null };
 
@@ -27,6 +31,7 @@ export class StampsClient {
 
   /** @throws ClientError `stamp.not_usable` while it is too young, `http.404` when the node does not own it */
   async get(batch: string, signal?: AbortSignal): Promise<Stamp> {
+    expectHex('stamps.get: batch', batch, DIGITS.hash);
     const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}`, signal });
     return stampOf((await answer.json()) as StampJson);
   }
@@ -36,6 +41,8 @@ export class StampsClient {
     request: { amount: bigint; depth: number; label?: string; immutable?: boolean },
     signal?: AbortSignal,
   ): Promise<{ batchID: string; txHash: string }> {
+    expectAmount('stamps.buy: amount', request.amount);
+    expectWhole('stamps.buy: depth', request.depth, DEPTH);
     const query = request.label === undefined ? '' : `?label=${encodeURIComponent(request.label)}`;
     const answer = await this.#http.request({
       method: 'POST',
@@ -48,12 +55,16 @@ export class StampsClient {
   }
 
   /** Answers when it is mined. @param perChunk added amount @returns hash of the transaction */
-  topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
+  async topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
+    expectHex('stamps.topUp: batch', batch, DIGITS.hash);
+    expectAmount('stamps.topUp: perChunk', perChunk);
     return this.#change(`/stamps/topup/${batch}/${perChunk}`, signal);
   }
 
   /** Answers when it is mined. @param depth larger than the present one @returns hash of the transaction */
-  dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
+  async dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
+    expectHex('stamps.dilute: batch', batch, DIGITS.hash);
+    expectWhole('stamps.dilute: depth', depth, DEPTH);
     return this.#change(`/stamps/dilute/${batch}/${depth}`, signal);
   }
 
@@ -89,6 +100,7 @@ export class TagsClient {
   }
 
   async get(uid: number, signal?: AbortSignal): Promise<Tag> {
+    expectWhole('tags.get: uid', uid, { min: 0 });
     return (await (await this.#http.request({ method: 'GET', path: `/tags/${uid}`, signal })).json()) as Tag;
   }
 
@@ -106,11 +118,14 @@ export class TagsClient {
 
   /** Gives the session its root. */
   async done(uid: number, reference: string, signal?: AbortSignal): Promise<void> {
+    expectWhole('tags.done: uid', uid, { min: 0 });
+    expectHex('tags.done: reference', reference, DIGITS.reference);
     const body = JSON.stringify({ address: reference });
     await settled(this.#http.request({ method: 'PATCH', path: `/tags/${uid}`, body, signal }));
   }
 
   async delete(uid: number, signal?: AbortSignal): Promise<void> {
+    expectWhole('tags.delete: uid', uid, { min: 0 });
     await settled(this.#http.request({ method: 'DELETE', path: `/tags/${uid}`, signal }));
   }
 }

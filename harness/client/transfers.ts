@@ -1,8 +1,17 @@
 /** Data in and out of a node: raw bytes, single chunks, files and collections. */
+import {
+  argumentError,
+  DIGITS,
+  expectBytes,
+  expectHex,
+  expectText,
+  expectTimeout,
+  expectWhole,
+} from '../base/arguments.ts';
 import { streamChunks } from './chunk-stream.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
-import { type Answer, type Body, type HttpClient, type RequestOptions, settled } from './http.ts';
+import { type Answer, type Body, expectBody, type HttpClient, type RequestOptions, settled } from './http.ts';
 import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
 /** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
@@ -13,6 +22,17 @@ export interface UploadsOptions {
   readonly defaultBatch?: () => string | undefined;
   /** Told of every accepted upload. */
   readonly onUploaded?: (uploaded: Uploaded) => void;
+}
+
+/** Redundancy levels go from none to paranoid. */
+const REDUNDANCY_MAX = 4;
+
+/** One upload: where it goes, and what its method is called. */
+export interface UploadRequest {
+  readonly where: string;
+  readonly path: string;
+  readonly body: Body;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What all uploads share: their headers, their answer, and telling the cluster about it. */
@@ -27,16 +47,17 @@ export class Uploads {
     this.#options = options;
   }
 
+  /** @throws HarnessError `ARGUMENT_INVALID`, ClientError */
   async send(
-    path: string,
-    body: Body,
-    options: UploadOptions & { headers?: Readonly<Record<string, string>> },
+    { where, path, body, headers: given }: UploadRequest,
+    options: UploadOptions,
   ): Promise<Uploaded> {
+    expectBody(where, body);
     const prefix = this.#dialect.headerPrefix;
     const headers = {
       'content-type': 'application/octet-stream',
-      ...this.headers(options),
-      ...options.headers,
+      ...this.headers(where, options),
+      ...given,
     };
     const request: RequestOptions = {
       method: 'POST',
@@ -59,8 +80,9 @@ export class Uploads {
     return uploaded;
   }
 
-  /** What the options say, in the words of the dialect. */
-  headers(options: UploadOptions): Record<string, string> {
+  /** What the options say, in the words of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
+  headers(where: string, options: UploadOptions): Record<string, string> {
+    expectOptions(where, options);
     return named(this.#dialect, {
       'postage-batch-id': options.batch ?? this.#options.defaultBatch?.(),
       tag: options.tag,
@@ -72,6 +94,17 @@ export class Uploads {
       'act-history-address': options.actHistory,
     });
   }
+}
+
+function expectOptions(where: string, options: UploadOptions): void {
+  const { batch, tag, redundancyLevel, actHistory, timeoutMs } = options;
+  if (batch !== undefined) expectHex(`${where}: batch`, batch, DIGITS.hash);
+  if (tag !== undefined) expectWhole(`${where}: tag`, tag, { min: 0 });
+  if (redundancyLevel !== undefined) {
+    expectWhole(`${where}: redundancyLevel`, redundancyLevel, { min: 0, max: REDUNDANCY_MAX });
+  }
+  if (actHistory !== undefined) expectHex(`${where}: actHistory`, actHistory, DIGITS.hash);
+  if (timeoutMs !== undefined) expectTimeout(`${where}: timeoutMs`, timeoutMs);
 }
 
 /** Headers of the dialect for the values that are given. */
@@ -118,7 +151,7 @@ export class BytesClient {
 
   /** @throws ClientError */
   upload(data: Body, options: UploadOptions = {}): Promise<Uploaded> {
-    return this.#uploads.send('/bytes', data, options);
+    return this.#uploads.send({ where: 'bytes.upload', path: '/bytes', body: data }, options);
   }
 
   /** @param options.range first and last byte, both included */
@@ -126,20 +159,29 @@ export class BytesClient {
     reference: string,
     options: DownloadOptions & { range?: { from: number; to: number } } = {},
   ): Promise<Uint8Array> {
-    return (await this.#open(reference, options)).bytes();
+    return (await this.#open('bytes.download', reference, options)).bytes();
   }
 
   /** The same piece by piece. */
   async stream(reference: string, options: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
-    return (await this.#open(reference, options)).pieces();
+    return (await this.#open('bytes.stream', reference, options)).pieces();
   }
 
-  #open(
+  async #open(
+    where: string,
     reference: string,
     options: DownloadOptions & { range?: { from: number; to: number } },
   ): Promise<Answer> {
+    expectHex(`${where}: reference`, reference, DIGITS.reference);
+    expectRange(where, options.range);
     return this.#http.request(downloadRequest(this.#dialect, `/bytes/${reference}`, options));
   }
+}
+
+function expectRange(where: string, range: { from: number; to: number } | undefined): void {
+  if (range === undefined) return;
+  expectWhole(`${where}: range.from`, range.from, { min: 0 });
+  expectWhole(`${where}: range.to`, range.to, { min: range.from });
 }
 
 /** `/chunks`: single chunks, span in front of the payload. */
@@ -155,35 +197,49 @@ export class ChunksClient {
   }
 
   /** @param data span (8 bytes, little-endian) and payload */
-  upload(data: Uint8Array, options: Omit<UploadOptions, 'deferred' | 'pin'> = {}): Promise<Uploaded> {
-    return this.#uploads.send('/chunks', data, options);
+  async upload(data: Uint8Array, options: Omit<UploadOptions, 'deferred' | 'pin'> = {}): Promise<Uploaded> {
+    expectBytes('chunks.upload', data);
+    return this.#uploads.send({ where: 'chunks.upload', path: '/chunks', body: data }, options);
   }
 
   /**
    * Many chunks over one connection: with a tag stored and pushed at its end, else pushed as they come.
    * @param chunks span and payload each @returns acknowledgements, one for each of them
    */
-  stream(
+  async stream(
     chunks: Iterable<Uint8Array>,
     options: Pick<UploadOptions, 'batch' | 'tag' | 'timeoutMs' | 'signal'> = {},
   ): Promise<number> {
+    const where = 'chunks.stream';
+    if (!isIterableOfChunks(chunks)) {
+      throw argumentError(where, chunks, 'an iterable of Uint8Arrays');
+    }
+    const headers = this.#uploads.headers(where, options);
     const { base, node } = this.#http;
     const deadline = AbortSignal.timeout(options.timeoutMs ?? TRANSFER_TIMEOUT_MS);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
-    return streamChunks({ base, node, headers: this.#uploads.headers(options), signal }, chunks);
+    return streamChunks({ base, node, headers, signal }, chunks);
   }
 
   async download(address: string, options: DownloadOptions = {}): Promise<Uint8Array> {
+    expectHex('chunks.download: address', address, DIGITS.reference);
     return (await this.#http.request(downloadRequest(this.#dialect, `/chunks/${address}`, options))).bytes();
   }
 
   /** Whether the node itself holds the chunk: HEAD never asks the network, GET would. */
   async has(address: string, signal?: AbortSignal): Promise<boolean> {
+    expectHex('chunks.has: address', address, DIGITS.reference);
     const request = { method: 'HEAD', path: `/chunks/${address}`, signal } as const;
     const { status } = await settled(this.#http.attempt(request));
     if (status === 200 || status === 404) return status === 200;
     throw new ClientError('unexpected answer', { ...request, class: `http.${status}`, node: 'node', status });
   }
+}
+
+function isIterableOfChunks(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && Symbol.iterator in value && !(value instanceof Uint8Array)
+  );
 }
 
 /** Files and collections, under the dialect's own path. */
@@ -205,7 +261,8 @@ export class FilesClient {
   ): Promise<Uploaded> {
     const query = options.name === undefined ? '' : `?name=${encodeURIComponent(options.name)}`;
     const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
-    return this.#uploads.send(`${this.#dialect.files}${query}`, data, { ...options, headers });
+    const path = `${this.#dialect.files}${query}`;
+    return this.#uploads.send({ where: 'files.upload', path, body: data, headers }, options);
   }
 
   /** A directory as a tar archive. */
@@ -220,7 +277,8 @@ export class FilesClient {
     };
     if (options.indexDocument !== undefined) headers[`${prefix}index-document`] = options.indexDocument;
     if (options.errorDocument !== undefined) headers[`${prefix}error-document`] = options.errorDocument;
-    return this.#uploads.send(this.#dialect.files, tar, { ...options, headers });
+    const path = this.#dialect.files;
+    return this.#uploads.send({ where: 'files.uploadTar', path, body: tar, headers }, options);
   }
 
   /** A directory as the parts of a form. @param form.contentType with its boundary */
@@ -229,16 +287,17 @@ export class FilesClient {
       'content-type': form.contentType,
       [`${this.#dialect.headerPrefix}collection`]: 'true',
     };
-    return this.#uploads.send(this.#dialect.files, form.body, { ...options, headers });
+    const path = this.#dialect.files;
+    return this.#uploads.send({ where: 'files.uploadForm', path, body: form.body, headers }, options);
   }
 
   async download(reference: string, path = '', options: DownloadOptions = {}): Promise<Uint8Array> {
-    return (await this.#request(reference, path, options)).bytes();
+    return (await this.#request('files.download', { reference, path }, options)).bytes();
   }
 
   /** What the node tells about the file, and its bytes. */
   async open(reference: string, path = '', options: DownloadOptions = {}): Promise<OpenedFile> {
-    const answer = await this.#request(reference, path, options);
+    const answer = await this.#request('files.open', { reference, path }, options);
     const { headers } = answer;
     return {
       contentType: headers['content-type'] ?? '',
@@ -252,10 +311,16 @@ export class FilesClient {
     path = '',
     options: DownloadOptions = {},
   ): Promise<AsyncIterable<Uint8Array>> {
-    return (await this.#request(reference, path, options)).pieces();
+    return (await this.#request('files.stream', { reference, path }, options)).pieces();
   }
 
-  #request(reference: string, path: string, options: DownloadOptions): Promise<Answer> {
+  async #request(
+    where: string,
+    { reference, path }: { reference: string; path: string },
+    options: DownloadOptions,
+  ): Promise<Answer> {
+    expectHex(`${where}: reference`, reference, DIGITS.reference);
+    expectText(`${where}: path`, path);
     const encoded = path.split('/').map(encodeURIComponent).join('/');
     return this.#http.request(
       downloadRequest(this.#dialect, `${this.#dialect.files}/${reference}/${encoded}`, options),

@@ -1,9 +1,9 @@
 /** The document that `up --json` and `ps --json` print (architecture.md, Commands). Scripts rely on its shape. */
 
 import type { Contracts } from '../chain/contracts.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { BatchRecord, Timings } from '../state/state.ts';
-import type { Cluster } from './cluster.ts';
 
 export interface ClusterDocument {
   readonly name: string;
@@ -33,7 +33,17 @@ export interface ClusterDocument {
   readonly timings: Timings;
 }
 
-export function clusterDocument(cluster: Cluster): ClusterDocument {
+/** A cluster as far as the document tells of it. */
+interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'timings'> {
+  readonly seed: bigint;
+  readonly nodes: readonly (Pick<
+    ClusterNode,
+    'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum' | 'pid'
+  > &
+    Pick<ClusterNode, 'dataDir' | 'log'>)[];
+}
+
+export function clusterDocument(cluster: Documented): ClusterDocument {
   const { rpc, chainId, contracts } = cluster.chain;
   return {
     name: cluster.name,

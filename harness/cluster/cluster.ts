@@ -8,7 +8,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
+import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
 import { suggestion } from '../base/words.ts';
 import type { NodeBooks } from '../books/books.ts';
@@ -16,9 +17,32 @@ import { lookAtLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
+import { removeAtExit } from '../lifecycle/at-exit.ts';
+import { claimCluster } from '../lifecycle/claim.ts';
+import { driverOf } from '../lifecycle/drivers.ts';
+import { removeLeftovers } from '../lifecycle/leftovers.ts';
+import { tearDown } from '../lifecycle/teardown.ts';
+import { isAlive } from '../machine/processes.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { Membership } from '../nodes/membership.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
+import {
+  findOwner,
+  findTags,
+  lookAtBatch,
+  lookAtBatches,
+  lookAtMesh,
+  lookAtTag,
+  type Mesh,
+  type TagTarget,
+} from '../nodes/waits.ts';
 import type { Capability, Driver, DriverName } from '../places/driver.ts';
-import { type Definition, type DefinitionInput, parseDefinition } from '../plan/definition.ts';
+import { parseDefinition } from '../plan/definition.ts';
+import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
+import type { StartProgress } from '../start/start-context.ts';
+import { startCluster } from '../start/startup.ts';
+import { timeoutFor } from '../start/startup-waits.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -28,27 +52,7 @@ import {
   readRun,
   type Timings,
 } from '../state/state.ts';
-import { removeAtExit } from './at-exit.ts';
-import { claimCluster } from './claim.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
-import type { ClusterNode } from './cluster-node.ts';
-import { driverOf } from './drivers.ts';
-import { removeLeftovers } from './leftovers.ts';
-import { Membership } from './membership.ts';
-import { openNodes } from './open-nodes.ts';
-import type { StartProgress } from './start-context.ts';
-import { startCluster } from './startup.ts';
-import { timeoutFor } from './startup-waits.ts';
-import { tearDown } from './teardown.ts';
-import {
-  findTags,
-  lookAtBatch,
-  lookAtBatches,
-  lookAtMesh,
-  lookAtTag,
-  type Mesh,
-  type TagTarget,
-} from './waits.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
 const SETTLED_TIMEOUT_MS = 30_000;
@@ -64,6 +68,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly detached?: boolean;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
 }
@@ -128,7 +134,8 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError; nothing is left behind then
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { stateDir: given, detached = false, source = 'options', signal, onProgress, ...input } = options;
+    const { stateDir: given, detached = false, source = 'options', ...others } = options;
+    const { signal, timeoutMs, onProgress, ...input } = others;
     const definition: Definition = parseDefinition(input, source);
     throwIfInterrupted(signal);
     const stateDir = resolve(given ?? defaultStateDir());
@@ -136,7 +143,7 @@ export class Cluster implements AsyncDisposable {
     const ephemeral = !detached;
     await removeLeftovers(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const record = await claimCluster(stateDir, { name, seed, ephemeral, definition });
+    const record = await claimedRecord(stateDir, { name, seed, ephemeral, definition });
     const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
     const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
     const uploads = new UploadMemory();
@@ -149,6 +156,7 @@ export class Cluster implements AsyncDisposable {
         driver,
         ephemeral,
         signal,
+        timeoutMs,
         onProgress: onProgress ?? (() => undefined),
         onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
       });
@@ -156,7 +164,7 @@ export class Cluster implements AsyncDisposable {
       return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       forgetAtExit();
-      throw error;
+      throw cannotWrite(stateDir, error);
     }
   }
 
@@ -168,9 +176,7 @@ export class Cluster implements AsyncDisposable {
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const record = findCluster(stateDir, name);
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
-      throw new HarnessError('CLUSTER_NOT_FOUND', `cluster '${record.name}' has not started completely`, {
-        hint: `Remove it with: svcnet down --name ${record.name}`,
-      });
+      throw unfinishedError(record);
     }
     const driver = driverOf(stateDir, record, { stopWithParent: false });
     const uploads = new UploadMemory();
@@ -226,6 +232,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * The batch can stamp, and every running node would accept its stamps.
    * @param batch id; default: all batches that the cluster started with
+   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
     const options = this.#limits(limits, USABLE_TIMEOUT_MS);
@@ -234,29 +241,30 @@ export class Cluster implements AsyncDisposable {
       await until('not every batch is usable', (signal) => lookAtBatches(own, this.nodes, signal), options);
       return;
     }
-    const owner = await this.#ownerOf(batch, options);
-    await until(
-      'the batch is not usable',
-      (signal) => lookAtBatch(batch, owner, this.nodes, signal),
-      options,
-    );
+    expectHex('usable: batch', batch, DIGITS.hash);
+    const id = batch.toLowerCase();
+    const owner = await this.#ownerOf(id, options);
+    await until('the batch is not usable', (signal) => lookAtBatch(id, owner, this.nodes, signal), options);
   }
 
   /**
    * Every chunk of an upload has reached its neighbourhood.
-   * @param target what an upload returned, or one of its tags
+   * @param target the reference that an upload returned, or one of its tags
    * @returns the tag, or undefined for a direct upload, which is synced once it is acknowledged
+   * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node knows it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async synced(
     target: string | { node: number | string; tag: number },
     limits: WaitLimits = {},
   ): Promise<Tag | undefined> {
     const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
-    if (typeof target !== 'string') {
+    if (typeof target === 'object' && target !== null) {
+      expectWhole('synced: tag', target.tag, { min: 0 });
       const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
       return until('the upload is not synced', (signal) => lookAtTag(tag, signal), options);
     }
-    const remembered = this.#uploads.find(target);
+    expectHex('synced: reference', target, DIGITS.reference);
+    const remembered = this.#uploads.find(target.toLowerCase());
     if (remembered?.tag === undefined && remembered !== undefined) return undefined;
     const tags =
       remembered?.tag === undefined
@@ -329,21 +337,32 @@ export class Cluster implements AsyncDisposable {
   async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode> {
     const known = this.batches.find(({ id }) => id === batch);
     if (known !== undefined) return this.node(known.node);
-    return until(
-      'no node owns the batch',
-      async (signal) => {
-        for (const node of this.nodes.filter(({ running }) => running)) {
-          const stamps = await node.stamps.list(signal);
-          if (stamps.some(({ batchID }) => batchID === batch)) return { done: node };
-        }
-        return { missing: `no running node lists batch ${batch.slice(0, 8)}…` };
-      },
-      options,
-    );
+    return until('no node owns the batch', (signal) => findOwner(batch, this.nodes, signal), options);
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
     return { timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
+  }
+}
+
+function unfinishedError({ name, phase, owner }: ClusterRecord): HarnessError {
+  return phase === 'starting' && isAlive(owner)
+    ? new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' is being started by process ${owner.pid}`, {
+        hint: 'Try again when it has started.',
+      })
+    : new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' has not started completely`, {
+        hint: `Remove it with: svcnet down --name ${name}`,
+      });
+}
+
+async function claimedRecord(
+  stateDir: string,
+  options: Parameters<typeof claimCluster>[1],
+): Promise<ClusterRecord> {
+  try {
+    return await claimCluster(stateDir, options);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
   }
 }
 

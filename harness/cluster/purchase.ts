@@ -2,8 +2,9 @@
  * Buying a batch over a node's API without waiting for the clock: blocks are mined as long as the purchase needs them,
  * unless the chain is steady.
  */
+
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Cluster } from './cluster.ts';
-import type { ClusterNode } from './cluster-node.ts';
 
 /** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
 const MINE_PAUSE_MS = 40;

@@ -1,5 +1,6 @@
 /** What every command is given, and how it answers. */
 import type { ConsoleStyle } from '../report/console.ts';
+import type { Terminal } from '../terminal/screen.ts';
 
 export interface CommandContext {
   readonly stateDir: string;
@@ -7,6 +8,8 @@ export interface CommandContext {
   readonly style: ConsoleStyle;
   /** Columns that lines may have; infinite when nobody sees them on a terminal. */
   readonly width: number;
+  /** Where a picture can be drawn; undefined when standard output is no terminal. */
+  readonly terminal?: Terminal | undefined;
   /** Aborts on Ctrl-C and the like. */
   readonly signal: AbortSignal;
   readonly out: (text: string) => void;

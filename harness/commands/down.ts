@@ -2,9 +2,9 @@
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
-import { driverOf } from '../cluster/drivers.ts';
-import { removeLeftovers } from '../cluster/leftovers.ts';
-import { type Teardown, tearDown } from '../cluster/teardown.ts';
+import { driverOf } from '../lifecycle/drivers.ts';
+import { removeLeftovers } from '../lifecycle/leftovers.ts';
+import { type Teardown, tearDown } from '../lifecycle/teardown.ts';
 import { isAlive } from '../machine/processes.ts';
 import { type ClusterRecord, findCluster, listClusters, readRecord } from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';

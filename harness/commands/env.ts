@@ -2,6 +2,7 @@
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { workingNodes } from './working-nodes.ts';
 
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
@@ -27,7 +28,7 @@ function environmentOf(cluster: Cluster): Record<string, string> {
   for (const [contract, address] of Object.entries(chain.contracts)) {
     variables[`SVCNET_CONTRACT_${contract.replace(/[A-Z]/g, '_$&').toUpperCase()}`] = address;
   }
-  const first = nodes.find(({ mode }) => mode !== 'boot') ?? nodes[0];
+  const [first] = workingNodes(cluster);
   if (first !== undefined) addNode(variables, first, '');
   for (const node of nodes) addNode(variables, node, `_${node.index}`);
   return variables;

@@ -4,8 +4,11 @@ import { fileLog } from '../logs/file-log.ts';
 import { logEntry, logValue } from '../logs/log-entry.ts';
 import { paint } from '../report/console.ts';
 import { clusterFolder } from '../state/state.ts';
-import { clip } from '../terminal/table.ts';
+import { clip, wrap } from '../terminal/table.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
+
+/** Of a line that goes on. */
+const INDENT = '    ';
 
 export interface LogsFlags extends ClusterFlags {
   readonly follow?: boolean;
@@ -28,22 +31,28 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
   }
   // With --json a stream is one document per line, as the log itself is.
   const show = (line: string) =>
-    context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context)}\n`);
+    context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context).join('\n')}\n`);
   for (const line of last) show(line);
+  if (last.length === 0 && !context.json) context.note(`  ${part} has logged nothing yet: ${file}\n`);
   if (flags.follow !== true) return;
   for await (const line of said.follow(context.signal)) show(line);
 }
 
-/** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…` */
-function forPeople(line: string, { style, width }: CommandContext): string {
+/**
+ * `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`; what does not fit a line is left out, unless it is
+ * about something wrong.
+ */
+function forPeople(line: string, { style, width }: CommandContext): string[] {
   const entry = logEntry(line);
-  if (entry === undefined) return line;
+  if (entry === undefined) return line.startsWith('{') ? [clip(line, width)] : wrap(line, width, INDENT);
   const head = `${entry.time.slice(11, 23)} ${entry.level.padEnd(5)} ${entry.module.padEnd(12)} ${entry.message}`;
   const rest = Object.entries(entry.fields)
     .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ');
-  const text = clip(`${head}${rest === '' ? '' : `  ${rest}`}`, width);
-  return entry.level === 'error' || entry.level === 'warn' ? paint(style, 'red', text) : text;
+  const text = `${head}${rest === '' ? '' : `  ${rest}`}`;
+  return entry.level === 'error' || entry.level === 'warn'
+    ? wrap(text, width, INDENT).map((part) => paint(style, 'red', part))
+    : [clip(text, width)];
 }
 
 function shown(value: unknown): string {

@@ -2,7 +2,7 @@
 
 import { formatMs } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import type { NodeAction } from './node-action-names.ts';
 

@@ -2,7 +2,7 @@
 
 import { HarnessError } from '../base/errors.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import type { DefinitionInput } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
 
 /** One `--with`. */
 export interface FlavourCount {

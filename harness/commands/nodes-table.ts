@@ -3,7 +3,7 @@
 import { formatMs } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
-import { type Column, renderTable } from '../terminal/table.ts';
+import { type Column, renderLists, renderTable } from '../terminal/table.ts';
 import type { CommandContext } from './context.ts';
 
 const SHORT_HEX = 8;
@@ -41,6 +41,8 @@ export function nodesTable(
     node.batch === undefined ? '-' : short(node.batch),
   ]);
   const table = renderTable(columns, rows, options.wide ? Number.POSITIVE_INFINITY : context.width);
+  // Every value in full is far wider than a terminal, and a table with broken lines cannot be read.
+  if (Math.max(...table.lines.map((line) => line.length)) > context.width) return renderLists(columns, rows);
   const [head = '', ...body] = table.lines;
   const lines = [paint(context.style, 'dim', head), ...body];
   if (table.hidden.length === 0) return lines;

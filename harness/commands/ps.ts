@@ -1,27 +1,34 @@
-/** `svcnet ps`: the nodes of a cluster, or the clusters when there are several. */
+/** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
 import { Cluster } from '../cluster/cluster.ts';
-import { isInUse } from '../cluster/drivers.ts';
+import { isInUse } from '../lifecycle/drivers.ts';
+import { seedToJson } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable, wrap } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
-  if (flags.name === undefined && names.length !== 1 && !context.json) {
-    context.out(`${(await clusterTable(names, context)).join('\n')}\n`);
+  if (flags.name === undefined && names.length !== 1) {
+    const clusters = await clustersOf(names, context.stateDir);
+    answer(context, { clusters }, clusterTable(clusters, context));
     return;
   }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const { style } = context;
   const alive = cluster.nodes.some((node) => node.pid !== undefined);
   answer(context, cluster.toJSON(), [
-    `  ${paint(style, 'bold', cluster.name)}   seed ${cluster.seed} · ${cluster.driver} driver · chain ${cluster.chain.rpc}`,
+    ...headline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
     ...(alive ? [] : [`  its processes are gone; remove it with: svcnet down --name ${cluster.name}`]),
   ]);
   await cluster.detach();
+}
+
+function headline({ name, seed, driver, chain }: Cluster, { style, width }: CommandContext): string[] {
+  const text = `  ${name}   seed ${seed} · ${driver} driver · chain ${chain.rpc}`;
+  const [first = '', ...more] = wrap(text, width, '    ');
+  return [first.replace(name, paint(style, 'bold', name)), ...more];
 }
 
 const COLUMNS = [
@@ -32,23 +39,38 @@ const COLUMNS = [
   { title: 'started', rank: 3 },
 ] as const;
 
-async function clusterTable(
-  names: readonly string[],
-  { stateDir, width }: CommandContext,
-): Promise<string[]> {
-  if (names.length === 0) return ['  no cluster; start one with: svcnet up'];
-  const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
-  const states = await Promise.all(records.map((record) => stateOf(stateDir, record)));
-  const rows = records.map((record, i) => [
-    record.name,
-    states[i] ?? '',
-    String(record.nodes.length),
-    record.seed,
-    new Date(record.createdAt).toISOString().slice(0, 19).replace('T', ' '),
-  ]);
-  return [...renderTable(COLUMNS, rows, width).lines];
+interface ClusterRow {
+  readonly name: string;
+  /** `gone`: none of its processes is left. */
+  readonly state: ClusterRecord['phase'] | 'gone';
+  readonly nodes: number;
+  /** A decimal string when a JSON number cannot hold it. */
+  readonly seed: number | string;
+  /** ISO 8601. */
+  readonly startedAt: string;
 }
 
-async function stateOf(stateDir: string, record: ClusterRecord): Promise<string> {
-  return (await isInUse(stateDir, record)) ? record.phase : 'gone';
+function clustersOf(names: readonly string[], stateDir: string): Promise<ClusterRow[]> {
+  const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
+  return Promise.all(
+    records.map(async (record) => ({
+      name: record.name,
+      state: (await isInUse(stateDir, record)) ? record.phase : 'gone',
+      nodes: record.nodes.length,
+      seed: seedToJson(BigInt(record.seed)),
+      startedAt: new Date(record.createdAt).toISOString(),
+    })),
+  );
+}
+
+function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {
+  if (clusters.length === 0) return ['  no cluster; start one with: svcnet up'];
+  const rows = clusters.map(({ name, state, nodes, seed, startedAt }) => [
+    name,
+    state,
+    String(nodes),
+    String(seed),
+    startedAt.slice(0, 19).replace('T', ' '),
+  ]);
+  return renderTable(COLUMNS, rows, width).lines;
 }

@@ -3,9 +3,10 @@ import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { type DefinitionInput, parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
-import type { RunOptions } from '../run/runner.ts';
+import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
 

@@ -4,6 +4,7 @@ import { formatMs } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { batchAmount } from '../plan/definition.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { workingNodes } from './working-nodes.ts';
 
 export interface StampFlags extends ClusterFlags {
   readonly depth: number;
@@ -14,9 +15,14 @@ export interface StampFlags extends ClusterFlags {
   readonly wait: boolean;
 }
 
-export async function stamp(nodeName: string, flags: StampFlags, context: CommandContext): Promise<void> {
+/** @param nodeName absent: the first node that can buy */
+export async function stamp(
+  nodeName: string | undefined,
+  flags: StampFlags,
+  context: CommandContext,
+): Promise<void> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const node = cluster.node(nodeName);
+  const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
   const startedAt = performance.now();
   const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);
   const { batchID, txHash } = await node.stamps.buy(

@@ -2,13 +2,15 @@
 
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { StartStep } from '../cluster/start-context.ts';
-import { type DefinitionInput, readDefinitionFile } from '../plan/definition.ts';
+import { readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
+import type { StartStep } from '../start/start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { answer, type CommandContext } from './context.ts';
 import { type NodesFlags, nodesWith } from './nodes-flags.ts';
 import { nodesTable, steadyNote } from './nodes-table.ts';
+import { workingNodes } from './working-nodes.ts';
 
 const DEFAULT_NAME = 'local';
 const DEFAULT_NODES = 5;
@@ -24,6 +26,8 @@ export interface UpFlags extends NodesFlags {
   /** Origins; none: those of the file. */
   readonly cors: readonly string[];
   readonly batches: boolean;
+  /** Milliseconds. */
+  readonly timeout?: number;
   readonly wide?: boolean;
 }
 
@@ -54,6 +58,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
       source: flags.file,
       stateDir: context.stateDir,
       detached: true,
+      timeoutMs: flags.timeout,
       signal: context.signal,
       onProgress: (progress) => view.update(progress),
     });
@@ -85,7 +90,7 @@ function headline(cluster: Cluster, { style }: CommandContext): string[] {
 
 /** Three lines that work as they are: upload here, download there, remove it all. */
 function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
-  const working = cluster.nodes.filter(({ mode }) => mode !== 'boot');
+  const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
   const other = working.at(-1) ?? first;
   const lines: string[] = [];

@@ -2,8 +2,9 @@
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { checkDefinition, type Definition, readDefinitionFile } from '../plan/definition.ts';
+import { checkDefinition, readDefinitionFile } from '../plan/definition.ts';
 import { creditOf, nodeCount } from '../plan/facts.ts';
+import type { Definition } from '../plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
 
 /** @returns the exit code: usage when there are mistakes */

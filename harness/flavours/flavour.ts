@@ -3,7 +3,7 @@
 import type { Contracts } from '../chain/contracts.ts';
 import type { Dialect } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import type { NodeIdentity } from '../plan/seed.ts';
+import type { Command } from '../machine/processes.ts';
 import type { Credit, Profile } from './profiles.ts';
 
 export const FLAVOUR_NAMES = ['svc', 'bee'] as const;
@@ -38,12 +38,21 @@ export interface NodePorts {
   readonly debug: number;
 }
 
+/** Keys and addresses of a node, as far as a flavour writes or names them. */
+export interface NodeKeys {
+  readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+  /** Base58 libp2p identity of a node that has an Ed25519 key. */
+  readonly peerId: string;
+}
+
 export interface NodePlan {
   readonly name: string;
   readonly mode: NodeMode;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string | undefined;
-  readonly identity: NodeIdentity;
+  readonly identity: NodeKeys;
   readonly ports: NodePorts;
   /** Address that its listeners take. */
   readonly listen: string;
@@ -64,17 +73,11 @@ export interface PlannedFile {
   readonly content: string;
 }
 
-export interface Command {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
 /** What a node needs that runs inside another process. */
 export interface EmbeddedSettings {
   readonly options: Readonly<Record<string, unknown>>;
   /** Secrets, 32 bytes each. */
-  readonly keys: NodeIdentity['keys'];
+  readonly keys: NodeKeys['keys'];
 }
 
 export interface Flavour {
@@ -116,7 +119,7 @@ export interface Flavour {
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
-  underlay(plan: { identity: NodeIdentity; port: number; host: string }): string;
+  underlay(plan: { identity: NodeKeys; port: number; host: string }): string;
   /** What a connected node still lacks before it serves; undefined when nothing. */
   lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

@@ -1,6 +1,7 @@
 /** How the program of our own node is run. Imports next to nothing: a command starts with it. */
+
+import type { Command } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
-import type { Command } from './flavour.ts';
 
 /**
  * Megabytes of a half of the young generation, which V8 lets grow to 64: chunks in flight fill whatever there is, and
@@ -29,10 +30,10 @@ export function svcProgram(...args: string[]): Command {
 }
 
 /** The process that nodes of a cluster in the background share; its young generation is shared by all of them. */
-export function holderProgram(): Command {
+export function holderProgram(cluster: string): Command {
   return {
     file: process.execPath,
-    args: [OLD_GENERATION, programPath('harness/places/embedded/holder')],
+    args: [OLD_GENERATION, programPath('harness/places/embedded/holder'), cluster],
     env: ALLOCATOR,
   };
 }

@@ -2,8 +2,7 @@
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { DIALECTS } from '../client/dialect.ts';
-import type { NodeIdentity } from '../plan/seed.ts';
-import type { Flavour, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
+import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcProgram } from './svc-program.ts';
@@ -60,11 +59,11 @@ export const svcFlavour = {
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
   command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
-  underlay: ({ identity, port, host }: { identity: NodeIdentity; port: number; host: string }) =>
+  underlay: ({ identity, port, host }: { identity: NodeKeys; port: number; host: string }) =>
     multiaddress({ host, port, peerId: identity.peerId }),
 } satisfies Flavour;
 
-function keyFiles(identity: NodeIdentity): PlannedFile[] {
+function keyFiles(identity: NodeKeys): PlannedFile[] {
   const random = systemRandom();
   return (['swarm', 'libp2p', 'pss'] as const).map((kind) => ({
     path: `keys/${kind}.key`,

@@ -7,10 +7,14 @@ import { join, relative, sep } from 'node:path';
 import { pack } from 'tar-stream';
 import type { Chunk, ChunkPutter } from '../../node/chunk/chunk.ts';
 import { toHex } from '../../node/crypto/hex.ts';
-import { type CollectionOptions, storeCollection, storeFile } from '../../node/files/collection.ts';
-import { multipartEntries } from '../../node/files/multipart.ts';
+import {
+  type CollectionOptions,
+  storeCollection,
+  storeFile,
+} from '../../node/files/collection/collection.ts';
+import { multipartEntries } from '../../node/files/collection/multipart.ts';
+import { tarEntries } from '../../node/files/collection/tar.ts';
 import { type SplitOptions, split } from '../../node/files/splitter.ts';
-import { tarEntries } from '../../node/files/tar.ts';
 import { HarnessError } from '../base/errors.ts';
 
 /** Reference and chunks of some content, computed without any node. */

@@ -3,10 +3,14 @@
  * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk that nobody
  * holds, says who should have it and where it came from. Source: `scenarios.md` 1.4 and 5.4.
  */
+
 import { appendFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closerTo } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
+import { cannotWrite } from '../base/errors.ts';
+import { REPORT_REMEDY } from '../report/folder.ts';
 
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
@@ -66,8 +70,13 @@ export class Ledger {
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     if (this.#path === undefined) return;
-    await mkdir(dirname(this.#path), { recursive: true });
-    await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+    const folder = dirname(this.#path);
+    try {
+      await mkdir(folder, { recursive: true });
+      await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+    } catch (error) {
+      throw cannotWrite(folder, error, REPORT_REMEDY);
+    }
   }
 
   /** Distinct chunks acknowledged so far. */
@@ -88,29 +97,25 @@ export class Ledger {
     const losses: LedgerLoss[] = [];
     let missing = 0;
     let done = 0;
-    let next = 0;
-    const worker = async () => {
-      for (let i = next++; i < origins.length; i = next++) {
-        const [chunk, entry] = origins[i] as (typeof origins)[number];
-        const address = fromHex(chunk);
-        const byDistance = holders.toSorted((a, b) =>
-          closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
-        );
-        if (!(await someHas(byDistance, chunk, options.signal))) {
-          missing++;
-          if (losses.length < LOSSES_SHOWN) {
-            losses.push({
-              chunk,
-              reference: entry.reference,
-              uploader: entry.node,
-              closest: byDistance[0]?.name ?? 'nobody',
-            });
-          }
+    const works = origins.map(([chunk, entry]) => async () => {
+      const address = fromHex(chunk);
+      const byDistance = holders.toSorted((a, b) =>
+        closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
+      );
+      if (!(await someHas(byDistance, chunk, options.signal))) {
+        missing++;
+        if (losses.length < LOSSES_SHOWN) {
+          losses.push({
+            chunk,
+            reference: entry.reference,
+            uploader: entry.node,
+            closest: byDistance[0]?.name ?? 'nobody',
+          });
         }
-        options.onProgress?.(++done, origins.length);
       }
-    };
-    await Promise.all(Array.from({ length: VERIFY_CONCURRENCY }, worker));
+      options.onProgress?.(++done, origins.length);
+    });
+    await atMost(VERIFY_CONCURRENCY, works);
     this.#verdict = { acknowledged: origins.length, found: origins.length - missing, missing, losses };
     return this.#verdict;
   }

@@ -4,9 +4,10 @@
  */
 import { closerTo, proximityOrder } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Seen } from '../base/wait.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** Chunks asked for at once; each is asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;
@@ -43,15 +44,12 @@ export class PlacementWatch {
     const astray: Placement[] = [];
     try {
       const radii = await this.#radii(signal);
-      const queue = this.#pending.values();
-      const worker = async () => {
-        for (const chunk of queue) {
-          const placement = await this.#ask(chunk, radii, signal);
-          if (placement.lacking.length === 0) this.#placed.set(chunk, placement);
-          else astray.push(placement);
-        }
-      };
-      await Promise.all(Array.from({ length: CHUNKS_AT_ONCE }, worker));
+      const works = this.#pending.map((chunk) => async () => {
+        const placement = await this.#ask(chunk, radii, signal);
+        if (placement.lacking.length === 0) this.#placed.set(chunk, placement);
+        else astray.push(placement);
+      });
+      await atMost(CHUNKS_AT_ONCE, works);
     } catch (error) {
       if (signal.aborted) throw error;
       return { missing: messageOf(error) };

@@ -7,7 +7,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from '../flavours/flavour.ts';
+
+/** A program to start. `env` is added to what the testbed's own environment passes on. */
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
 
 /** A process that can be recognised again from any other process of this machine. */
 export interface ProcessId {

@@ -3,8 +3,9 @@
  * flavours know that. What runs is known by a handle, which only its driver reads: other processes find it in the
  * state on disk and give it to a driver of their own.
  */
-import type { Command, Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { PartLog } from '../logs/file-log.ts';
+import type { Command } from '../machine/processes.ts';
 
 export const DRIVER_NAMES = ['process', 'embedded'] as const;
 export type DriverName = (typeof DRIVER_NAMES)[number];

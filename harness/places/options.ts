@@ -2,8 +2,8 @@
 export interface DriverOptions {
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folders of compiled code: that all nodes share, and that the chain reads. */
-  readonly compileCache: { readonly nodes: string; readonly tools: string };
+  /** Folders of compiled code: that all nodes share, that embedded ones have instead, and that the chain reads. */
+  readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
   /** Of the cluster; every process is started under it. */
   readonly token: string;
   /** Everything the cluster keeps. */

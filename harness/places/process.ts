@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import type { Command } from '../flavours/flavour.ts';
 import { fileLog } from '../logs/file-log.ts';
 import { compile, isCompiled } from '../machine/compile.ts';
 import {
+  type Command,
   endProcess,
   isAlive,
   killProcess,

@@ -1,9 +1,10 @@
 import type { ChainOptions } from '../chain/record.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { batchAmount, type Definition } from './definition.ts';
+import { batchAmount } from './definition.ts';
 import { hasPublicNode } from './facts.ts';
-import type { PlannedNode } from './plan.ts';
+import type { PlannedNode } from './planned-node.ts';
 import { chainPort } from './ports.ts';
+import type { Definition } from './schema.ts';
 import { batchNonce, spareAccounts } from './seed.ts';
 
 /** Native coin and tokens of every account, in base units (contracts.md 12). */

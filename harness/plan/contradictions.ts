@@ -1,12 +1,10 @@
 /** What each key of a definition allows by itself, but not together with the others. */
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Definition, NodeGroup } from './definition.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
+import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
 
-/** More do not fit on one machine: each is a process of about 100 MB. */
-export const NODES_MAX = 200;
 const PORT_MAX = 65_535;
 
 /** @returns a line for each, with key, value and what was expected */

@@ -2,7 +2,7 @@
 
 import type { Credit } from '../flavours/profiles.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Definition } from './definition.ts';
+import type { Definition } from './schema.ts';
 
 /** What the definition says, or else what suits its profile and its nodes. */
 export function creditOf(definition: Definition): Credit {

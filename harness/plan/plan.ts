@@ -5,27 +5,16 @@
 
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
-import type { FlavourName, NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { chainOptions } from './chain-options.ts';
-import type { Definition, NodeGroup } from './definition.ts';
 import { creditOf } from './facts.ts';
-import { deriveNode, type NodeIdentity } from './seed.ts';
+import type { PlannedNode } from './planned-node.ts';
+import type { Definition } from './schema.ts';
+import { deriveNode } from './seed.ts';
 
 /** New nodes ask these first; three are enough for gossip to reach all others. */
 const BOOTNODES_MAX = 3;
-
-/** One node of a cluster, wherever it will run. */
-export interface PlannedNode {
-  readonly name: string;
-  readonly flavour: FlavourName;
-  readonly mode: NodeMode;
-  /** Path of its program, of flavours that need one. */
-  readonly binary: string | undefined;
-  /** Node options of its group. */
-  readonly options: NodeGroup['options'];
-  readonly identity: NodeIdentity;
-}
 
 export interface ClusterPlan {
   readonly definition: Definition;

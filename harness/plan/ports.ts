@@ -4,7 +4,7 @@
  */
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Definition } from './definition.ts';
+import type { Definition } from './schema.ts';
 
 const PORT_STRIDE = 10;
 const CHAIN_PORT_OFFSET = 9;

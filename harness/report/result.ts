@@ -1,5 +1,5 @@
-import type { Incident } from '../cluster/membership.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
+import type { Incident } from '../nodes/membership.ts';
 import type { DriverName } from '../places/driver.ts';
 
 /** One named condition of a scenario with what was seen. */

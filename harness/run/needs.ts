@@ -1,7 +1,7 @@
 /** What scenarios need of a cluster: nodes of flavours and modes, and what can be done to them where they run. */
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Capability, Driver } from '../places/driver.ts';
-import type { PlannedNode } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Scenario } from './scenario.ts';
 
 /** What a cluster has, or would have. */

@@ -7,21 +7,20 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { StartProgress } from '../cluster/start-context.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';
 import { capabilitiesOf } from '../places/table.ts';
-import { type DefinitionInput, type GroupInput, parseDefinition } from '../plan/definition.ts';
-import { type PlannedNode, planCluster } from '../plan/plan.ts';
+import { parseDefinition } from '../plan/definition.ts';
+import { planCluster } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
+import type { DefinitionInput, GroupInput } from '../plan/schema.ts';
 import { seedToJson } from '../plan/seed.ts';
+import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
 import { type Present, unmetNeed } from './needs.ts';
-import type { RunOptions } from './runner.ts';
+import type { RunOptions } from './run-options.ts';
 import type { Scenario } from './scenario.ts';
 
-export type NodesInput = NonNullable<DefinitionInput['nodes']>;
-/** All of a definition that a run does not choose itself. */
-export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
 /** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */

@@ -2,19 +2,18 @@
  * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
  * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
  */
-import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import type { Incident } from '../cluster/membership.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
+import type { Incident } from '../nodes/membership.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
-import { writeReport } from '../report/folder.ts';
+import { createReport, writeReport } from '../report/folder.ts';
 import {
   type Figure,
   type RunResult,
@@ -23,7 +22,8 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
-import { Clusters, driverNameOf, type FreshDefinition, type NodesInput, plannedFor } from './run-clusters.ts';
+import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
+import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
   ParameterError,
@@ -38,37 +38,6 @@ import { MemberWatch } from './watch.ts';
 
 /** Log lines of each node behind a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
-
-/** A scenario with its parameters resolved. */
-export interface PlannedScenario {
-  readonly scenario: Scenario;
-  readonly parameters: ScenarioContext['parameters'];
-}
-
-export interface RunOptions {
-  readonly planned: readonly PlannedScenario[];
-  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
-  readonly attachTo?: string;
-  readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
-  readonly nodes?: NodesInput;
-  /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
-  readonly exactNodes?: boolean;
-  /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
-  readonly definition?: FreshDefinition;
-  /** Where the definition comes from, for messages about it. */
-  readonly source?: string;
-  /** The last fresh cluster goes on when the run has ended by itself. */
-  readonly keep?: boolean;
-  readonly stateDir: string;
-  /** Folder of the report; created. */
-  readonly report: string;
-  readonly name: string;
-  /** Repeats the run. */
-  readonly command: string;
-  readonly signal: AbortSignal;
-  readonly display?: StepDisplay;
-}
 
 /**
  * @param given `--set` values; each must be a parameter of at least one scenario
@@ -96,7 +65,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const driver = driverNameOf(options);
   const startedAt = new Date();
   const startMs = performance.now();
-  mkdirSync(options.report, { recursive: true });
+  createReport(options.report);
   const results: ScenarioResult[] = [];
   await using clusters = new Clusters(options);
   for (const planned of options.planned) {

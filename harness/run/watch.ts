@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../base/errors.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Incident, incidentText } from '../cluster/membership.ts';
+import { type Incident, incidentText } from '../nodes/membership.ts';
 
 /** What dies together is named together; the requests that it broke fail in the meantime. */
 const GATHER_MS = 300;

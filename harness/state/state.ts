@@ -13,7 +13,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { suggestion } from '../base/words.ts';
 import type { ChainRecord } from '../chain/record.ts';
@@ -97,8 +97,8 @@ export function defaultStateDir(): string {
   return resolve(process.env['SVCNET_STATE'] ?? '.svcnet');
 }
 
-/** Compiled code, shared by all clusters: of the nodes, and of all else (`tools`). */
-export function compileCacheDir(stateDir: string, of: 'nodes' | 'tools'): string {
+/** Compiled code, shared by all clusters: of nodes that are processes, of embedded ones, and of all else (`tools`). */
+export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
   return join(stateDir, 'cache', of);
 }
 
@@ -173,7 +173,11 @@ export function writeRecord(stateDir: string, record: ClusterRecord): void {
 }
 
 export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
-  writeJson(runFile(stateDir, cluster, part), run);
+  try {
+    writeJson(runFile(stateDir, cluster, part), run);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
+  }
 }
 
 export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {

@@ -3,8 +3,8 @@ import { addressPrefix } from '../../node/chunk/address.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { grouped, plural } from '../base/words.ts';
 import type { Backlog } from '../client/types.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 export interface Congested {
   /** First bits of its addresses, as `0` and `1`. */

@@ -1,19 +1,26 @@
 /** Progress of a start: a live list on a terminal, one line per finished step elsewhere. */
-
 import { formatMs } from '../base/words.ts';
-import type { StartProgress, StartStep } from '../cluster/start-context.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
 
+/** News of one step. */
+export interface StepNews {
+  readonly step: string;
+  readonly done: boolean;
+  readonly detail: string;
+  /** Duration of the step, when it is done. */
+  readonly ms?: number;
+}
+
 export interface ProgressView {
-  update(progress: StartProgress): void;
+  update(news: StepNews): void;
   /** Leaves the lines as they are. */
   end(): Promise<void>;
 }
 
 /** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
-function progressLine(progress: StartProgress): string {
+function progressLine(progress: StepNews): string {
   const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
   return `${progress.step.padEnd(NAME_WIDTH)}${progress.detail.padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
 }
@@ -28,11 +35,11 @@ export function lineProgress(write: (text: string) => void): ProgressView {
 }
 
 /** Steps that a start goes through; without batches there is nothing to wait for. */
-export async function liveProgress(steps: readonly StartStep[]): Promise<ProgressView> {
+export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
-  const shown = new Map<StartStep, { title: string }>();
-  const latest = new Map<StartStep, StartProgress>();
+  const shown = new Map<string, { title: string }>();
+  const latest = new Map<string, StepNews>();
   const list = new Listr(
     steps.map((step) => ({
       title: step,
@@ -50,7 +57,7 @@ export async function liveProgress(steps: readonly StartStep[]): Promise<Progres
   );
   const running = list.run();
 
-  function show(step: StartStep): void {
+  function show(step: string): void {
     const task = shown.get(step);
     const progress = latest.get(step);
     if (task !== undefined && progress !== undefined) task.title = progressLine(progress);

@@ -61,6 +61,29 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
+/** The same values below each other, the first one of a row above the others: no value is cut, whatever the width. */
+export function renderLists(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  const [, ...others] = columns;
+  const width = Math.max(0, ...others.map(({ title }) => title.length));
+  return rows.flatMap(([first = '', ...values]) => [
+    `${INDENT}${first}`,
+    ...others.map(({ title }, i) => `${INDENT}${INDENT}${title.padEnd(width)}${GAP}${values[i] ?? ''}`),
+  ]);
+}
+
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** Breaks a text at spaces; a word that is longer than a line is cut. @param indent of all lines but the first */
+export function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const at = space > indent.length ? space : width;
+    lines.push(rest.slice(0, at));
+    rest = indent + rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Random } from '../env/random.ts';
 import { randomEncryption } from '../files/encryption.ts';
 import { openFile } from '../files/joiner.ts';
-import type { ContentGetter } from '../files/siblings.ts';
+import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { inOnePiece, type SplitOptions, split } from '../files/splitter.ts';
 import { JoinError } from '../files/tree.ts';
 import { accessKeyOf, grant, newAccessList } from './access-list.ts';

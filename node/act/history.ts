@@ -4,7 +4,7 @@
  */
 import type { ChunkPutter } from '../chunk/chunk.ts';
 import { openManifest, saveManifest } from '../files/manifest-store.ts';
-import type { ContentGetter } from '../files/siblings.ts';
+import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { JoinError } from '../files/tree.ts';
 import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';

@@ -1,7 +1,7 @@
 /** Counts, times and logs every request, also one whose client did not wait for the answer. */
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './exchange/exchange.ts';
 import type { ApiMetrics } from './metrics.ts';
-import type { Port } from './route.ts';
+import type { Port } from './route/route.ts';
 import type { NodeServices } from './services.ts';
 
 /** Code under which an answer is counted that its client did not wait for. */

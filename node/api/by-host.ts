@@ -4,7 +4,7 @@
  */
 import { HOST_SUFFIXES } from './dialect.ts';
 import type { Target } from './paths.ts';
-import type { Port, Route } from './route.ts';
+import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 

@@ -5,16 +5,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dialect, HeaderKey } from './dialect.ts';
 import { answerOf, errorBody, standardText, statusOf } from './errors.ts';
-import { type Exchange, send } from './exchange.ts';
-import type { Gas } from './gas.ts';
+import type { Answer } from './exchange/answer.ts';
+import { type Exchange, send } from './exchange/exchange.ts';
+import { type RequestBody, refuseOversized, requestBody } from './exchange/request-body.ts';
+import { HANDSHAKE_HEADERS, type Upgrades } from './exchange/websocket.ts';
 import type { Gates } from './gates.ts';
 import type { ApiMetrics } from './metrics.ts';
-import { type HeaderTable, type ParamTable, readParams } from './params.ts';
-import { refuseOversized, requestBody } from './request-body.ts';
-import type { Answer, Port, RequestBody, RequestView, Route } from './route.ts';
+import type { Port, RequestView, Route } from './route/route.ts';
 import type { Match, PathRoutes } from './routing.ts';
 import type { NodeServices } from './services.ts';
-import { HANDSHAKE_HEADERS, type Upgrades } from './websocket.ts';
+import type { Gas } from './values/gas.ts';
+import { type HeaderTable, type ParamTable, readParams } from './values/params.ts';
 
 export interface DispatchDeps {
   readonly services: NodeServices;

@@ -7,7 +7,7 @@
 import type { AccountingErrorCode } from '../accounting/ports.ts';
 import type { ActErrorCode } from '../act/errors.ts';
 import type { ChunkNotFoundError } from '../chunk/chunk.ts';
-import type { CollectionErrorCode } from '../files/collection.ts';
+import type { CollectionErrorCode } from '../files/collection/collection.ts';
 import type { UploadError } from '../files/upload.ts';
 import type { IncentivesErrorCode } from '../incentives/ports.ts';
 import type { ChainErrorCode } from '../onchain/ports.ts';

@@ -4,9 +4,9 @@
  */
 import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
-import { GAS_HEADERS, type Gas, gasOf } from './gas.ts';
-import { readParams } from './params.ts';
 import type { NodeServices } from './services.ts';
+import { GAS_HEADERS, type Gas, gasOf } from './values/gas.ts';
+import { readParams } from './values/params.ts';
 
 /** Outermost first. `started` is missing on the technical routes alone. */
 export const GATES = [

@@ -4,8 +4,8 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../env/clock.ts';
 import { standardText } from './errors.ts';
-import { JSON_CONTENT_TYPE } from './json.ts';
-import { wantsWebSocket } from './websocket.ts';
+import { wantsWebSocket } from './exchange/websocket.ts';
+import { JSON_CONTENT_TYPE } from './values/json.ts';
 
 /** Time in which the headers of a request must have arrived. */
 const HEADERS_TIMEOUT_MS = 3000;

@@ -1,5 +1,5 @@
 /** From the rows of the route table to the paths of one listener, and from a path to its rows. */
-import type { Port, Route } from './route.ts';
+import type { Port, Route } from './route/route.ts';
 
 /** Every row of one path. */
 export interface PathRoutes {

@@ -10,16 +10,16 @@ import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
 import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
-import { type Exchange, send } from './exchange.ts';
+import type { Answer } from './exchange/answer.ts';
+import { type Exchange, send } from './exchange/exchange.ts';
+import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
-import { httpDate } from './http-date.ts';
 import type { Listener, Listening } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
-import type { Answer } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
-import { acceptUpgrades, type Upgrades } from './websocket.ts';
+import { httpDate } from './values/http-date.ts';
 
 interface ApiOptions {
   /** `host:port`; port 0 takes a free one. */

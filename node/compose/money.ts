@@ -1,8 +1,9 @@
 /** The chain and what lives there: transactions, postage, and what cheques are drawn on. */
-import { withDebugGas } from '../onchain/debug-mode.ts';
+
 import type { Transactions } from '../onchain/ports.ts';
 import { createRpc, type Rpc } from '../onchain/rpc.ts';
-import { createTransactions, type TransactionService } from '../onchain/transactions.ts';
+import { withDebugGas } from '../onchain/transactions/debug-mode.ts';
+import { createTransactions, type TransactionService } from '../onchain/transactions/transactions.ts';
 import type { NodeOptions } from '../options.ts';
 import { createPostage, type PostageService } from '../postage/postage.ts';
 import { SwapServices } from '../swap/services.ts';

@@ -3,7 +3,7 @@ import { type AccountingService, createAccounting } from '../accounting/accounti
 import { paymentTerms } from '../accounting/terms.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
-import { createAddressBook } from '../p2p/address-book.ts';
+import { createAddressBook } from '../p2p/address/address-book.ts';
 import type { AddressBook, Host } from '../p2p/host.ts';
 import { createHive } from '../protocols/hive/hive.ts';
 import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';

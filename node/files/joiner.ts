@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
-import type { TreeShape } from './redundancy.ts';
-import { getReplicated } from './replicas.ts';
-import { type ContentGetter, NONE, type Recovery, Siblings } from './siblings.ts';
+import type { TreeShape } from './redundancy/redundancy.ts';
+import { getReplicated } from './redundancy/replicas.ts';
+import { type ContentGetter, NONE, type Recovery, Siblings } from './redundancy/siblings.ts';
 import {
   type Children,
   type Content,

@@ -4,7 +4,7 @@ import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';
 import { openFile } from './joiner.ts';
-import type { ContentGetter } from './siblings.ts';
+import type { ContentGetter } from './redundancy/siblings.ts';
 import { inOnePiece, type SplitOptions, split } from './splitter.ts';
 
 interface Options {

@@ -1,6 +1,6 @@
 /** Pinning what is on the network already: `http-api-completion.md` 5.4, data formats 10.2. */
 import type { Pins } from '../store/ports.ts';
-import type { ContentGetter } from './siblings.ts';
+import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';
 
 /** Chunks fetched at once: the network's number. */

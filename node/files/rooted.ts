@@ -1,6 +1,6 @@
 import type { Chunk } from '../chunk/chunk.ts';
 import { equalBytes } from '../crypto/hex.ts';
-import type { ContentGetter } from './siblings.ts';
+import type { ContentGetter } from './redundancy/siblings.ts';
 
 /**
  * A getter that has one chunk already: a root that came inside another chunk and is stored nowhere by itself. What

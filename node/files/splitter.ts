@@ -7,8 +7,8 @@ import { cacFromData } from '../chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
 import { encodeSpan } from '../chunk/span.ts';
 import { encodeParities } from '../crypto/erasure/erasure.ts';
+import { InFlight } from '../env/turns/in-flight.ts';
 import { type Encryption, encryptChunk } from './encryption.ts';
-import { InFlight } from './in-flight.ts';
 import { interruptible } from './interruptible.ts';
 import {
   markLevel,
@@ -17,8 +17,8 @@ import {
   referenceSize,
   shardsMax,
   type TreeShape,
-} from './redundancy.ts';
-import { makeReplicas } from './replicas.ts';
+} from './redundancy/redundancy.ts';
+import { makeReplicas } from './redundancy/replicas.ts';
 
 /**
  * Leaves given to the putter and not taken yet, and with the last of them the chunks that it completes, one per

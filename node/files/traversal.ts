@@ -8,8 +8,8 @@ import { isNode, NODE_HEADER_SIZE } from '../manifest/codec.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { getRoot, openFile } from './joiner.ts';
 import { openManifest } from './manifest-store.ts';
-import type { TreeShape } from './redundancy.ts';
-import { type ContentGetter, Siblings } from './siblings.ts';
+import type { TreeShape } from './redundancy/redundancy.ts';
+import { type ContentGetter, Siblings } from './redundancy/siblings.ts';
 import {
   type Content,
   childrenOf,

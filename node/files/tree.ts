@@ -14,7 +14,7 @@ import {
   referenceSize,
   shardsMax,
   type TreeShape,
-} from './redundancy.ts';
+} from './redundancy/redundancy.ts';
 
 /**
  * `REFERENCE_INVALID`: the reference has neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do

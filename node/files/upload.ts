@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
+import { InFlight } from '../env/turns/in-flight.ts';
+import { Slots } from '../env/turns/slots.ts';
 import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
-import { Slots } from '../protocols/pushsync/slots.ts';
 import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
-import { InFlight } from './in-flight.ts';
 
 /** Chunks of one direct upload handed to the pusher, which itself pushes as many over all uploads of the node. */
 const DIRECT_IN_FLIGHT = 128;

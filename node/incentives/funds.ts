@@ -1,10 +1,10 @@
 /** What the game costs and brings. `node-behaviour.md` 9.2. */
 import { equalBytes } from '../crypto/hex.ts';
-import { readWords, topicOf } from '../onchain/abi.ts';
 import type { SendingChain } from '../onchain/chain.ts';
+import { readWords, topicOf } from '../onchain/codec/abi.ts';
 import { toAddress } from '../onchain/contracts.ts';
-import { feesFor } from '../onchain/fees.ts';
 import type { Receipt } from '../onchain/ports.ts';
+import { feesFor } from '../onchain/transactions/fees.ts';
 
 /** Transactions that an account must be able to pay before it takes part, at the gas that one takes on average. */
 const TRANSACTIONS_COVERED = 15n;

@@ -2,8 +2,8 @@
  * Samples that somebody asks for, beside those of the game. Each is a walk through the whole reserve, so they are made
  * one after the other, and only so many are waited for. The game waits for none of them.
  */
-import { Lock } from '../onchain/lock.ts';
-import { SingleFlight } from '../protocols/single-flight.ts';
+import { Lock } from '../env/turns/lock.ts';
+import { SingleFlight } from '../env/turns/single-flight.ts';
 import { IncentivesError } from './ports.ts';
 import { keyOf, type MadeSample, type Sampler } from './sampler.ts';
 

@@ -7,8 +7,8 @@ import { SPAN_SIZE } from '../chunk/chunk.ts';
 import { socParts } from '../chunk/soc.ts';
 import { decodeSpan } from '../chunk/span.ts';
 import type { Stamp } from '../chunk/stamp.ts';
+import { fromBigEndian } from '../crypto/big-endian.ts';
 import { proveSegment } from '../crypto/bmt/tree.ts';
-import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import { recoverSigner } from '../crypto/signer.ts';
 import type { InclusionProof, InclusionProofs, SocProof } from '../onchain/incentive-contracts.ts';
@@ -43,7 +43,7 @@ export function inclusionProofs(items: readonly SampleItem[], anchors: Anchors):
 
 /** Which elements, and which segment of them. */
 function drawn(anchor: Uint8Array): { first: number; second: number; segment: number } {
-  const number = BigInt(`0x${toHex(anchor)}`);
+  const number = fromBigEndian(anchor);
   const first = Number(number % BigInt(LAST));
   const other = Number(number % BigInt(LAST - 1));
   return { first, second: other >= first ? other + 1 : other, segment: Number(number % SEGMENTS) };
@@ -82,5 +82,5 @@ function socProofOf(data: Uint8Array): SocProof {
 }
 
 function number64(stamp: Stamp, field: 'index' | 'timestamp'): bigint {
-  return BigInt(`0x${toHex(stamp[field])}`);
+  return fromBigEndian(stamp[field]);
 }

@@ -2,9 +2,9 @@
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
+import { SingleFlight } from '../env/turns/single-flight.ts';
 import type { SendingChain } from '../onchain/chain.ts';
 import type { BatchStore } from '../postage/ports.ts';
-import { SingleFlight } from '../protocols/single-flight.ts';
 import { SAMPLE_METRICS } from './metrics.ts';
 import { consensusBlock, minimumValue, stampedUntil } from './rules.ts';
 import { commitmentHash, type SampleDeps, type SampleItem, sampleReserve } from './sample.ts';

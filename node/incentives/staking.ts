@@ -6,7 +6,7 @@ import { equalBytes } from '../crypto/hex.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { hexBytes } from '../onchain/abi.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import { encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import {
   encodeManageStake,
@@ -17,8 +17,8 @@ import {
   WITHDRAW_STAKE,
   withdrawableStake,
 } from '../onchain/incentive-contracts.ts';
-import { settleEarlier } from '../onchain/patience.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
+import { settleEarlier } from '../onchain/transactions/patience.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
 /** Ten tokens, for a reserve of the usual size; twice as much for twice the size. */

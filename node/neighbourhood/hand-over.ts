@@ -13,6 +13,7 @@ import { proximityOrder } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import { atMost } from '../env/turns/at-most.ts';
 import type { Peer } from '../p2p/host.ts';
 import type { BatchStore } from '../postage/ports.ts';
 import type { Listed, Pullsync } from '../protocols/pullsync/pullsync.ts';
@@ -296,21 +297,23 @@ class ReserveHandOver implements HandOver {
     const items = reserve.items(bin, from, count);
     // Once round: then those come again that failed.
     if (items.length === 0) this.#pushFrom.delete(bin);
-    const queue = items.values();
     let released = 0;
     let failures = 0;
-    const worker = async () => {
-      for (const item of queue) {
-        if (signal.aborted || failures >= FAILURES_MAX) return;
-        this.#pushFrom.set(bin, item.binId + 1n);
-        if (await this.#pushOne(bin, item, signal)) {
-          const left = await reserve.release([item]);
-          released += left;
-          failures = 0;
-        } else failures++;
-      }
+    const handOver = async (item: ReserveItem): Promise<void> => {
+      this.#pushFrom.set(bin, item.binId + 1n);
+      if (await this.#pushOne(bin, item, signal)) {
+        const left = await reserve.release([item]);
+        released += left;
+        failures = 0;
+      } else failures++;
     };
-    await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
+    function* works() {
+      for (const item of items) {
+        if (signal.aborted || failures >= FAILURES_MAX) return;
+        yield () => handOver(item);
+      }
+    }
+    await atMost(PUSHES_AT_ONCE, works());
     return released;
   }
 

@@ -2,8 +2,8 @@
  * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
  * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
  */
-import { hexBytes, malformed } from './abi.ts';
-import { isObject, type JsonObject, type Send } from './json-rpc.ts';
+import { hexBytes, malformed, quantity } from './codec/hex.ts';
+import { isObject, type JsonObject, type Send } from './codec/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
 /** What sending transactions needs beyond the reads of `Chain`. */
@@ -33,21 +33,21 @@ export interface CallRequest {
 
 export function createChain(send: Send): SendingChain {
   return {
-    chainId: async (signal) => quantity(await send('eth_chainId', [], signal), 'eth_chainId'),
+    chainId: async (signal) => readQuantity(await send('eth_chainId', [], signal), 'eth_chainId'),
     blockNumber: async (signal) => count(await send('eth_blockNumber', [], signal), 'eth_blockNumber'),
     async header(block, signal) {
-      const at = block === 'latest' ? block : toQuantity(block);
+      const at = block === 'latest' ? block : quantity(block);
       const result = await send('eth_getBlockByNumber', [at, false], signal);
       return result === null ? undefined : headerOf(result);
     },
     async call(request, signal) {
       const result = await send('eth_call', [callFields(request), 'latest'], signal);
-      return hexText(result, 'eth_call');
+      return readHex(result, 'eth_call');
     },
     async logs({ address, topics, fromBlock, toBlock }, signal) {
       const filter = {
-        fromBlock: toQuantity(fromBlock),
-        toBlock: toQuantity(toBlock),
+        fromBlock: quantity(fromBlock),
+        toBlock: quantity(toBlock),
         address: [address],
         topics,
       };
@@ -55,28 +55,28 @@ export function createChain(send: Send): SendingChain {
       return list(result, 'eth_getLogs').map((entry) => logEntry(entry));
     },
     nativeBalance: async (address, signal) =>
-      quantity(await send('eth_getBalance', [address, 'latest'], signal), 'eth_getBalance'),
+      readQuantity(await send('eth_getBalance', [address, 'latest'], signal), 'eth_getBalance'),
     transactionCount: async (address, signal) =>
       count(await send('eth_getTransactionCount', [address, 'pending'], signal), 'eth_getTransactionCount'),
     async timestamp(block, signal) {
-      const header = await send('eth_getBlockByNumber', [toQuantity(block), false], signal);
+      const header = await send('eth_getBlockByNumber', [quantity(block), false], signal);
       if (!isObject(header)) throw malformed(`eth_getBlockByNumber: no block ${block}`);
-      return quantity(header['timestamp'], 'timestamp');
+      return readQuantity(header['timestamp'], 'timestamp');
     },
     async baseFee(signal) {
       const header = await send('eth_getBlockByNumber', ['latest', false], signal);
       if (!isObject(header)) throw malformed('eth_getBlockByNumber: no header');
       const fee = header['baseFeePerGas'];
-      return fee === undefined || fee === null ? undefined : quantity(fee, 'baseFeePerGas');
+      return fee === undefined || fee === null ? undefined : readQuantity(fee, 'baseFeePerGas');
     },
     suggestedTip: async (signal) =>
-      quantity(await send('eth_maxPriorityFeePerGas', [], signal), 'eth_maxPriorityFeePerGas'),
+      readQuantity(await send('eth_maxPriorityFeePerGas', [], signal), 'eth_maxPriorityFeePerGas'),
     estimateGas: async (call, signal) =>
-      quantity(await send('eth_estimateGas', [callFields(call)], signal), 'eth_estimateGas'),
+      readQuantity(await send('eth_estimateGas', [callFields(call)], signal), 'eth_estimateGas'),
     sendRawTransaction: async (raw, signal) =>
-      hexText(await send('eth_sendRawTransaction', [raw], signal), 'eth_sendRawTransaction'),
+      readHex(await send('eth_sendRawTransaction', [raw], signal), 'eth_sendRawTransaction'),
     async minedCount(address, block, signal) {
-      const at = block === 'latest' ? block : toQuantity(block);
+      const at = block === 'latest' ? block : quantity(block);
       return count(await send('eth_getTransactionCount', [address, at], signal), 'eth_getTransactionCount');
     },
     async receipt(hash, signal) {
@@ -97,7 +97,7 @@ function callFields({ to, data, from, value }: CallRequest): JsonObject {
     to,
     data,
     ...(from === undefined ? {} : { from }),
-    ...(value === undefined || value === 0n ? {} : { value: toQuantity(value) }),
+    ...(value === undefined || value === 0n ? {} : { value: quantity(value) }),
   };
 }
 
@@ -105,17 +105,17 @@ function headerOf(result: unknown): BlockHeader {
   if (!isObject(result)) throw malformed('header: not an object');
   return {
     number: count(result['number'], 'header: number'),
-    hash: hexText(result['hash'], 'header: hash').toLowerCase(),
+    hash: readHex(result['hash'], 'header: hash').toLowerCase(),
   };
 }
 
 function receiptOf(result: unknown): Receipt {
   if (!isObject(result)) throw malformed('receipt: not an object');
   return {
-    transactionHash: hexText(result['transactionHash'], 'receipt: transactionHash'),
-    status: quantity(result['status'], 'receipt: status') === 1n ? 'success' : 'reverted',
+    transactionHash: readHex(result['transactionHash'], 'receipt: transactionHash'),
+    status: readQuantity(result['status'], 'receipt: status') === 1n ? 'success' : 'reverted',
     blockNumber: count(result['blockNumber'], 'receipt: blockNumber'),
-    gasUsed: quantity(result['gasUsed'], 'receipt: gasUsed'),
+    gasUsed: readQuantity(result['gasUsed'], 'receipt: gasUsed'),
     logs: list(result['logs'], 'receipt: logs').map((entry) => logEntry(entry)),
   };
 }
@@ -123,32 +123,28 @@ function receiptOf(result: unknown): Receipt {
 function logEntry(entry: unknown): LogEntry {
   if (!isObject(entry)) throw malformed('log: not an object');
   return {
-    address: hexText(entry['address'], 'log: address').toLowerCase(),
-    topics: list(entry['topics'], 'log: topics').map((topic) => hexText(topic, 'log: topic').toLowerCase()),
-    data: hexText(entry['data'], 'log: data'),
+    address: readHex(entry['address'], 'log: address').toLowerCase(),
+    topics: list(entry['topics'], 'log: topics').map((topic) => readHex(topic, 'log: topic').toLowerCase()),
+    data: readHex(entry['data'], 'log: data'),
     blockNumber: count(entry['blockNumber'], 'log: blockNumber'),
-    transactionHash: hexText(entry['transactionHash'], 'log: transactionHash'),
+    transactionHash: readHex(entry['transactionHash'], 'log: transactionHash'),
     logIndex: count(entry['logIndex'], 'log: logIndex'),
   };
 }
 
-function toQuantity(value: bigint | number): string {
-  return `0x${value.toString(16)}`;
-}
-
-function quantity(value: unknown, about: string): bigint {
+function readQuantity(value: unknown, about: string): bigint {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value))
     throw malformed(`${about}: not a quantity`);
   return BigInt(value);
 }
 
 function count(value: unknown, about: string): number {
-  const number = quantity(value, about);
+  const number = readQuantity(value, about);
   if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw malformed(`${about}: ${number} is too large`);
   return Number(number);
 }
 
-function hexText(value: unknown, about: string): string {
+function readHex(value: unknown, about: string): string {
   if (typeof value !== 'string') throw malformed(`${about}: not text`);
   hexBytes(value, about);
   return value;

@@ -2,9 +2,9 @@
  * Bindings of the two contracts that a storage node uses, the token and PostageStamp: exactly the functions and events
  * it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
  */
-import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
-import { encodeCall, encodeWord, hexBytes, malformed, readWords, selectorOf, topicOf } from './abi.ts';
+import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from './codec/abi.ts';
+import { hexBytes, hexText, malformed } from './codec/hex.ts';
 import { type Chain, ChainError, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {
@@ -258,5 +258,5 @@ function indexed(entry: LogEntry, name: string): Uint8Array {
 
 /** `0x` and 40 lower-case hex. @param bytes 20 */
 export function toAddress(bytes: Uint8Array): string {
-  return `0x${toHex(bytes)}`;
+  return hexText(bytes);
 }

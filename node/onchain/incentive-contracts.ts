@@ -3,8 +3,8 @@
  * Vectors: test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
 import { toHex } from '../crypto/hex.ts';
-import { encodeCall, readWords, selectorOf } from './abi.ts';
-import { bytes, type Encoded, list, tuple, word } from './abi-dynamic.ts';
+import { encodeCall, readWords, selectorOf } from './codec/abi.ts';
+import { bytes, type Encoded, list, tuple, word } from './codec/abi-dynamic.ts';
 import { toAddress } from './contracts.ts';
 import type { Chain } from './ports.ts';
 

@@ -6,7 +6,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';
-import { decodeAnswer, encodeRequest, type Send } from './json-rpc.ts';
+import { decodeAnswer, encodeRequest, type Send } from './codec/json-rpc.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 import { ChainError } from './ports.ts';
 

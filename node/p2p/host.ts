@@ -2,7 +2,7 @@
  * What a protocol may do with the network. Two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
  * `memory-host.ts` (nodes of one process, virtual clock). A protocol file never imports libp2p.
  */
-import type { MessageOf, MessageTable } from './message.ts';
+import type { MessageOf, MessageTable } from './codec/message.ts';
 
 /**
  * Handshake version spoken with a peer; it says which records and which gossip the peer understands. The older one is

@@ -1,18 +1,18 @@
 /**
  * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), over
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
- * about connections in `libp2p-transport.ts`.
+ * about connections in `libp2p/transport.ts`.
  */
 import type { Power } from '../env/power.ts';
 import type { Random } from '../env/random.ts';
 import { VERSION } from '../version.ts';
+import { ownIdentity } from './address/identity-key.ts';
+import { underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
-import { ownIdentity } from './identity-key.ts';
-import { createSecure } from './libp2p-channel.ts';
-import { Libp2pTransport, type Stranger } from './libp2p-transport.ts';
+import { createSecure } from './libp2p/channel.ts';
+import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import { createTcp } from './tcp-host.ts';
-import { underlayOf } from './underlay.ts';
 
 /** Two words, the first without a version of another program: the form that real nodes expect (checklist item 11). */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;

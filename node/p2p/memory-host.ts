@@ -4,12 +4,12 @@
  * replaced. Bytes arrive in the order in which they were written.
  */
 import type { Power } from '../env/power.ts';
+import { ownIdentity } from './address/identity-key.ts';
+import { peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
-import { ownIdentity } from './identity-key.ts';
 import { type MemoryFrame, MemoryLink } from './memory-link.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
-import { peerIdOf, underlayOf, withoutPeerId } from './underlay.ts';
 
 /** Ports that diallers come from, and those that a listener on port 0 gets. */
 const FIRST_DIALLER_PORT = 49_152;

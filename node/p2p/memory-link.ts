@@ -1,6 +1,6 @@
 /** A connection between two memory hosts, and the streams on it: each end hands its frames to the other one. */
 import { StreamError } from './host.ts';
-import { Inbox } from './inbox.ts';
+import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
 
 /** A writer waits while the other side has this much unread: the first window of a real stream. */

@@ -13,9 +13,8 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { KeyValueStore } from '../store/ports.ts';
-import { Blocklist } from './blocklist.ts';
-import { Dialling, type DiallingOptions, isUnreachable } from './dialling.ts';
-import { FramedStream } from './framed-stream.ts';
+import { OwnRecord } from './address/own-record.ts';
+import { peerIdOf, withoutLoopback, withoutPeerId, withPeerId } from './address/underlay.ts';
 import { createHandshake, HANDSHAKE_TIMEOUT_MS, type Handshake } from './handshake/handshake.ts';
 import type { Introduction } from './handshake/rules.ts';
 import { HANDSHAKE_DIALECTS, type HandshakeDialect, WELCOME_BYTES_MAX } from './handshake/wire.ts';
@@ -35,11 +34,12 @@ import {
   StreamError,
 } from './host.ts';
 import { P2P_METRICS } from './metrics.ts';
-import { OwnRecord } from './own-record.ts';
-import { type OpenOptions, PeerStreams } from './peer-streams.ts';
-import { newSession, type Session, Sessions } from './sessions.ts';
+import { Blocklist } from './peers/blocklist.ts';
+import { Dialling, type DiallingOptions, isUnreachable } from './peers/dialling.ts';
+import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
+import { newSession, type Session, Sessions } from './peers/sessions.ts';
+import { FramedStream } from './stream/framed-stream.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
-import { peerIdOf, withoutLoopback, withoutPeerId, withPeerId } from './underlay.ts';
 
 /**
  * A link whose other end has not introduced itself is ended after this time. It is no peer, but it may be probing us,

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Power, PowerState } from '../env/power.ts';
+import { isDialable, plainAddress, withoutPeerId } from './address/underlay.ts';
 import { HostError, StreamError } from './host.ts';
-import { Inbox } from './inbox.ts';
+import { Inbox } from './stream/inbox.ts';
 import type { RawStream } from './transport.ts';
-import { isDialable, plainAddress, withoutPeerId } from './underlay.ts';
 
 /** Small frames must not wait for each other; a peer that vanished is found by the system as well. */
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;

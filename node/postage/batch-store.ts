@@ -4,8 +4,10 @@
  * not at all. A page that fails leaves the process no choice but to stop, therefore memory is changed in place.
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
+import { fromBigEndian } from '../crypto/big-endian.ts';
 import { toHex } from '../crypto/hex.ts';
-import { encodeWord, hexBytes } from '../onchain/abi.ts';
+import { encodeWord } from '../onchain/codec/abi.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';
@@ -277,5 +279,5 @@ function decodeChainState(bytes: Uint8Array): ChainState {
 
 /** Zero where an earlier form of the record has nothing. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
-  return BigInt(`0x0${toHex(bytes.subarray(offset, offset + WORD_SIZE))}`);
+  return fromBigEndian(bytes.subarray(offset, offset + WORD_SIZE));
 }

@@ -6,7 +6,7 @@
  */
 import { fromHex, toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
-import { encodeWord } from '../onchain/abi.ts';
+import { encodeWord } from '../onchain/codec/abi.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { type Anchor, BatchMirror, type MirroredBatch, NO_RECORDS } from './batch-store.ts';
 import type { FollowedEvent, PlacedEvent } from './listener.ts';

@@ -6,7 +6,8 @@ import { equalBytes, toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
-import { hexBytes } from '../onchain/abi.ts';
+import { Lock } from '../env/turns/lock.ts';
+import { hexBytes } from '../onchain/codec/hex.ts';
 import {
   batchIdOf,
   batchOnChain,
@@ -24,8 +25,6 @@ import {
   tokenAllowance,
   tokenBalance,
 } from '../onchain/contracts.ts';
-import { Lock } from '../onchain/lock.ts';
-import { settleEarlier } from '../onchain/patience.ts';
 import {
   type Chain,
   ChainError,
@@ -33,6 +32,7 @@ import {
   type TransactionRequest,
   type Transactions,
 } from '../onchain/ports.ts';
+import { settleEarlier } from '../onchain/transactions/patience.ts';
 import type { Intents } from './intents.ts';
 import {
   type DilutionRequest,

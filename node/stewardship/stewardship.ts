@@ -1,6 +1,6 @@
 /** Whether content can be had from the network, and putting it there again: node behaviour 4.3. */
 import type { ChunkGetter } from '../chunk/chunk.ts';
-import type { ContentGetter } from '../files/siblings.ts';
+import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { isMissing, traverse } from '../files/traversal.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Postage } from '../postage/ports.ts';

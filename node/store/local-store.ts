@@ -4,13 +4,13 @@ import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';
 import { ChunkTable } from './chunk-table.ts';
-import { HandedOver } from './handed-over.ts';
 import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
-import { openReserve } from './reserve.ts';
+import { openReserve } from './reserve/reserve.ts';
 import { createState } from './state.ts';
-import { createTags } from './tags.ts';
-import { openUploads } from './uploads.ts';
+import { HandedOver } from './uploads/handed-over.ts';
+import { createTags } from './uploads/tags.ts';
+import { openUploads } from './uploads/uploads.ts';
 
 export interface LocalStoreOptions {
   /** Chunks; 0 caches nothing. */

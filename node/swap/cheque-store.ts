@@ -5,7 +5,7 @@
  * `node-behaviour.md` 6 and 13.
  */
 import { toHex } from '../crypto/hex.ts';
-import { Lock } from '../onchain/lock.ts';
+import { Lock } from '../env/turns/lock.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { decodeCheque, encodeCheque, type SignedCheque } from './cheque.ts';
 

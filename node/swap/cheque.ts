@@ -5,7 +5,7 @@
 import { fromHex, toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
 import { isContractForm, recoverDigestSigner, SignatureError, type Signer } from '../crypto/signer.ts';
-import { encodeWord } from '../onchain/abi.ts';
+import { encodeWord } from '../onchain/codec/abi.ts';
 import { SwapError } from './errors.ts';
 
 /** A claim of `beneficiary` on a chequebook for everything that was ever promised to it. */

@@ -7,8 +7,8 @@
  * cost is the doubt about one cheque, and that is kept with it (`unconfirmed`) until the peer was asked to take it again.
  */
 import type { Signer } from '../crypto/signer.ts';
+import { Lock } from '../env/turns/lock.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
-import { Lock } from '../onchain/lock.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import { signCheque } from './cheque.ts';
 import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';

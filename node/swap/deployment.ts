@@ -11,7 +11,6 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
-import { minedInTime } from '../onchain/patience.ts';
 import {
   type Chain,
   ChainError,
@@ -19,6 +18,7 @@ import {
   type TransactionRequest,
   type Transactions,
 } from '../onchain/ports.ts';
+import { minedInTime } from '../onchain/transactions/patience.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';
 import { SwapError } from './errors.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../env/clock.ts';
-import { decodeMessage, encodeMessage } from '../p2p/codec.ts';
+import { decodeMessage, encodeMessage } from '../p2p/codec/codec.ts';
 import type { Peer } from '../p2p/host.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { PeerSnapshot, Reachability } from './topology.ts';

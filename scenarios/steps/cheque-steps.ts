@@ -1,7 +1,7 @@
 /** A cheque from its provocation to its tokens, as scenarios go through it. */
 
 import { until } from '../../harness/base/wait.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
 import { batchOf } from './steps.ts';
 

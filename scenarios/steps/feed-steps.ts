@@ -1,5 +1,5 @@
 /** A feed from its manifest to its updates, as scenarios go through it. */
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { type ParameterTable, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';

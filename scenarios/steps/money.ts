@@ -6,7 +6,7 @@ import { type Books, type NodeBooks, violations } from '../../harness/books/book
 import { readBooks } from '../../harness/books/read-books.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
 import { CHUNK_PAYLOAD_SIZE } from '../../node/chunk/chunk.ts';
 import { batchOf, inTime } from './steps.ts';

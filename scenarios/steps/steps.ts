@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { until } from '../../harness/base/wait.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import type { ExpectedContent } from '../../harness/ledger/content.ts';
 import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { formatCount } from '../../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
 
@@ -166,13 +166,4 @@ export async function nextSecond(signal: AbortSignal): Promise<void> {
   const before = second();
   // A timer may ring within the last millisecond of the second.
   while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
-}
-
-/** Runs the works with at most `limit` under way; the first failure ends it. */
-export async function atMost(limit: number, works: readonly (() => Promise<void>)[]): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < works.length) await (works[next++] as () => Promise<void>)();
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, works.length) }, worker));
 }

@@ -1,55 +1,81 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster } from '../../harness/cluster/cluster.ts';
-import { anonymousMib, cpuMicroseconds } from './processes.ts';
+import type { Started } from './cluster-process.ts';
 import type { BenchResult } from './result.ts';
 
-export const name = 'Start and stop of a cluster of five nodes';
+export const name = 'Start and stop of clusters, from the call until all is usable, by driver and size';
 
-const NODES = 5;
+const PROGRAM = join(import.meta.dirname, 'cluster-process.ts');
+const SIZES = { process: [5, 20, 50], embedded: [5, 10, 20, 50] } as const;
 
-/** Cold: no compile cache, as in a fresh clone. Warm: as every time after the first. */
+/**
+ * Cold: no compile cache, as in a fresh clone. First: in a new process, as a test file finds it every time after that.
+ * Warm: in a process that has had a cluster before.
+ */
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
+  const rows: BenchResult[] = [];
+  const baseline = new Map<string, number>();
+  const add = (what: string, figure: string, value: number, unit: string) => {
+    const before = baseline.get(`${what} ${figure}`);
+    rows.push({
+      name: `${what}: ${figure}`,
+      value,
+      unit,
+      ...(before === undefined ? {} : { baseline: 'processes', ratio: value / before }),
+    });
+  };
   try {
-    const cold = await startAndStop(stateDir);
-    const warm = await startAndStop(stateDir);
-    return [
-      ...cold.map((figure) => ({ ...figure, name: `cold: ${figure.name}` })),
-      ...warm.map((figure, i) => {
-        const before = cold[i] as BenchResult;
-        return {
-          ...figure,
-          name: `warm: ${figure.name}`,
-          baseline: 'cold',
-          ratio: figure.value / before.value,
-        };
-      }),
-    ];
+    for (const driver of ['process', 'embedded'] as const) {
+      const [cold] = await starts(driver, 5, 1, stateDir);
+      add(`${driver}, 5 nodes, cold`, 'usable', cold?.totalMs ?? Number.NaN, 'ms');
+      for (const nodes of SIZES[driver]) {
+        const said = await starts(driver, nodes, nodes > 20 ? 1 : 3, stateDir);
+        const [first, ...warm] = said;
+        if (first === undefined)
+          throw new Error(`no start of ${nodes} nodes (${driver}) has come to its end`);
+        const size = `${driver}, ${nodes} nodes`;
+        const shown: [string, number, string][] = [
+          ['usable, first', first.totalMs, 'ms'],
+          ...(warm.length === 0
+            ? []
+            : ([['usable, warm', least(warm, 'totalMs'), 'ms']] as [string, number, string][])),
+          ['chain', least(said, 'chainMs'), 'ms'],
+          ['nodes ready', least(said, 'nodesMs'), 'ms'],
+          ['mesh', least(said, 'meshedMs'), 'ms'],
+          ['batches usable', least(said, 'batchUsableMs'), 'ms'],
+          ['stop', least(said, 'stopMs'), 'ms'],
+          ['CPU per node', least(said, 'cpuMs'), 'ms'],
+          ['memory per node', first.mib, 'MiB'],
+        ];
+        for (const [figure, value, unit] of shown) {
+          add(size, figure, value, unit);
+          if (driver === 'process') baseline.set(`embedded, ${nodes} nodes ${figure}`, value);
+        }
+      }
+    }
+    return rows;
   } finally {
     rmSync(stateDir, { recursive: true, force: true });
   }
 }
 
-async function startAndStop(stateDir: string): Promise<BenchResult[]> {
-  const cluster = await Cluster.start({ nodes: NODES, seed: 7, stateDir });
-  const { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs } = cluster.timings;
-  const cpu = cpuMicroseconds(cluster) / NODES / 1000;
-  const memory = cluster.nodes.reduce((sum, { pid = 0 }) => sum + anonymousMib(pid), 0) / NODES;
-  const stopping = performance.now();
-  await cluster.stop();
-  const figures = {
-    chain: chainMs,
-    nodes: nodesMs,
-    mesh: meshedMs,
-    'batches usable': batchUsableMs,
-    'usable in all': totalMs,
-    stop: performance.now() - stopping,
-  };
-  return [
-    ...Object.entries(figures).map(([figure, value]) => ({ name: figure, value, unit: 'ms' })),
-    { name: 'CPU of a node until all is usable', value: cpu, unit: 'ms' },
-    { name: 'memory of a node then', value: memory, unit: 'MiB' },
-  ];
+/** Of several starts the quickest: what else the machine does only ever adds. */
+function least(starts: readonly Started[], of: keyof Started): number {
+  return Math.min(...starts.map((start) => start[of]));
+}
+
+async function starts(driver: string, nodes: number, rounds: number, stateDir: string): Promise<Started[]> {
+  const args = ['--expose-gc', PROGRAM, driver, String(nodes), String(rounds), stateDir];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (part: Buffer) => (said += part.toString()));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`a start of ${nodes} nodes (${driver}) ended with ${String(code)}`);
+  return said
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Started);
 }

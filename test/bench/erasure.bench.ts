@@ -6,7 +6,7 @@ import { cacFromData } from '../../node/chunk/cac.ts';
 import { encodeParities, recoverShards, SHARD_SIZE } from '../../node/crypto/erasure/erasure.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { randomEncryption } from '../../node/files/encryption.ts';
-import { parityCount, type RedundancyLevel, shardsMax } from '../../node/files/redundancy.ts';
+import { parityCount, type RedundancyLevel, shardsMax } from '../../node/files/redundancy/redundancy.ts';
 import { split } from '../../node/files/splitter.ts';
 import { parts } from './content.ts';
 import { interleave } from './interleave.ts';

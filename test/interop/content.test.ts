@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../harness/base/wait.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import { expectBytes } from '../../harness/ledger/content.ts';
 import { PlacementWatch } from '../../harness/ledger/placement.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { toHex } from '../../node/crypto/hex.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 import mixed from '../../scenarios/mixed.ts';
-import { atMost } from '../../scenarios/steps/steps.ts';
 import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
 
 const CHUNKS = 500;

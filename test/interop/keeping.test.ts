@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import { expectBytes, tarOf } from '../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';

@@ -4,7 +4,7 @@ import { type Books, violations } from '../../harness/books/books.ts';
 import { readBooks } from '../../harness/books/read-books.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { eventually } from './kit.ts';
 

@@ -1,7 +1,7 @@
 /** The reserve sample of a real Bee and of our node: with the same chunks and the same anchors it is the same one. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { toHex } from '../../node/crypto/hex.ts';

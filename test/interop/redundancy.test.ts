@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
 import {
   expectBytes,
   expectFile,
@@ -14,9 +13,10 @@ import {
   formOf,
   tarOf,
 } from '../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import type { RedundancyLevel } from '../../node/files/redundancy.ts';
-import { replicasOf } from '../../node/files/replicas.ts';
+import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
+import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import type { ChunkMap } from '../unit/files/chunk-map.ts';
 import { damage, type Group, groupsOf } from '../unit/files/damage.ts';

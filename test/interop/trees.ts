@@ -1,13 +1,13 @@
 /** A file's tree as a node serves it, chunk by chunk, so that a test can take parts of it away. */
-import type { ClusterNode } from '../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { cacFromData } from '../../node/chunk/cac.ts';
 import type { Chunk } from '../../node/chunk/chunk.ts';
 import { parseSoc } from '../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import type { RedundancyLevel } from '../../node/files/redundancy.ts';
-import { replicasOf } from '../../node/files/replicas.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
+import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
+import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf, type Reference } from '../../node/files/tree.ts';
-import { atMost } from '../../scenarios/steps/steps.ts';
 import { ChunkMap } from '../unit/files/chunk-map.ts';
 
 /** Chunks asked for, or uploaded, at the same time. */

@@ -1,79 +1,17 @@
 /**
  * The repository's own rules as a test: which folder may import which, where effects may happen, which words
- * stay in which table. Reads source text; the reasons are in ARCHITECTURE.md.
+ * stay in which table. Reads source text; who may import whom stands in the tables of ARCHITECTURE.md, and the reasons
+ * beside them.
  */
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, posix } from 'node:path';
 import { expect, test } from 'vitest';
+import { harnessRooms, nodeLayers, topLevel } from './architecture-page.ts';
+import { importCycles, readSources } from './source-tree.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
-/** Inside `node/`: a layer imports from itself and from those before it. */
-const NODE_LAYERS = [
-  'env',
-  'crypto',
-  'chunk',
-  'store',
-  'onchain',
-  'postage',
-  'swap',
-  'p2p',
-  'accounting',
-  'topology',
-  'protocols',
-  'neighbourhood',
-  'manifest',
-  'files',
-  'feeds',
-  'pss',
-  'gsoc',
-  'stewardship',
-  'incentives',
-  'act',
-  'api',
-  'platform',
-  'compose',
-  'compose.ts',
-  'main.ts',
-] as const;
-
-/** Files at the top of `node/` that any layer may read: plain data. */
-const NODE_DATA = ['options.ts', 'option-rules.ts', 'option-sources.ts', 'version.ts', 'nearest.ts'];
-
-/** Starts nodes in its own process, so it knows what `node/main.ts` knows. */
-const EMBEDDING = 'harness/places/embedded/host.ts';
-const EMBEDDING_MAY_IMPORT = [
-  'node/compose.ts',
-  'node/option-sources.ts',
-  'node/platform/memory.ts',
-  'node/store/memory-store.ts',
-];
-
-/** What the testbed may know of a node's inside: pure formats, never its running parts. */
-const HARNESS_MAY_IMPORT = [
-  'node/chunk',
-  'node/crypto',
-  'node/env',
-  'node/nearest.ts',
-  'node/options.ts',
-  'node/version.ts',
-  'node/files/splitter.ts',
-  'node/files/encryption.ts',
-  'node/files/redundancy.ts',
-  'node/files/collection.ts',
-  'node/files/multipart.ts',
-  'node/files/tar.ts',
-  'node/feeds/feed.ts',
-];
-
-const TOP_LEVEL: Readonly<Record<string, readonly string[]>> = {
-  node: ['node'],
-  chain: ['chain'],
-  harness: ['harness', 'chain', ...HARNESS_MAY_IMPORT],
-  scenarios: ['scenarios', 'harness', ...HARNESS_MAY_IMPORT],
-};
+/** Files of one folder: more than that have more than one subject. */
+const FOLDER_FILES_MAX = 15;
+/** Tables of which each row is a file. */
+const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands|scenarios)$/;
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =
@@ -81,63 +19,102 @@ const EFFECT_FILES =
 const EFFECTS =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule|process\.(on|env|argv|stdout|cpuUsage|memoryUsage|hrtime))\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 
-interface SourceFile {
-  readonly path: string;
-  readonly text: string;
-  readonly imports: readonly string[];
-}
-
-function sources(): SourceFile[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
-  return listed
-    .split('\n')
-    .filter((path) => /^(node|chain|harness|scenarios)\//.test(path) && !path.includes('/assembly/'))
-    .map((path) => {
-      const text = readFileSync(join(ROOT, path), 'utf8');
-      const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(
-        (match) => match[1] as string,
-      );
-      return { path, text, imports: specifiers.map((specifier) => posix.join(dirname(path), specifier)) };
-    });
-}
-
-const files = sources();
+const files = readSources();
 
 test('the source tree is found', () => {
   expect(files.length).toBeGreaterThan(20);
 });
 
-test('scenarios know the harness, the harness knows the chain and pure formats, the node knows nobody', () => {
+test('no two files import each other, directly or in a circle, types included', () => {
+  expect(importCycles(files)).toEqual([]);
+});
+
+test('a circle of three files is found, also beside another one', () => {
+  const imports = { a: ['b'], b: ['c'], c: ['a', 'd'], d: ['e'], e: ['d', 'f'], f: [], g: ['a', 'g'] };
+  const made = Object.entries(imports).map(([path, targets]) => ({ path, imports: targets }));
+  expect(importCycles(made)).toEqual([['a', 'b', 'c'], ['d', 'e'], ['g']]);
+});
+
+test('a folder has few files, besides tables of which each row is a file', () => {
+  const counts = new Map<string, number>();
+  for (const { path } of files) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  const large = [...counts].filter(
+    ([folder, count]) => count > FOLDER_FILES_MAX && !TABLE_FOLDERS.test(folder),
+  );
+  expect(large).toEqual([]);
+});
+
+test('the folders of the repository import what their table allows, and use all of it', () => {
+  const used = new Set<string>();
   const wrong = files.flatMap(({ path, imports }) => {
-    const room = TOP_LEVEL[path.split('/')[0] as string] ?? [];
-    const allowed = path === EMBEDDING ? [...room, ...EMBEDDING_MAY_IMPORT] : room;
+    const row = topLevel().find(({ name }) => path.startsWith(name));
     return imports
-      .filter((target) => !allowed.some((folder) => target === folder || target.startsWith(`${folder}/`)))
+      .filter((target) => row === undefined || !target.startsWith(row.name))
+      .filter((target) => {
+        const allowance = row?.mayImport.find((name) => covers(name, target));
+        used.add(`${row?.name} ${allowance}`);
+        return allowance === undefined;
+      })
       .map((target) => `${path} imports ${target}`);
   });
   expect(wrong).toEqual([]);
+  expect(unused(topLevel(), used)).toEqual([]);
+});
+
+test('a room of the harness imports only rooms above it that its row names, and all of these', () => {
+  const rooms = harnessRooms();
+  const roomOf = (path: string) => rooms.findIndex(({ name }) => covers(`harness/${name}`, path));
+  const used = new Set<string>();
+  const wrong = files
+    .filter(({ path }) => path.startsWith('harness/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => target.startsWith('harness/') && roomOf(target) !== roomOf(path))
+        .filter((target) => {
+          const [own, other] = [rooms[roomOf(path)], rooms[roomOf(target)]];
+          used.add(`${own?.name} ${other?.name}`);
+          const allowed = other !== undefined && own?.mayImport.includes(other.name) === true;
+          return !allowed || roomOf(target) > roomOf(path);
+        })
+        .map((target) => `${path} imports ${target}`),
+    );
+  expect(wrong).toEqual([]);
+  expect(unused(rooms, used)).toEqual([]);
+  expect(rooms.map(({ name }) => name).sort()).toEqual(entriesOf('harness/'));
 });
 
 test('inside the node a layer imports only from layers below it', () => {
+  const layers = nodeLayers();
+  const layerOf = (path: string) =>
+    layers.findIndex((names) => names.some((name) => covers(`node/${name}`, path)));
   const wrong = files
-    .filter(({ path }) => path.startsWith('node/') && !NODE_DATA.includes(path.slice(5)))
-    .flatMap(({ path, imports }) => {
-      const own = layerOf(path);
-      return imports
-        .filter((target) => !NODE_DATA.includes(target.slice(5)) && layerOf(target) > own)
-        .map((target) => `${path} imports ${target}`);
-    });
+    .filter(({ path }) => path.startsWith('node/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => target.startsWith('node/') && layerOf(target) > layerOf(path))
+        .map((target) => `${path} imports ${target}`),
+    );
   expect(wrong).toEqual([]);
+  expect(layers.flat().sort()).toEqual(entriesOf('node/'));
 });
 
-function layerOf(path: string): number {
-  const layer = NODE_LAYERS.indexOf(path.split('/')[1] as (typeof NODE_LAYERS)[number]);
-  if (layer === -1)
-    throw new Error(`${path} belongs to no layer of the node; known: ${NODE_LAYERS.join(', ')}`);
-  return layer;
+/** @param name folder with `/` at its end, or file */
+function covers(name: string, path: string): boolean {
+  return name.endsWith('/') ? path.startsWith(name) : path === name;
+}
+
+function unused(rows: ReturnType<typeof topLevel>, used: ReadonlySet<string>): string[] {
+  return rows.flatMap(({ name, mayImport }) =>
+    mayImport.filter((other) => !used.has(`${name} ${other}`)).map((other) => `${name} never uses ${other}`),
+  );
+}
+
+/** What lies directly in a folder: files, and folders with `/` at their end. */
+function entriesOf(folder: string): string[] {
+  const inside = files
+    .filter(({ path }) => path.startsWith(folder))
+    .map(({ path }) => path.slice(folder.length));
+  return [...new Set(inside.map((path) => path.replace(/\/.*/, '/')))].sort();
 }
 
 test('one protocol does not import another', () => {
@@ -165,6 +142,18 @@ test('time, randomness, disk and sockets are touched at the edge of the node onl
         .map((line, i) => ({ line, at: `${path}:${i + 1}` }))
         .filter(({ line }) => EFFECTS.test(line) && !/^\s*(\*|\/\/|import type )/.test(line))
         .map(({ line, at }) => `${at} ${line.trim()}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test('the driver that embeds nodes alone imports one that runs', () => {
+  const running = /^node\/(compose|option-sources|platform\/|store\/|env\/(clock|heap)\.ts)/;
+  const wrong = files
+    .filter(
+      ({ path }) => /^(chain|harness|scenarios)\//.test(path) && !path.startsWith('harness/places/embedded/'),
+    )
+    .flatMap(({ path, imports }) =>
+      imports.filter((target) => running.test(target)).map((t) => `${path} imports ${t}`),
     );
   expect(wrong).toEqual([]);
 });

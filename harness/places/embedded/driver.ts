@@ -7,7 +7,8 @@
  * that belongs to no node, and a failure of the runtime itself, such as a heap that is full, end all nodes at once.
  */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { enableCompileCache } from 'node:module';
+import { basename, join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { until } from '../../base/wait.ts';
@@ -54,7 +55,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   }
 
   async function holdHere(): Promise<Holder> {
-    const opened = local.get(token) ?? openLocal(token);
+    const opened = local.get(token) ?? openLocal(token, basename(folder));
     local.set(token, opened);
     const { served } = await opened;
     return writeHolder({ ...ownProcess(), port: served.port });
@@ -63,10 +64,10 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   async function holdInBackground(): Promise<Holder> {
     const log = join(folder, 'logs', 'holder.log');
     const spawned = await spawnProgram({
-      command: holderProgram(),
+      command: holderProgram(basename(folder)),
       logFile: log,
       stopWithParent: false,
-      compileCache: options.compileCache.tools,
+      compileCache: options.compileCache.embedded,
       label: token,
     });
     let ended = false;
@@ -114,8 +115,14 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     capabilities: EMBEDDED_CAPABILITIES,
     endpoints: (node) => beside.endpoints(node),
 
-    prepare: (flavour, signal) =>
-      flavour.embedded === undefined ? beside.prepare(flavour, signal) : Promise.resolve(),
+    async prepare(flavour, signal) {
+      if (flavour.embedded === undefined) {
+        await beside.prepare(flavour, signal);
+        return;
+      }
+      enableCompileCache(options.compileCache.embedded);
+      await (await hostOf(await holder())).prepare();
+    },
 
     create(plan, flavour) {
       if (flavour.embedded === undefined) return beside.create(plan, flavour);
@@ -201,8 +208,8 @@ function isEmbedded(handle: Handle): boolean {
   return handle['node'] !== undefined;
 }
 
-async function openLocal(token: string): Promise<LocalHost> {
-  const host = createNodeHost();
+async function openLocal(token: string, cluster: string): Promise<LocalHost> {
+  const host = createNodeHost(cluster);
   return { host, served: await serveHost(host, token) };
 }
 

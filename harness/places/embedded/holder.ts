@@ -1,6 +1,6 @@
 /**
  * The process that holds the embedded nodes of a cluster which outlives the command that started it:
- * `node harness/places/embedded/holder.ts`, with the cluster's token in SVCNET_LABEL. It says on its first line at which
+ * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. It says on its first line at which
  * port it can be called, and ends on SIGTERM and SIGINT.
  */
 
@@ -14,7 +14,7 @@ if (token === undefined || token === '') {
   process.stderr.write('SVCNET_LABEL: got nothing, expected the token of a cluster\n');
   process.exit(2);
 }
-const host = createNodeHost();
+const host = createNodeHost(process.argv[2] ?? '');
 const served = await serveHost(host, token);
 const trimming = trimAtRest({ clock: systemClock(), ...processHeap() });
 // The server alone would not keep it.

@@ -9,6 +9,7 @@ import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../machine/processes.ts';
 import type { Exit, Observed } from '../driver.ts';
 import { readEmbedded } from './node-file.ts';
+import { watchLoop } from './watchdog.ts';
 
 /** A node to start, as it is on disk. */
 export interface HostedPart {
@@ -19,6 +20,8 @@ export interface HostedPart {
 
 /** What is done to the nodes of a host, from its own process or from another one. */
 export interface NodeHost {
+  /** Loads what the first node would otherwise load at its start. */
+  prepare(): Promise<void>;
   /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
   start(part: HostedPart): Promise<number>;
   /** @returns whether it had to be cut off; false also when it was gone */
@@ -45,13 +48,15 @@ interface Hosted {
 /** What there is once for all nodes of a host; loading it is most of the time that the first start takes. */
 type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
-export function createNodeHost(): NodeHost {
+/** @param cluster its name, for messages */
+export function createNodeHost(cluster: string): NodeHost {
   const hosted = new Map<string, Hosted>();
   const disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
   const logs = new Map<string, number>();
   let programs: Promise<Programs> | undefined;
   let network: ReturnType<Programs['memoryNetwork']> | undefined;
   let contained: Disposable | undefined;
+  let watched: Disposable | undefined;
   let starts = 0;
 
   function say(part: HostedPart, line: string): void {
@@ -87,6 +92,7 @@ export function createNodeHost(): NodeHost {
       await programs;
     const { options, keys, transport, store } = readEmbedded(part.dataDir);
     contained ??= containCrashes();
+    watched ??= watchLoop(cluster);
     network ??= memoryNetwork();
     const disk = disks.get(part.name) ?? new MemoryDisk();
     disks.set(part.name, disk);
@@ -113,19 +119,17 @@ export function createNodeHost(): NodeHost {
     };
     const live = async () => {
       try {
-        const starting = () => startNode(optionsOf(options), platform, one.stopping.signal);
-        const running = await platform.run(starting);
-        one.running = running;
-        const failure = await running.stopped(one.stopping.signal);
+        one.running = await platform.run(() => startNode(optionsOf(options), platform, one.stopping.signal));
+        const failure = await one.running.stopped(one.stopping.signal);
         if (failure === undefined) return;
         complain(part, 'the node has stopped by itself', failure);
         ended(failure);
-        await running.stop();
+        await one.running.stop();
       } catch (error) {
         if (one.stopping.signal.aborted) return;
         complain(part, 'the node could not start', error);
         ended(error);
-        void platform.cut();
+        await platform.cut();
       }
     };
     void live();
@@ -133,6 +137,11 @@ export function createNodeHost(): NodeHost {
   }
 
   return {
+    async prepare() {
+      programs ??= loadPrograms();
+      await programs;
+    },
+
     async start(part) {
       const before = hosted.get(part.name);
       if (before !== undefined && before.exit === undefined) {
@@ -192,8 +201,9 @@ export function createNodeHost(): NodeHost {
         one.stopping.abort(new Error('the cluster has ended'));
       }
       await Promise.all(running.map(({ platform }) => platform.cut()));
-      contained?.[Symbol.dispose]();
+      for (const ending of [contained, watched]) ending?.[Symbol.dispose]();
       contained = undefined;
+      watched = undefined;
       for (const file of logs.values()) closeSync(file);
       for (const map of [hosted, disks, logs]) map.clear();
     },

@@ -11,7 +11,7 @@ const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
 /** A node is started in some tens of milliseconds; a busy process answers late. */
 const CALL_TIMEOUT_MS = 30_000;
-const METHODS = ['start', 'stop', 'kill', 'pause', 'resume', 'observe', 'close'] as const;
+const METHODS = ['prepare', 'start', 'stop', 'kill', 'pause', 'resume', 'observe', 'close'] as const;
 type Method = (typeof METHODS)[number];
 
 export interface Served {
@@ -88,6 +88,7 @@ export function remoteHost(port: number, token: string): NodeHost {
   }
 
   return {
+    prepare: () => call('prepare'),
     start: (part) => call('start', part),
     stop: (name, start, graceMs) => call('stop', name, start, graceMs),
     kill: (name, start) => call('kill', name, start),

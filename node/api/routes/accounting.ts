@@ -3,10 +3,11 @@ import type { PeerAccount } from '../../accounting/ports.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { ApiError } from '../errors.ts';
-import { hex } from '../kinds.ts';
-import { required } from '../params.ts';
-import { type Answer, route } from '../route.ts';
-import { settlementsBody } from '../settlements.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { route } from '../route/route.ts';
+import { hex } from '../values/kinds.ts';
+import { required } from '../values/params.ts';
+import { settlementsBody } from './settlements.ts';
 
 const PATH = { address: required(hex, { field: 'peer' }) } as const;
 

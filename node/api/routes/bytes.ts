@@ -2,13 +2,13 @@
 import { toHex } from '../../crypto/hex.ts';
 import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
-import { ACT_DOWNLOAD_HEADERS, reveal } from '../act.ts';
-import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../download.ts';
+import { ACT_DOWNLOAD_HEADERS, reveal } from '../content/act.ts';
+import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../content/download.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { orElse } from '../errors.ts';
-import { bool, reference } from '../kinds.ts';
-import { optional, required } from '../params.ts';
-import { route } from '../route.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
+import { route } from '../route/route.ts';
+import { bool, reference } from '../values/kinds.ts';
+import { optional, required } from '../values/params.ts';
 
 const OCTETS = 'application/octet-stream';
 const PATH = { reference: required(reference, { field: 'address' }) } as const;

@@ -5,12 +5,12 @@ import type { SignedCheque } from '../../swap/cheque.ts';
 import type { LastCheques } from '../../swap/services.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { GAS_HEADERS, type Gas, gasOf } from '../gas.ts';
-import { bigInteger, hex } from '../kinds.ts';
-import { notNegative, required } from '../params.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { settlementBody, settlementsBody } from '../settlements.ts';
+import { GAS_HEADERS, type Gas, gasOf } from '../values/gas.ts';
+import { bigInteger, hex } from '../values/kinds.ts';
+import { notNegative, required } from '../values/params.ts';
+import { settlementBody, settlementsBody } from './settlements.ts';
 
 const ADDRESS = { address: required(hex, { field: 'peer' }) } as const;
 const PEER = { 'peer-id': required(hex, { field: 'peer' }) } as const;

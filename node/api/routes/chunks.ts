@@ -12,15 +12,15 @@ import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
-import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../act.ts';
-import { receiveChunks } from '../chunk-stream.ts';
+import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../content/act.ts';
+import { receiveChunks } from '../content/chunk-stream.ts';
+import { beginPaid, PAYMENT_HEADERS, requireTag } from '../content/stamped.ts';
+import { inSession, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { bool, hex, reference, uint } from '../kinds.ts';
-import { optional, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { beginPaid, PAYMENT_HEADERS, requireTag } from '../stamped.ts';
-import { inSession, uploadHeaders } from '../uploads.ts';
+import { bool, hex, reference, uint } from '../values/kinds.ts';
+import { optional, required } from '../values/params.ts';
 
 const UPLOAD_HEADERS = {
   ...PAYMENT_HEADERS,

@@ -2,9 +2,9 @@
 import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { orElse } from '../errors.ts';
-import { hex } from '../kinds.ts';
-import { length, required } from '../params.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
+import { hex } from '../values/kinds.ts';
+import { length, required } from '../values/params.ts';
 
 export const ENVELOPE_ROUTES = [
   route({

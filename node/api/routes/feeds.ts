@@ -2,15 +2,15 @@
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
+import { requestGetter } from '../content/download.ts';
+import { feedHeaders, latestContent } from '../content/feed-lookup.ts';
+import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import type { Dialect } from '../dialect.ts';
-import { requestGetter } from '../download.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { feedHeaders, latestContent } from '../feed-lookup.ts';
-import { chainAddress, hex, int, text, uint64 } from '../kinds.ts';
-import { optional, required } from '../params.ts';
-import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../root-download.ts';
-import { route } from '../route.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
+import { route } from '../route/route.ts';
+import { chainAddress, hex, int, text, uint64 } from '../values/kinds.ts';
+import { optional, required } from '../values/params.ts';
 
 const PATH = { owner: required(chainAddress), topic: required(hex) } as const;
 const TYPE = { type: optional(text, 'sequence') } as const;

@@ -3,18 +3,18 @@ import { posix } from 'node:path';
 
 import { toHex } from '../../crypto/hex.ts';
 import { feedOf, SEQUENCE } from '../../feeds/feed-manifest.ts';
-import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection.ts';
-import { SNIFF_SIZE, sniffContentType } from '../../files/content-type.ts';
+import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection/collection.ts';
+import { SNIFF_SIZE, sniffContentType } from '../../files/collection/content-type.ts';
+import { multipartEntries } from '../../files/collection/multipart.ts';
+import { tarEntries } from '../../files/collection/tar.ts';
 import type { JoinedFile } from '../../files/joiner.ts';
 import { openManifest } from '../../files/manifest-store.ts';
-import { multipartEntries } from '../../files/multipart.ts';
+import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
-import type { ContentGetter } from '../../files/siblings.ts';
-import { tarEntries } from '../../files/tar.ts';
 import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
-import { reveal } from '../act.ts';
+import { reveal } from '../content/act.ts';
 import {
   DOWNLOAD_HEADERS,
   download,
@@ -24,14 +24,15 @@ import {
   openContent,
   PLAIN_DOWNLOAD_HEADERS,
   requestGetter,
-} from '../download.ts';
+} from '../content/download.ts';
+import { feedFileHeaders, latestContent } from '../content/feed-lookup.ts';
+import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
-import { feedFileHeaders, latestContent } from '../feed-lookup.ts';
-import { bool, mediaType, reference, text } from '../kinds.ts';
-import { essence } from '../media-type.ts';
-import { optional, type ParamTable, required, startsNotWith } from '../params.ts';
-import { type Answer, type Call, type EarlyCall, route } from '../route.ts';
-import { UPLOAD_HEADERS, upload, uploadHeaders } from '../uploads.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { type Call, type EarlyCall, route } from '../route/route.ts';
+import { bool, mediaType, reference, text } from '../values/kinds.ts';
+import { essence } from '../values/media-type.ts';
+import { optional, type ParamTable, required, startsNotWith } from '../values/params.ts';
 
 const FILE_UPLOAD_HEADERS = {
   contentType: required(mediaType),

@@ -1,12 +1,13 @@
 /** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
 import { GRANTEES_MAX } from '../../act/grantees.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { requireTag } from '../content/stamped.ts';
+import { inSession, UPLOAD_HEADERS } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
-import { bool, hex, publicKey, reference } from '../kinds.ts';
-import { optional, type ParamTable, required, type ValuesOf } from '../params.ts';
-import { type Answer, type Call, type EarlyCall, route } from '../route.ts';
-import { requireTag } from '../stamped.ts';
-import { inSession, UPLOAD_HEADERS } from '../uploads.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { type Call, type EarlyCall, route } from '../route/route.ts';
+import { bool, hex, publicKey, reference } from '../values/kinds.ts';
+import { optional, type ParamTable, required, type ValuesOf } from '../values/params.ts';
 
 /** Longest body, bytes: more keys than a list may hold. */
 const BODY_MAX = 2 * 1024 * 1024;

@@ -2,11 +2,11 @@
 import { toHex } from '../../crypto/hex.ts';
 import type { InclusionProof } from '../../onchain/incentive-contracts.ts';
 import { type Dialect, emit } from '../dialect.ts';
-import { formatDuration } from '../duration.ts';
 import { orElse } from '../errors.ts';
-import { bigInteger, hex, uint } from '../kinds.ts';
-import { optional, required } from '../params.ts';
-import { type Port, route } from '../route.ts';
+import { type Port, route } from '../route/route.ts';
+import { formatDuration } from '../values/duration.ts';
+import { bigInteger, hex, uint } from '../values/kinds.ts';
+import { optional, required } from '../values/params.ts';
 
 const STAKE_GATES = ['started', 'stakeSlot', 'gas'] as const;
 const MS_PER_SECOND = 1000;

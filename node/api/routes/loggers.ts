@@ -3,9 +3,10 @@ import { ExpressionError, matches } from '../../env/expression.ts';
 import { LOGGER_VERBOSITIES, type LoggerVerbosity, type RegisteredLogger } from '../../env/logger.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError } from '../errors.ts';
-import { base64Text, text } from '../kinds.ts';
-import { oneOf, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, type Answer, route } from '../route.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
+import { base64Text, text } from '../values/kinds.ts';
+import { oneOf, required } from '../values/params.ts';
 
 const EXPRESSION = { exp: required(base64Text) } as const;
 

@@ -3,10 +3,11 @@ import { TARGET_SIZE_MAX } from '../../pss/mining.ts';
 import type { Deliver } from '../../pss/subscriptions.ts';
 import { topicOf } from '../../pss/trojan.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { hex, hexList, publicKey, reference, text } from '../kinds.ts';
-import { type Check, optional, required } from '../params.ts';
-import { type Answer, route } from '../route.ts';
+import type { Answer } from '../exchange/answer.ts';
+import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
+import { hex, hexList, publicKey, reference, text } from '../values/kinds.ts';
+import { type Check, optional, required } from '../values/params.ts';
 
 /** Longer than any message: what is between the two is refused by the messaging itself. */
 const BODY_SIZE_MAX = 4096;

@@ -2,8 +2,8 @@
 import { toHex } from '../../crypto/hex.ts';
 import { emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
-import type { HeaderTable, ParamTable } from '../params.ts';
-import { type Call, route } from '../route.ts';
+import { type Call, route } from '../route/route.ts';
+import type { HeaderTable, ParamTable } from '../values/params.ts';
 import { API_VERSION, DEBUG_API_VERSION } from '../versions.ts';
 
 /** Longest body of `POST /welcome-message`, bytes. */

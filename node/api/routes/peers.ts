@@ -1,12 +1,12 @@
 /** Peers and the routing table: `http-api-completion.md` 5.10, 5.13. */
 import { toHex } from '../../crypto/hex.ts';
 import type { BinSnapshot } from '../../topology/topology.ts';
-import { formatDuration } from '../duration.ts';
 import { ApiError } from '../errors.ts';
-import { dateTime } from '../http-date.ts';
-import { hex, multiAddress } from '../kinds.ts';
-import { required } from '../params.ts';
-import { ACKNOWLEDGEMENT, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
+import { formatDuration } from '../values/duration.ts';
+import { dateTime } from '../values/http-date.ts';
+import { hex, multiAddress } from '../values/kinds.ts';
+import { required } from '../values/params.ts';
 
 const PATH = { address: required(hex) } as const;
 

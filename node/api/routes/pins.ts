@@ -3,13 +3,13 @@ import { toHex } from '../../crypto/hex.ts';
 import { pinContent } from '../../files/pinning.ts';
 import { isMissing } from '../../files/traversal.ts';
 import type { Pins } from '../../store/ports.ts';
+import { defaultGetter } from '../content/download.ts';
 import type { Dialect } from '../dialect.ts';
-import { defaultGetter } from '../download.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { JSON_CONTENT_TYPE, writeJson } from '../json.ts';
-import { hex } from '../kinds.ts';
-import { optional, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, CREATED, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, CREATED, route } from '../route/route.ts';
+import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
+import { hex } from '../values/kinds.ts';
+import { optional, required } from '../values/params.ts';
 
 /** References read from the store at once. */
 const PAGE = 256;

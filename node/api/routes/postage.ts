@@ -3,10 +3,10 @@ import { toHex } from '../../crypto/hex.ts';
 import type { Batch, Issuer } from '../../postage/ports.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { bigInteger, bool, hex, type Kind, text, uint } from '../kinds.ts';
-import { length, min, optional, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
+import { bigInteger, bool, hex, type Kind, text, uint } from '../values/kinds.ts';
+import { length, min, optional, required } from '../values/params.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;

@@ -5,7 +5,7 @@ import { neighbourhoods } from '../../neighbourhood/rules.ts';
 import type { Peer } from '../../p2p/host.ts';
 import type { StatusSnapshot } from '../../protocols/status/status.ts';
 import { type Dialect, emit } from '../dialect.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 
 /** Time that one peer has for its answer. */

@@ -1,9 +1,9 @@
 /** Whether content is on the network, and bringing it there again: `http-api-completion.md` 5.8. */
-import { defaultGetter } from '../download.ts';
+import { defaultGetter } from '../content/download.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { hex, reference } from '../kinds.ts';
-import { optional, type ParamTable, required } from '../params.ts';
-import { ACKNOWLEDGEMENT, type Call, route } from '../route.ts';
+import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
+import { hex, reference } from '../values/kinds.ts';
+import { optional, type ParamTable, required } from '../values/params.ts';
 
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
 const HEADERS = { postageBatchId: optional(hex, undefined) } as const;

@@ -1,5 +1,5 @@
 /** Every route of the API. Order does not matter: literal segments win over variables. */
-import type { Route } from '../route.ts';
+import type { Route } from '../route/route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
 import { CHEQUEBOOK_ROUTES } from './chequebook.ts';

@@ -2,11 +2,11 @@
 import { fromHex, toHex } from '../../crypto/hex.ts';
 import type { Tag } from '../../store/ports.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { dateTime } from '../http-date.ts';
-import { int, uint } from '../kinds.ts';
-import { type Check, min, optional, required } from '../params.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
+import { dateTime } from '../values/http-date.ts';
+import { int, uint } from '../values/kinds.ts';
+import { type Check, min, optional, required } from '../values/params.ts';
 
 /** Longest body, bytes. */
 const TAG_BODY_MAX = 1024;

@@ -1,5 +1,5 @@
 /** Routes for machines around the node: metrics, the OpenAPI document, crawlers. */
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
 
 export const TECHNICAL_ROUTES = [
   ...(['GET', 'HEAD'] as const).map((method) =>
@@ -84,7 +84,7 @@ export const TECHNICAL_ROUTES = [
     response: 'OpenApi',
     async handle({ dialect, port, routes }) {
       // Loaded on demand: it pulls in the schema library, which no other request needs.
-      const { openApiDocument } = await import('../openapi.ts');
+      const { openApiDocument } = await import('../route/openapi.ts');
       return { status: 200, json: openApiDocument(routes, dialect, port) };
     },
   }),

@@ -3,11 +3,11 @@ import { fromHex } from '../../crypto/hex.ts';
 import type { SentTransaction } from '../../onchain/ports.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError, type ErrorWording } from '../errors.ts';
-import { GAS_HEADERS } from '../gas.ts';
-import { dateTime } from '../http-date.ts';
-import { text } from '../kinds.ts';
-import { required } from '../params.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
+import { GAS_HEADERS } from '../values/gas.ts';
+import { dateTime } from '../values/http-date.ts';
+import { text } from '../values/kinds.ts';
+import { required } from '../values/params.ts';
 
 const PATH = { txHash: required(text) } as const;
 const WORDING: ErrorWording = {

@@ -2,10 +2,10 @@
 import type { Wallet } from '../../onchain/wallet.ts';
 import { emit } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
-import { GAS_HEADERS, gasOf } from '../gas.ts';
-import { bigInteger, chainAddress, text } from '../kinds.ts';
-import { notNegative, required } from '../params.ts';
-import { route } from '../route.ts';
+import { route } from '../route/route.ts';
+import { GAS_HEADERS, gasOf } from '../values/gas.ts';
+import { bigInteger, chainAddress, text } from '../values/kinds.ts';
+import { notNegative, required } from '../values/params.ts';
 
 interface Coin {
   readonly balance: (wallet: Wallet) => Wallet['tokenBalance'];

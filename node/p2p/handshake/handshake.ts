@@ -10,9 +10,9 @@
  * to the host, which registers the peer first, because the peer may open streams at once.
  */
 import type { Clock } from '../../env/clock.ts';
-import type { FramedStream } from '../framed-stream.ts';
+import { encodeUnderlays, fittingUnderlays, withPeerId } from '../address/underlay.ts';
 import type { AddressRecord, Generation } from '../host.ts';
-import { encodeUnderlays, fittingUnderlays, withPeerId } from '../underlay.ts';
+import type { FramedStream } from '../stream/framed-stream.ts';
 import {
   type AckContext,
   ackMessage,

@@ -1,6 +1,5 @@
 /** What a node checks of the other one's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
-import type { AddressRecord, Generation } from '../host.ts';
-import type { MessageOf } from '../message.ts';
+
 import {
   checkTimestamp,
   generationOf,
@@ -8,8 +7,10 @@ import {
   parseRecord,
   RecordError,
   type RecordErrorCode,
-} from '../record.ts';
-import { decodeUnderlays, peerIdOf, UnderlayError } from '../underlay.ts';
+} from '../address/record.ts';
+import { decodeUnderlays, peerIdOf, UnderlayError } from '../address/underlay.ts';
+import type { MessageOf } from '../codec/message.ts';
+import type { AddressRecord, Generation } from '../host.ts';
 import type { Ack, SynAck } from './wire.ts';
 
 export type HandshakeErrorCode =

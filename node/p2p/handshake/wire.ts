@@ -4,8 +4,9 @@
  * `HANDSHAKE_DIALECTS` are offered in order, and the one that the peer took says which records and which hive it
  * understands.
  */
+
+import { BzzAddress } from '../address/record.ts';
 import type { Generation } from '../host.ts';
-import { BzzAddress } from '../record.ts';
 
 /** Of the welcome message, checked by its sender. */
 export const WELCOME_BYTES_MAX = 140;

@@ -12,6 +12,8 @@ import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { BzzAddress } from '../../p2p/address/record.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
 import {
   type AddressBook,
   type AddressRecord,
@@ -21,8 +23,6 @@ import {
   type Peer,
   StreamError,
 } from '../../p2p/host.ts';
-import type { MessageOf } from '../../p2p/message.ts';
-import type { BzzAddress } from '../../p2p/record.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
 import { Budget, isNoNews, judge, toAnnounce } from './rules.ts';

@@ -1,7 +1,5 @@
 /** What hive believes and how much of it. Pure. `p2p-protocols.md` 4.2. */
 import { equalBytes } from '../../crypto/hex.ts';
-import type { AddressRecord, Generation } from '../../p2p/host.ts';
-import type { MessageOf } from '../../p2p/message.ts';
 import {
   type BzzAddress,
   checkTimestamp,
@@ -10,8 +8,10 @@ import {
   RecordError,
   type RecordErrorCode,
   withoutTime,
-} from '../../p2p/record.ts';
-import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/underlay.ts';
+} from '../../p2p/address/record.ts';
+import { decodeUnderlays, encodeUnderlays, isPrivate, UnderlayError } from '../../p2p/address/underlay.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
 /** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
@@ -84,10 +84,24 @@ export function judge(
 }
 
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
-  const { record } = parseRecord(wire, context.networkId);
-  const stored = context.stored(record.overlay)?.timestamp;
+  const known = context.stored(wire.overlay);
+  // Most of gossip is what others have told already, and recovering a signer is most of what a record costs.
+  const record =
+    known !== undefined && isSame(known, wire) ? known : parseRecord(wire, context.networkId).record;
+  const stored = known?.timestamp;
   checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'gossip' });
   return { take: record };
+}
+
+/** Whether it is the record that we have proved before: with the time of one that was proved, byte for byte. */
+function isSame(known: AddressRecord, wire: MessageOf<typeof BzzAddress>): boolean {
+  return (
+    generationOf(known) === '15.0.0' &&
+    known.timestamp === wire.timestamp &&
+    (['signature', 'underlay', 'overlay', 'nonce', 'chequebook'] as const).every((field) =>
+      equalBytes(known[field], wire[field]),
+    )
+  );
 }
 
 /**

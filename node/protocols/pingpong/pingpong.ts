@@ -10,8 +10,8 @@
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics } from '../../env/metrics.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
 import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
-import type { MessageOf } from '../../p2p/message.ts';
 import { converse } from '../conversation.ts';
 import { PINGPONG_METRICS } from './metrics.ts';
 import { PINGPONG, Ping, Pong } from './wire.ts';

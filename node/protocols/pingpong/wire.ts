@@ -1,6 +1,7 @@
 /** Messages of pingpong 1.0.0. `p2p-protocols.md` 4.4. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const PINGPONG = {
   id: '/swarm/pingpong/1.0.0/pingpong',

@@ -1,6 +1,7 @@
 /** Message of pricing 1.0.0. `p2p-protocols.md` 4.3. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const PRICING = {
   id: '/swarm/pricing/1.0.0/pricing',

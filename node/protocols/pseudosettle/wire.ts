@@ -1,6 +1,7 @@
 /** Messages of `/swarm/pseudosettle/1.0.0/pseudosettle`. `p2p-protocols.md` 4.6. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const PSEUDOSETTLE = {
   id: '/swarm/pseudosettle/1.0.0/pseudosettle',

@@ -4,7 +4,7 @@ import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
-import type { MessageOf } from '../../p2p/message.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { PULLSYNC_METRICS } from './metrics.ts';

@@ -6,8 +6,8 @@
 
 import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
+import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Reserve, ReserveItem } from '../../store/ports.ts';
-import { SingleFlight } from '../single-flight.ts';
 import { PAGE_IDLE_MS, PAGE_SIZE } from './rules.ts';
 
 /** Ascending by bin id, at least one. */

@@ -1,6 +1,7 @@
 /** Messages of `/swarm/pullsync/1.4.0`. `p2p-protocols.md` 4.10. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const PULLSYNC = {
   id: '/swarm/pullsync/1.4.0/pullsync',

@@ -16,13 +16,13 @@ import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import { Slots } from '../../env/turns/slots.ts';
 import { type BatchStore, PostageError } from '../../postage/ports.ts';
 import type { PendingPush, Reserve, UploadStore } from '../../store/ports.ts';
 import { PUSHER_METRICS } from './metrics.ts';
 import { type Pause, Pauses } from './pauses.ts';
 import type { Pushsync } from './pushsync.ts';
 import { NoRoomError, PushsyncError } from './rules.ts';
-import { Slots } from './slots.ts';
 
 /** Chunks being pushed at once: the network's number. */
 const IN_FLIGHT_MAX = 128;

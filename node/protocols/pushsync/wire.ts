@@ -1,6 +1,7 @@
 /** Messages of `/swarm/pushsync/1.3.1/pushsync`. `p2p-protocols.md` 4.9. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const PUSHSYNC = {
   id: '/swarm/pushsync/1.3.1/pushsync',

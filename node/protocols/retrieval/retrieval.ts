@@ -24,12 +24,12 @@ import { toHex } from '../../crypto/hex.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
-import { SingleFlight } from '../single-flight.ts';
 import { SkipList } from '../skip-list.ts';
 import { RETRIEVAL_METRICS } from './metrics.ts';
 import {

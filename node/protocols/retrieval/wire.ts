@@ -1,6 +1,7 @@
 /** Messages of `/swarm/retrieval/1.4.0/retrieval`. `p2p-protocols.md` 4.8. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const RETRIEVAL = {
   id: '/swarm/retrieval/1.4.0/retrieval',

@@ -8,8 +8,8 @@
  */
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';
-import type { MessageOf } from '../../p2p/message.ts';
 import { converse } from '../conversation.ts';
 import { Get, Snapshot, STATUS } from './wire.ts';
 

@@ -1,6 +1,7 @@
 /** Messages of status 1.1.3. `p2p-protocols.md` 4.5. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const STATUS = {
   id: '/swarm/status/1.1.3/status',

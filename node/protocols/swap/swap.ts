@@ -20,7 +20,7 @@ import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
-import { Lock } from '../../onchain/lock.ts';
+import { Lock } from '../../env/turns/lock.ts';
 import { type Chain, ChainError } from '../../onchain/ports.ts';
 import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';

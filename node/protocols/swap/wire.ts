@@ -1,6 +1,7 @@
 /** Messages and headers of `/swarm/swap/1.0.0/swap`. `p2p-protocols.md` 4.7 and 2.2. */
+
+import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
-import type { MessageTable } from '../../p2p/message.ts';
 
 export const SWAP = {
   id: '/swarm/swap/1.0.0/swap',

@@ -167,15 +167,13 @@ export class Network {
   async transact(options: { from?: Wallet; to?: string; data: string; gas?: number }): Promise<RawReceipt> {
     const account = createAccount((options.from ?? deployer).privateKey);
     const nonce = Number(await this.rpc.call('eth_getTransactionCount', account.address, 'pending'));
-    const data = Uint8Array.from(Buffer.from(options.data.slice(2), 'hex'));
     const fields = {
       nonce,
-      data,
+      data: options.data,
       gas: options.gas ?? GAS,
       ...(options.to === undefined ? {} : { to: options.to }),
     };
-    const raw = `0x${Buffer.from(account.sign(fields, this.chain.chainId)).toString('hex')}`;
-    const hash = await this.rpc.call('eth_sendRawTransaction', raw);
+    const hash = await this.rpc.call('eth_sendRawTransaction', account.sign(fields, this.chain.chainId));
     await this.rpc.call('evm_mine');
     return rawReceipt(await this.rpc.call('eth_getTransactionReceipt', hash));
   }

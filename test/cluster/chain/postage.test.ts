@@ -1,7 +1,7 @@
 import { id, MaxUint256, ZeroAddress, zeroPadValue } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import artifact from '../../../chain/artifacts/PostageStamp.json' with { type: 'json' };
-import { batchId } from '../../../chain/deploy.ts';
+import { batchId } from '../../../chain/deployment/deploy.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 import { type Contract, deployer, player, second, stranger, TOKENS, useNetwork } from './network.ts';
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
+import type { FailureDocument } from '../../../harness/commands/failure.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let folder: string;
@@ -110,6 +111,12 @@ test.each([
     "--set: smoke: node: got 'node-7', expected one of node-0, node-1, node-2, node-3, node-4, did you mean 'node-0'?",
   ],
   [
+    'a start that takes too long',
+    ['up', '-n', '2', '--timeout', '50ms', '--json'],
+    'the cluster has not started within 50 ms: chain: anvil, 7 contracts',
+  ],
+  ['a limit without a unit', ['up', '--timeout', '90'], 'Expected a duration such as 500ms, 15s or 24h.'],
+  [
     'a flag for a fresh cluster on a running one',
     ['run', 'smoke', '--name', 'local', '--credit', 'low', '-n', '3'],
     '--nodes and --credit: for a fresh cluster, but local runs already',
@@ -126,11 +133,55 @@ test.each([
   ],
   ['a missing file to check', ['validate', 'nowhere.yaml'], "file: no file 'nowhere.yaml'"],
   ['a missing file', ['up', '-f', 'nowhere.yaml'], "--file: no file 'nowhere.yaml'"],
-  ['a cluster that is not there', ['ps', '--name', 'none', '--json'], 'no cluster in'],
+  ['a cluster that is not there', ['ps', '--name', 'none'], 'no cluster in'],
 ])('%s ends with code 2 and says what is wrong', async (_what, args, words) => {
   const { code, stdout, stderr } = await svcnet(...args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain(words);
+});
+
+test.each([
+  ['up', ['up', '-f', 'nowhere.yaml'], 'DEFINITION_INVALID', "--file: no file 'nowhere.yaml'"],
+  ['up with a wrong flag', ['up', '--drivr', 'process'], 'USAGE', "unknown option '--drivr'"],
+  ['ps', ['ps', '--name', 'none'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['status', ['status'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['status in a loop', ['status', '--watch'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['logs', ['logs', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['logs without its argument', ['logs'], 'USAGE', "missing required argument 'node'"],
+  ['env', ['env'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['stop', ['stop', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['start', ['start', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['kill', ['kill', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['pause', ['pause', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['resume', ['resume', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['stamp', ['stamp'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['fund', ['fund', 'node-0'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['run', ['run', 'smok'], 'USAGE', "no scenario 'smok', did you mean 'smoke'?"],
+  ['down', ['down', '--name', 'none'], 'CLUSTER_NOT_FOUND', 'no cluster in'],
+  ['an unknown command', ['stauts'], 'USAGE', "unknown command 'stauts'"],
+])('%s that fails says so in one document with --json', async (_what, args, code, words) => {
+  const failed = await svcnet(...args, '--json');
+  expect(failed.code).toBe(2);
+  const document = JSON.parse(failed.stdout) as FailureDocument;
+  expect(document).toEqual({
+    error: {
+      code,
+      message: expect.stringContaining(words) as string,
+      hint: document.error.hint === null ? null : (expect.any(String) as string),
+    },
+  });
+  expect(failed.stderr).toContain(words);
+});
+
+test.each([
+  ['ps', ['ps'], { clusters: [] }, 'no cluster; start one with: svcnet up'],
+  ['down', ['down'], { clusters: [] }, 'nothing to remove'],
+  ['down --all', ['down', '--all'], { clusters: [] }, 'nothing to remove'],
+])('%s without a cluster is no mistake, with --json and without', async (_what, args, shape, words) => {
+  const [people, programs] = await Promise.all([svcnet(...args), svcnet(...args, '--json')]);
+  expect([people.code, programs.code]).toEqual([0, 0]);
+  expect(people.stdout).toContain(words);
+  expect(JSON.parse(programs.stdout)).toMatchObject(shape);
 });
 
 test('a mistake in a cluster file is told by file and key, before anything starts', async () => {
@@ -274,6 +325,14 @@ describe('a cluster that is up', () => {
     expect((JSON.parse(stdout) as { lines: unknown[] }).lines.length).toBeGreaterThan(0);
   });
 
+  test('says of a node that has logged nothing where its log is', async () => {
+    const { log } = document.nodes[1] as ClusterDocument['nodes'][number];
+    writeFileSync(log, '');
+    const { code, stderr } = await svcnet('logs', 'node-1', '--lines', '0');
+    expect(code).toBe(0);
+    expect(stderr).toBe(`  node-1 has logged nothing yet: ${log}\n`);
+  });
+
   test('loses a node and gets it back', async () => {
     const killed = JSON.parse((await svcnet('kill', 'node-1', '--json')).stdout) as object;
     expect(killed).toMatchObject({ node: 'node-1', state: 'killed', pid: null });
@@ -296,7 +355,7 @@ describe('a cluster that is up', () => {
 });
 
 test('an interrupted up leaves nothing and ends with code 130', async () => {
-  const { child, finished } = start(['up', '-n', '2', '--name', 'cut']);
+  const { child, finished } = start(['up', '-n', '2', '--name', 'cut', '--json']);
   await until(
     'no node has been started',
     () => {
@@ -306,8 +365,9 @@ test('an interrupted up leaves nothing and ends with code 130', async () => {
     { timeoutMs: 30_000 },
   );
   child.kill('SIGINT');
-  const { code, stderr } = await finished;
+  const { code, stdout, stderr } = await finished;
   expect(code).toBe(130);
+  expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
   expect(stderr).toContain('interrupted');
   expect(clusters()).not.toContain('cut');
 });

@@ -10,9 +10,11 @@ import { HarnessError } from '../../../harness/base/errors.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { claimCluster } from '../../../harness/lifecycle/claim.ts';
 import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
 import { DRIVER_NAMES } from '../../../harness/places/driver.ts';
-import { readRecord } from '../../../harness/state/state.ts';
+import { parseDefinition } from '../../../harness/plan/definition.ts';
+import { readRecord, removeCluster } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -121,12 +123,27 @@ describe.each(DRIVER_NAMES)('a cluster of three nodes on the %s driver', (driver
     expect((await node.client.health()).status).toBe('ok');
   });
 
-  test('a wait that cannot end says what was missing', async () => {
-    const upload = await failure(net.synced('ab'.repeat(32), { timeoutMs: 200 }));
-    expect(upload.code).toBe('WAIT_TIMEOUT');
-    expect(upload.message).toContain('no node has a tag for abababab');
-    const batch = await failure(net.usable('cd'.repeat(32), { timeoutMs: 200 }));
-    expect(batch.message).toContain('no running node lists batch cdcdcdcd');
+  test('a wait for what nobody knows ends at once and says who was asked', async () => {
+    const startedAt = performance.now();
+    const upload = await failure(net.synced('ab'.repeat(32)));
+    expect(upload.code).toBe('UPLOAD_UNKNOWN');
+    expect(upload.message).toBe('no node knows an upload of abababab…: asked node-0, node-1, node-2');
+    const batch = await failure(net.usable('cd'.repeat(32)));
+    expect(batch.code).toBe('BATCH_UNKNOWN');
+    expect(batch.message).toBe('no node owns batch cdcdcdcd…: asked node-0, node-1, node-2');
+    for (const wait of [net.synced('abc'), net.usable('xyz'), net.synced({ node: 0, tag: Number.NaN })]) {
+      expect((await failure(wait)).code).toBe('ARGUMENT_INVALID');
+    }
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+
+  test('a wait says which node could not be asked', async () => {
+    const pid = net.node(1).pid as number;
+    process.kill(pid, 'SIGSTOP');
+    const frozen = await failure(net.synced('ab'.repeat(32), { timeoutMs: 3000 }));
+    process.kill(pid, 'SIGCONT');
+    expect(frozen.code).toBe('WAIT_TIMEOUT');
+    expect(frozen.message).toContain('node-1 could not be asked');
   });
 
   test('a node that is not there is answered with those that are', () => {
@@ -150,6 +167,18 @@ describe.each(DRIVER_NAMES)('a cluster of three nodes on the %s driver', (driver
     expect(await net.chain.nativeBalance(account)).toBe(5n);
     expect(await net.chain.tokenBalance(account)).toBe(7n);
   });
+});
+
+test('a cluster that is being started is not one to remove', async () => {
+  const definition = parseDefinition({ nodes: 1 }, 'options');
+  await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
+  await expect(Cluster.attach('early', { stateDir })).rejects.toThrow(
+    expect.objectContaining({
+      message: `cluster 'early' is being started by process ${process.pid}`,
+      hint: 'Try again when it has started.',
+    }) as Error,
+  );
+  removeCluster(stateDir, 'early');
 });
 
 test('the same seed gives the same keys, overlays, contracts and batches, side by side', async () => {
@@ -191,6 +220,13 @@ test('a node that cannot start fails the cluster with its own words, and nothing
   const kept = /Logs and state of this start: (.*-ill-.*)$/.exec(error.hint ?? '')?.[1] ?? '';
   expect(readFileSync(join(kept, 'logs', 'node-0.log'), 'utf8')).toContain('threshold-growth-step');
   expect(error.hint).toContain(join(kept, 'logs'));
+});
+
+test('a start that takes longer than its limit says what was missing, and leaves nothing', async () => {
+  const error = await failure(Cluster.start({ nodes: 2, timeoutMs: 50, stateDir }));
+  expect(error.code).toBe('START_TIMEOUT');
+  expect(error.message).toBe('the cluster has not started within 50 ms: chain: anvil, 7 contracts');
+  expect(clusters()).toEqual([]);
 });
 
 test('an interrupted start leaves nothing', async () => {

@@ -50,7 +50,11 @@ const PROGRAM = {
 const PART = { kind: 'node', name: 'node-0' } as const;
 
 function processDriver(cache: string, token = 'test'): Driver {
-  return createProcessDriver({ stopWithParent: false, compileCache: { nodes: cache, tools: cache }, token });
+  return createProcessDriver({
+    stopWithParent: false,
+    compileCache: { nodes: cache, embedded: cache, tools: cache },
+    token,
+  });
 }
 
 async function start(program: string, stopWithParent = false): Promise<ProcessId> {

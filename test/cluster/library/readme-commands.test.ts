@@ -79,6 +79,7 @@ test.each([...Map.groupBy(COMMANDS, ([command = '']) => command)])(
 
 test('every scenario is in the table, and the README runs no other', () => {
   const scenarios = readdirSync(join(ROOT, 'scenarios'))
+    .filter((file) => file.endsWith('.ts'))
     .filter((file) => readFileSync(join(ROOT, 'scenarios', file), 'utf8').includes('defineScenario({'))
     .map((file) => file.replace('.ts', ''));
   const rows =

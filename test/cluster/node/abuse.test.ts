@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { expectBytes, tarOf } from '../../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, openFiles, pidOf, residentBytes, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

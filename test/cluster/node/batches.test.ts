@@ -1,8 +1,8 @@
 /** The life of a batch on real nodes: paid for again, diluted, priced anew, full, used up. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, type Seen, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 

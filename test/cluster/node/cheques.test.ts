@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import { encodeCall, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
@@ -104,17 +105,9 @@ async function agreed(from: ClusterNode, least = 1n): Promise<Link[]> {
 
 const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
 
-const word = (value: string | bigint) =>
-  (typeof value === 'bigint' ? value.toString(16) : value.replace('0x', '')).padStart(64, '0');
-
-async function view(contract: string, selector: string, ...args: string[]): Promise<bigint> {
-  const call = { to: `0x${contract}`, data: selector + args.map(word).join('') };
-  return BigInt(await net.chain.call<string>('eth_call', [call, 'latest']));
-}
-
 const bookOf = (node: ClusterNode) => node.chequebook.address();
 const paidOut = async (from: ClusterNode, to: ClusterNode) =>
-  view(await bookOf(from), '0x81f03fcb', to.ethereum);
+  net.chain.view(await bookOf(from), 'paidOut(address)', [`0x${to.ethereum}`]);
 const tokensOf = async (node: ClusterNode) => net.chain.tokenBalance(await bookOf(node));
 
 /** Cashes what `node` got from `peer` and waits for the result. */
@@ -347,7 +340,7 @@ describe('a chequebook whose tokens have gone', () => {
   async function asIssuer(node: ClusterNode, book: string, amount: bigint): Promise<void> {
     const from = `0x${node.ethereum}`;
     await net.chain.call('anvil_impersonateAccount', [from]);
-    const data = `0x2e1a7d4d${word(amount)}`;
+    const data = encodeCall(selectorOf('withdraw(uint256)'), amount);
     await net.chain.call('eth_sendTransaction', [{ from, to: `0x${book}`, data }]);
     await net.chain.call('anvil_stopImpersonatingAccount', [from]);
     await net.chain.mine();

@@ -1,8 +1,8 @@
 /** Encrypted content: stored on one node, read on the others by whoever has the key. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { tarOf } from '../../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import type { Holder } from '../../../harness/ledger/ledger.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
 import { wantedPorts } from '../../../harness/plan/ports.ts';
 

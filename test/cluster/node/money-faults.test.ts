@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Books, violations } from '../../../harness/books/books.ts';
 import { readBooks } from '../../../harness/books/read-books.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 

@@ -1,6 +1,6 @@
 /** Operations that wait for the chain, on a chain whose blocks are mined by the tests alone. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { eventually, http, type Seen } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];

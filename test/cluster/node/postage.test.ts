@@ -1,8 +1,8 @@
 /** Batches as a client of the API sees them: bought, young, usable, filling up. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, type Seen, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -4,12 +4,11 @@
  */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { AbiCoder } from 'ethers';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RedistributionState } from '../../../harness/client/money-types.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { nextSecond } from '../../../scenarios/steps/steps.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
@@ -97,15 +96,14 @@ async function tokens(): Promise<{ nodes: bigint[]; postage: bigint; stakes: big
   };
 }
 
+const digits = (word: bigint, bytes: number) => word.toString(16).padStart(2 * bytes, '0');
+
 /** Hashes that the players of the round have revealed, by account. */
 async function revealed(count: number): Promise<Map<string, string>> {
   const hashes = new Map<string, string>();
   for (let n = 0; n < count; n++) {
-    const data = `0x82b39b1b${n.toString(16).padStart(64, '0')}`;
-    const answer = await net.chain.call<string>('eth_call', [{ to: game(), data }, 'latest']);
-    const types = ['bytes32', 'address', 'uint8', 'uint256', 'uint256', 'bytes32'];
-    const [, owner, , , , hash] = AbiCoder.defaultAbiCoder().decode(types, answer);
-    hashes.set(String(owner).toLowerCase().slice(2), String(hash));
+    const [, owner = 0n, , , , hash = 0n] = await net.chain.words(game(), 'currentReveals(uint256)', [n]);
+    hashes.set(digits(owner, 20), `0x${digits(hash, 32)}`);
   }
   return hashes;
 }

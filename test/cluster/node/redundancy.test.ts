@@ -4,12 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';
-import type { RedundancyLevel } from '../../../node/files/redundancy.ts';
+import type { RedundancyLevel } from '../../../node/files/redundancy/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../../unit/files/chunk-map.ts';
 import { damage, type Group, groupsOf } from '../../unit/files/damage.ts';

@@ -1,7 +1,7 @@
 /** Single-owner chunks and stamps made by clients: made on one node, used on another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../../../harness/plan/seed.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';

@@ -1,7 +1,7 @@
 /** Transactions and the wallet of a running node, as a client of its API sees them, on a chain that fails. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { eventually, http, type Seen, stateFolder } from './kit.ts';
 
 const TO = `0x${'a1'.repeat(20)}`;

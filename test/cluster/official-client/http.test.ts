@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../../../harness/plan/seed.ts';
 import { bytesOf, eventually, sameBytes, stateFolder } from '../node/kit.ts';
 

@@ -7,7 +7,10 @@ import { toAddress } from '../../../node/onchain/contracts.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import type { Receipt } from '../../../node/onchain/ports.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
-import { createTransactions, type TransactionService } from '../../../node/onchain/transactions.ts';
+import {
+  createTransactions,
+  type TransactionService,
+} from '../../../node/onchain/transactions/transactions.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 

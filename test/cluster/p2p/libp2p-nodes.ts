@@ -4,7 +4,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../../unit/p2p/memory-nodes.ts';

@@ -1,9 +1,6 @@
 /** Whole nodes in this process, on a network and a chain in memory. */
 
 import { type RunningNode, startNode } from '../../../node/compose.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { resolveOptions } from '../../../node/option-sources.ts';
-import type { NodeOptions } from '../../../node/options.ts';
 import type { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import {
   type MemoryOptions,
@@ -11,40 +8,10 @@ import {
   memoryNetwork,
   memoryPlatform,
 } from '../../../node/platform/memory.ts';
-import type { NodeKeys } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
-import { MemoryChain, POSTAGE, TOKEN } from '../../unit/platform/memory-chain.ts';
-
-/** Keys of node `n` of a network with this seed. */
-export function keysOf(seed: string, n: number): NodeKeys {
-  const key = (name: string) => keccak256(Buffer.from(`${seed} ${n} ${name}`));
-  return { swarm: key('swarm'), libp2p: key('libp2p'), pss: key('pss') };
-}
-
-/** Of a full node in a small network whose waits are short. */
-export function nodeOptions(changed: Record<string, string> = {}): NodeOptions {
-  const given = {
-    'api-addr': '127.0.0.1:0',
-    'p2p-addr': '127.0.0.1:0',
-    'swap-endpoint': 'http://127.0.0.1:9',
-    'token-address': TOKEN,
-    'postage-stamp-address': POSTAGE,
-    'postage-stamp-start-block': '1',
-    'block-time': '1',
-    'usable-blocks': '0',
-    'chain-tail-blocks': '0',
-    'chain-batch-factor': '1',
-    'chain-poll-interval': '50ms',
-    'allow-private-cidrs': 'true',
-    'warmup-time': '200ms',
-    'reserve-capacity': '4096',
-    'storage-incentives-enable': 'false',
-    verbosity: 'info',
-    ...changed,
-  };
-  const argv = Object.entries(given).map(([name, value]) => `--${name}=${value}`);
-  return resolveOptions(argv, {}, () => ({}));
-}
+import { MemoryChain } from '../../unit/platform/memory-chain.ts';
+import { nodeOptions } from '../../unit/platform/node-options.ts';
+import { keysOf } from '../../unit/platform/simulation.ts';
 
 export interface Surroundings {
   readonly network: MemoryNetwork;

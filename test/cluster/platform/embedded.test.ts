@@ -7,14 +7,16 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { startNode } from '../../../node/compose.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
-import type { MemoryOptions } from '../../../node/platform/memory.ts';
+import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { nodeOptions } from '../../unit/platform/node-options.ts';
+import { keysOf } from '../../unit/platform/simulation.ts';
 import {
   batchOf,
   type EmbeddedNode,
   embedded,
-  keysOf,
   peersOf,
   type Surroundings,
   surroundings,
@@ -161,9 +163,6 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
       ...around.chain.endpoint(),
       post: () => (asked++, cut(), new Promise<string>(() => undefined)),
     });
-    const { memoryPlatform } = await import('../../../node/platform/memory.ts');
-    const { startNode } = await import('../../../node/compose.ts');
-    const { nodeOptions } = await import('./embedded-node.ts');
     const made = await memoryPlatform({
       keys: keysOf('test', 1),
       host: around.network,
@@ -228,6 +227,24 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
     node.platform.thaw();
     expect(await answer).toBe(200);
     await vi.waitFor(() => expect(around.chain.calls).not.toEqual(calls), WAIT);
+  });
+
+  test('goes on with an answer that had begun', async () => {
+    const node = await start(1, surroundings(), { platform: platform() });
+    const bytes = distinct(6_000_000);
+    const reference = await upload(node.api, await batchOf(node.api), bytes);
+    const answer = await fetch(`${node.api}/bytes/${reference}`);
+    node.platform.freeze();
+    const read: Uint8Array[] = [];
+    const all = (async () => {
+      for await (const part of answer.body as AsyncIterable<Uint8Array>) read.push(part);
+    })();
+    await pause(300);
+    const size = () => read.reduce((sum, part) => sum + part.length, 0);
+    expect(size()).toBeLessThan(bytes.length);
+    node.platform.thaw();
+    await all;
+    expect(Buffer.compare(Buffer.concat(read), bytes)).toBe(0);
   });
 
   test('keeps its peers, which wait for it', async () => {

@@ -8,10 +8,12 @@ import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
+import { selectorOf } from '../../../node/onchain/codec/abi.ts';
+import { quantity } from '../../../node/onchain/codec/hex.ts';
 import { encodeCreateBatch, toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
-import { createTransactions } from '../../../node/onchain/transactions.ts';
+import { createTransactions } from '../../../node/onchain/transactions/transactions.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';
 import { createPostage, type PostageOptions } from '../../../node/postage/postage.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
@@ -138,8 +140,8 @@ describe('a node on a real chain', () => {
     const { postage, rpc } = await startNode(observer, { tailBlocks: 0, batchFactor: 1 });
     await postage.start();
     const { block, totalAmount } = postage.batches.chainState();
-    const call = { to: chain.contracts.postageStamp, data: '0x51b17cd0' };
-    const onChain = await rpc.send('eth_call', [call, `0x${block.toString(16)}`]);
+    const call = { to: chain.contracts.postageStamp, data: selectorOf('currentTotalOutPayment()') };
+    const onChain = await rpc.send('eth_call', [call, quantity(block)]);
     expect(BigInt(String(onChain))).toBe(totalAmount);
   });
 

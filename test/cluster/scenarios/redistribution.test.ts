@@ -55,7 +55,7 @@ test('samples that differ, and a reveal of nobody, turn redistribution-round red
   using _reveals = vi
     .spyOn(Chain.prototype, 'words')
     .mockImplementation((_contract, _signature, values) =>
-      Promise.resolve([0n, 0n, 0n, 0n, 0n, BigInt(values?.[0] ?? 0)]),
+      Promise.resolve([0n, 0n, 0n, 0n, 0n, BigInt(String(values?.[0] ?? 0))]),
     );
   const { failed } = await play();
   expect(failed).toContain('the same anchors give everybody the same sample');

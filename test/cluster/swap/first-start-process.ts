@@ -10,7 +10,7 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc } from '../../../node/onchain/rpc.ts';
-import { createTransactions } from '../../../node/onchain/transactions.ts';
+import { createTransactions } from '../../../node/onchain/transactions/transactions.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { obtainChequebook } from '../../../node/swap/deployment.ts';

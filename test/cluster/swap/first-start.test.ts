@@ -11,7 +11,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { topicOf } from '../../../node/onchain/abi.ts';
+import { topicOf } from '../../../node/onchain/codec/abi.ts';
 import { toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import { createRpc, type Rpc } from '../../../node/onchain/rpc.ts';

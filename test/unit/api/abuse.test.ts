@@ -8,7 +8,7 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
 import { encodeNode } from '../../../node/manifest/codec.ts';
-import { multipartOf, TAR_END, tarBody, tarHeader } from '../files/archives.ts';
+import { multipartOf, TAR_END, tarBody, tarHeader } from '../files/collection/archives.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
 import { OWNER } from './soc-kit.ts';

@@ -1,12 +1,12 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
-import { httpDate } from '../../../node/api/http-date.ts';
+import { httpDate } from '../../../node/api/values/http-date.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
-import { storeCollection } from '../../../node/files/collection.ts';
-import { tarEntries } from '../../../node/files/tar.ts';
+import { storeCollection } from '../../../node/files/collection/collection.ts';
+import { tarEntries } from '../../../node/files/collection/tar.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };
 import { BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, NOW_MS, startKit } from './kit.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dialectOf } from '../../../node/api/dialect.ts';
-import { gasOf } from '../../../node/api/gas.ts';
 import { createGates } from '../../../node/api/gates.ts';
+import { gasOf } from '../../../node/api/values/gas.ts';
 import { knobs, simulatedNode } from './kit.ts';
 
 const gates = async () => createGates(await simulatedNode(knobs()), dialectOf('svc'));

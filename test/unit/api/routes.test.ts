@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { dialectOf } from '../../../node/api/dialect.ts';
 import { GATES } from '../../../node/api/gates.ts';
-import type { Route } from '../../../node/api/route.ts';
+import type { Route } from '../../../node/api/route/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
 import vector from '../../vectors/http-routes.json' with { type: 'json' };
 

@@ -2,9 +2,9 @@ import { Transaction } from 'ethers';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
-import { batchId, contractAddresses } from '../../../chain/deploy.ts';
-import { hex } from '../../../chain/encoding.ts';
+import { batchId, contractAddresses } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
+import { hexText } from '../../../node/onchain/codec/hex.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 
 const { deterministicAddresses, batchIds } = vectors;
@@ -38,19 +38,19 @@ test('a signed transaction is read back by the reference decoder with the same f
       fc.record({
         nonce: fc.nat(),
         gas: fc.integer({ min: 21_000, max: 30_000_000 }),
-        data: fc.uint8Array({ maxLength: 200 }),
+        data: fc.uint8Array({ maxLength: 200 }).map(hexText),
         chainId: fc.integer({ min: 1, max: 2 ** 31 }),
         contract: fc.boolean(),
       }),
       ({ nonce, gas, data, chainId, contract }) => {
         const to = deployer.contractAt(nonce);
         const signed = deployer.sign({ nonce, gas, data, ...(contract ? {} : { to }) }, chainId);
-        const read = Transaction.from(hex(signed));
+        const read = Transaction.from(signed);
         expect(read.from).toBe(deployer.address);
         expect(read.to).toBe(contract ? null : to);
-        expect([read.nonce, Number(read.gasLimit), read.data]).toEqual([nonce, gas, hex(data)]);
+        expect([read.nonce, Number(read.gasLimit), read.data]).toEqual([nonce, gas, data]);
         expect(Number(read.chainId)).toBe(chainId);
-        expect(read.serialized).toBe(hex(signed));
+        expect(read.serialized).toBe(signed);
       },
     ),
     { numRuns: 50 },

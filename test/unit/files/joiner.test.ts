@@ -4,7 +4,7 @@ import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../node/
 import { encodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { openFile } from '../../../node/files/joiner.ts';
-import { parityCount } from '../../../node/files/redundancy.ts';
+import { parityCount } from '../../../node/files/redundancy/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, collect, generate, inParts } from './chunk-map.ts';
 import { settle } from './settle.ts';

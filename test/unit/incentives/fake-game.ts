@@ -5,7 +5,7 @@
 import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { obfuscated, placeOf } from '../../../node/incentives/rules.ts';
-import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
+import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
 import { GAME_FUNCTIONS } from '../../../node/onchain/incentive-contracts.ts';
 import {
   ChainError,

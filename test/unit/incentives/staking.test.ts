@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createStaking } from '../../../node/incentives/staking.ts';
-import { encodeWord, readWords, selectorOf } from '../../../node/onchain/abi.ts';
+import { encodeWord, readWords, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { encodeManageStake } from '../../../node/onchain/incentive-contracts.ts';
-import { MINED_WITHIN_MS } from '../../../node/onchain/patience.ts';
 import { ChainError, type Receipt, type SentTransaction } from '../../../node/onchain/ports.ts';
+import { MINED_WITHIN_MS } from '../../../node/onchain/transactions/patience.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { refusal } from './fake-game.ts';
 

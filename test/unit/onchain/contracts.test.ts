@@ -2,7 +2,8 @@ import { Interface } from 'ethers';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/abi.ts';
+import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
+import { ERROR_OF_SELECTOR } from '../../../node/onchain/codec/revert.ts';
 import {
   batchIdOf,
   decodePostageEvent,
@@ -13,7 +14,6 @@ import {
   POSTAGE_TOPICS,
 } from '../../../node/onchain/contracts.ts';
 import { ChainError, type LogEntry } from '../../../node/onchain/ports.ts';
-import { ERROR_OF_SELECTOR } from '../../../node/onchain/revert.ts';
 import signatures from '../../vectors/abi-signatures.json' with { type: 'json' };
 import contracts from '../../vectors/contracts.json' with { type: 'json' };
 

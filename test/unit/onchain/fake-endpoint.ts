@@ -1,5 +1,6 @@
 import { Transaction } from 'ethers';
 import { createChain, type SendingChain } from '../../../node/onchain/chain.ts';
+import { quantity } from '../../../node/onchain/codec/hex.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 
 const ONE_COIN = '0xde0b6b3a7640000';
@@ -168,8 +169,4 @@ export class FakeEndpoint {
       logs: [],
     };
   }
-}
-
-function quantity(value: number): string {
-  return `0x${value.toString(16)}`;
 }

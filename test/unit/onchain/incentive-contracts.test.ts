@@ -2,7 +2,8 @@ import { Interface, keccak256 } from 'ethers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { selectorOf } from '../../../node/onchain/abi.ts';
+import { selectorOf } from '../../../node/onchain/codec/abi.ts';
+import { ERROR_OF_SELECTOR } from '../../../node/onchain/codec/revert.ts';
 import {
   encodeClaim,
   encodeCommit,
@@ -16,7 +17,6 @@ import {
   WITHDRAW_STAKE,
   withdrawableStake,
 } from '../../../node/onchain/incentive-contracts.ts';
-import { ERROR_OF_SELECTOR } from '../../../node/onchain/revert.ts';
 import signatures from '../../vectors/abi-signatures.json' with { type: 'json' };
 import contracts from '../../vectors/contracts.json' with { type: 'json' };
 

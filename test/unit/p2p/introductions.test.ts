@@ -3,13 +3,13 @@
 import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { encodeFrame } from '../../../node/p2p/codec.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
+import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
+import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { type Generation, HostError, type Peer } from '../../../node/p2p/host.ts';
-import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/record.ts';
 import type { Link } from '../../../node/p2p/transport.ts';
-import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
 import {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { FAILURES_MAX } from '../../../node/p2p/dial-breaker.ts';
-import { HeadersMessage } from '../../../node/p2p/headers.ts';
 import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
+import { FAILURES_MAX } from '../../../node/p2p/peers/dial-breaker.ts';
+import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { type MemoryNode, memoryNode, memoryRecords, startedNodes, testKey } from './memory-nodes.ts';
 

@@ -5,7 +5,7 @@ import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';

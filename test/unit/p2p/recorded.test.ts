@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
-import { encodeFrame } from '../../../node/p2p/codec.ts';
-import { FramedStream } from '../../../node/p2p/framed-stream.ts';
+import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import {
   type AckContext,
   ackMessage,
@@ -13,8 +12,9 @@ import {
   partsOf,
 } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
-import { askIdentify } from '../../../node/p2p/identify.ts';
-import { Inbox } from '../../../node/p2p/inbox.ts';
+import { askIdentify } from '../../../node/p2p/libp2p/identify.ts';
+import { FramedStream } from '../../../node/p2p/stream/framed-stream.ts';
+import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 
 const { recorded, recordedOlder: older } = vectors;

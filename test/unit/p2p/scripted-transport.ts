@@ -3,10 +3,10 @@ import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { HostError, StreamError } from '../../../node/p2p/host.ts';
-import { Inbox } from '../../../node/p2p/inbox.ts';
 import { createPeerHost } from '../../../node/p2p/peer-host.ts';
+import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
 

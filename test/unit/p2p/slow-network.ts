@@ -3,11 +3,11 @@
  * on either side. On one link things arrive in the order in which they were sent, as on a TCP connection.
  */
 import type { Clock } from '../../../node/env/clock.ts';
+import { ed25519Protobuf, peerIdOfKey } from '../../../node/p2p/address/identity-key.ts';
+import { withoutPeerId } from '../../../node/p2p/address/underlay.ts';
 import { HostError, StreamError } from '../../../node/p2p/host.ts';
-import { ed25519Protobuf, peerIdOfKey } from '../../../node/p2p/identity-key.ts';
-import { Inbox } from '../../../node/p2p/inbox.ts';
+import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
-import { withoutPeerId } from '../../../node/p2p/underlay.ts';
 import { testKey } from './memory-nodes.ts';
 
 export class SlowNetwork {

@@ -1,4 +1,4 @@
-/** A chain behind JSON-RPC in memory with a token and a postage contract: what a node asks while it starts, follows and buys. */
+/** A chain behind JSON-RPC in memory, with the contracts that a node asks while it starts, follows, buys and pays by cheque. */
 import { Transaction } from 'ethers';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
@@ -9,14 +9,20 @@ import {
   readWords,
   selectorOf,
   topicOf,
-} from '../../../node/onchain/abi.ts';
+} from '../../../node/onchain/codec/abi.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
+import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 
 export const POSTAGE = `0x${'c0'.repeat(20)}`;
 export const TOKEN = `0x${'70'.repeat(20)}`;
+export const FACTORY = `0x${'fa'.repeat(20)}`;
+export const ORACLE = `0x${'0c'.repeat(20)}`;
+/** What accounts and chequebooks have. */
+const PLENTY = 10n ** 24n;
 
 interface Log {
+  readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
 }
@@ -33,6 +39,8 @@ export class MemoryChain {
   readonly calls = new Map<string, number>();
   readonly #nonces = new Map<string, number>();
   readonly #mined = new Map<string, Mined>();
+  /** Chequebook → who signs its cheques. */
+  readonly #issuers = new Map<string, Uint8Array>();
 
   mine(blocks = 1): void {
     this.height += blocks;
@@ -86,12 +94,17 @@ export class MemoryChain {
     }
   }
 
-  call({ data }: { to: string; data: string }): string {
+  call({ to, data }: { to: string; data: string }): string {
+    if (to === ORACLE) return encodeCall('0x', 100_000n, 100n);
+    if (to === FACTORY) return encodeCall('0x', this.#issuers.has(`0x${data.slice(-40)}`));
     const views: readonly [string, AbiValue][] = [
       [FUNCTIONS.bzzToken, fromHex(TOKEN.slice(2))],
-      [FUNCTIONS.balanceOf, 10n ** 24n],
-      [FUNCTIONS.allowance, 10n ** 24n],
+      [FUNCTIONS.balanceOf, PLENTY],
+      [FUNCTIONS.allowance, PLENTY],
       [FUNCTIONS.lastPrice, 1n],
+      [SWAP_FUNCTIONS.issuer, this.#issuers.get(to) ?? 0n],
+      [SWAP_FUNCTIONS.balance, PLENTY],
+      [SWAP_FUNCTIONS.liquidBalanceFor, PLENTY],
     ];
     const view = views.find(([signature]) => selectorOf(signature) === data.slice(0, 10));
     return `0x${toHex(encodeWord(view?.[1] ?? 0n))}`;
@@ -118,8 +131,26 @@ export class MemoryChain {
   }
 
   #execute(from: string, data: string): Log[] {
-    if (data.slice(0, 10) !== selectorOf(FUNCTIONS.createBatch)) return [];
-    const words = readWords(`0x${data.slice(10)}`, 'createBatch');
+    const words = readWords(`0x${data.slice(10)}`, 'call data');
+    switch (data.slice(0, 10)) {
+      case selectorOf(FUNCTIONS.createBatch):
+        return [this.#createBatch(from, words)];
+      case selectorOf(SWAP_FUNCTIONS.deploySimpleSwap):
+        return [this.#deployChequebook(words)];
+      default:
+        return [];
+    }
+  }
+
+  #deployChequebook(words: ReturnType<typeof readWords>): Log {
+    const issuer = words.address(0);
+    const chequebook = keccak256(issuer, words.bytes32(2)).subarray(12);
+    this.#issuers.set(`0x${toHex(chequebook)}`, issuer);
+    const topics = [topicOf(SWAP_EVENTS.SimpleSwapDeployed)];
+    return { address: FACTORY, topics, data: encodeCall('0x', chequebook) };
+  }
+
+  #createBatch(from: string, words: ReturnType<typeof readWords>): Log {
     const [amount, depth] = [words.uint(1), words.small(2)];
     const id = batchIdOf(fromHex(from.slice(2)), words.bytes32(4));
     const values = [
@@ -130,7 +161,8 @@ export class MemoryChain {
       16,
       words.bool(5),
     ];
-    return [{ topics: [topicOf(EVENTS.BatchCreated), `0x${toHex(id)}`], data: encodeCall('0x', ...values) }];
+    const topics = [topicOf(EVENTS.BatchCreated), `0x${toHex(id)}`];
+    return { address: POSTAGE, topics, data: encodeCall('0x', ...values) };
   }
 
   #receipt(hash: string): unknown {
@@ -160,7 +192,7 @@ export class MemoryChain {
   }
 
   #entry(transactionHash: string, block: number, log: Log): unknown {
-    return { ...log, address: POSTAGE, blockNumber: quantity(block), transactionHash, logIndex: '0x0' };
+    return { ...log, blockNumber: quantity(block), transactionHash, logIndex: '0x0' };
   }
 }
 

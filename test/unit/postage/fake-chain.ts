@@ -7,7 +7,7 @@ import {
   readWords,
   selectorOf,
   topicOf,
-} from '../../../node/onchain/abi.ts';
+} from '../../../node/onchain/codec/abi.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import {
   type BlockHeader,

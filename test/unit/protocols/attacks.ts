@@ -1,10 +1,10 @@
 /** What a hostile peer sends on a stream: arbitraries of byte sequences, and how they are cut and ended. */
 import { fc } from '@fast-check/vitest';
-import { decodeMessage, encodeFrame, encodeMessage } from '../../../node/p2p/codec.ts';
-import { FrameReader } from '../../../node/p2p/framing.ts';
-import { HeadersMessage } from '../../../node/p2p/headers.ts';
+import { decodeMessage, encodeFrame, encodeMessage } from '../../../node/p2p/codec/codec.ts';
+import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
-import type { MessageOf, MessageTable } from '../../../node/p2p/message.ts';
+import { FrameReader } from '../../../node/p2p/stream/framing.ts';
+import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
 import type { HostileStream } from './hostile-peer.ts';
 import type { ManualClock } from './manual-clock.ts';
 

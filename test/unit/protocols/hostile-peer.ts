@@ -5,16 +5,16 @@
 
 import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
-import { encodeFrame } from '../../../node/p2p/codec.ts';
-import { FrameReader } from '../../../node/p2p/framing.ts';
+import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/address/record.ts';
+import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
+import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
+import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn } from '../../../node/p2p/handshake/wire.ts';
 import { type Generation, HostError, StreamError } from '../../../node/p2p/host.ts';
-import { Inbox } from '../../../node/p2p/inbox.ts';
-import type { MessageOf } from '../../../node/p2p/message.ts';
-import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/record.ts';
+import { FrameReader } from '../../../node/p2p/stream/framing.ts';
+import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
-import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 
 /** What a sender may have on its way that was not read yet, as on a real connection. */

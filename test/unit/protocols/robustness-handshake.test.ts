@@ -2,9 +2,9 @@
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
-import { encodeMessage } from '../../../node/p2p/codec.ts';
+import { encodeMessage } from '../../../node/p2p/codec/codec.ts';
+import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
-import type { MessageOf } from '../../../node/p2p/message.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { NETWORK_ID, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 import {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { ClusterNode } from '../../../harness/cluster/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
 import { chosenNode, nextSecond, otherNode, otherNodes } from '../../../scenarios/steps/steps.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { encodeWord, topicOf } from '../../../node/onchain/abi.ts';
+import { encodeWord, topicOf } from '../../../node/onchain/codec/abi.ts';
 import { ChainError, type LogEntry } from '../../../node/onchain/ports.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { Cashout } from '../../../node/swap/cashout.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { Lock } from '../../../node/env/turns/lock.ts';
 import { encodeTransfer } from '../../../node/onchain/contracts.ts';
-import { Lock } from '../../../node/onchain/lock.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { Chequebook } from '../../../node/swap/chequebook.ts';

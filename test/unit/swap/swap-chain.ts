@@ -1,7 +1,7 @@
 /** A chain with a token, a factory, an oracle and chequebooks that do what the contracts do; calls come as a node sends them. */
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
-import { encodeWord, selectorOf } from '../../../node/onchain/abi.ts';
+import { encodeWord, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { ChainError } from '../../../node/onchain/ports.ts';
 import { SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { type Host, StreamError } from '../../../node/p2p/host.ts';
 import { createPeerHost } from '../../../node/p2p/peer-host.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';

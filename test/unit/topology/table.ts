@@ -2,9 +2,9 @@
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../node/p2p/address-book.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
+import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { type BlocklistEntry, type Host, HostError, type Peer } from '../../../node/p2p/host.ts';
-import { encodeUnderlays } from '../../../node/p2p/underlay.ts';
 import { createKademlia, type KademliaOptions } from '../../../node/topology/kademlia.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 import { FULL_NODE, memoryRecords } from '../p2p/memory-nodes.ts';

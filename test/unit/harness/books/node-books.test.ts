@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { lookAtLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
+import { type BookKeeper, lookAtLinks, readNodeBooks } from '../../../../harness/books/node-books.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Settlements } from '../../../../harness/client/money-types.ts';
-import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
 
 const SIGNAL = new AbortController().signal;
 const overlayOf = (name: string) => `overlay of ${name}`;
@@ -27,7 +26,7 @@ const refused = () =>
     }),
   );
 
-function node(name: string, told: Told | Error): ClusterNode {
+function node(name: string, told: Told | Error): BookKeeper {
   const given = told instanceof Error ? {} : told;
   const rows = Object.entries(given.balances ?? {}).map(([peer, balance]) => ({
     peer: overlayOf(peer),
@@ -50,7 +49,7 @@ function node(name: string, told: Told | Error): ClusterNode {
       chequebook: { address: () => (cheques === 'off' ? refused() : Promise.resolve('0b')) },
       peers: () => Promise.resolve((given.peers ?? []).map((peer) => ({ address: overlayOf(peer) }))),
     },
-  } as unknown as ClusterNode;
+  } as unknown as BookKeeper;
 }
 
 test('a node’s books have a row for each peer that it has any account with', async () => {

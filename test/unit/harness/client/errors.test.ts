@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ClientError, classOfAnswer, classOfFailure } from '../../../../harness/client/errors.ts';
 import { CHAIN_TIMEOUT_MS } from '../../../../harness/client/http.ts';
 import { amount, parseJson } from '../../../../harness/client/json.ts';
-import { MINED_WITHIN_MS } from '../../../../node/onchain/patience.ts';
+import { MINED_WITHIN_MS } from '../../../../node/onchain/transactions/patience.ts';
 
 test.each([
   [402, 'batch is overissued', 'stamp.full'],

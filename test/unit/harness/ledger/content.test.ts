@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectForm, expectTar, formOf, tarOf } from '../../../../harness/ledger/content.ts';
-import { multipartEntries } from '../../../../node/files/multipart.ts';
+import { multipartEntries } from '../../../../node/files/collection/multipart.ts';
 
 const TREE = [
   { path: 'index.html', data: new TextEncoder().encode('<p>\r\n--svcnet') },

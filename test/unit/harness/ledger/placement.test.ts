@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ClusterNode } from '../../../../harness/cluster/cluster-node.ts';
 import { PlacementWatch } from '../../../../harness/ledger/placement.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
 
 const SIGNAL = new AbortController().signal;
 const address = (first: number) => `${first.toString(16).padStart(2, '0')}${'00'.repeat(31)}`;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import { type ClusterPlan, planCluster } from '../../../../harness/plan/plan.ts';
+import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { spareAccounts } from '../../../../harness/plan/seed.ts';
 
 function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {

@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { batchAmount, type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { batchAmount, parseDefinition } from '../../../../harness/plan/definition.ts';
 import { creditOf } from '../../../../harness/plan/facts.ts';
+import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 
 function mistake(input: unknown): string {
   try {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import type { NodePlan } from '../../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../../harness/flavours/svc.ts';
-import { type DefinitionInput, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import { type ClusterPlan, placeNodes, planCluster } from '../../../../harness/plan/plan.ts';
+import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { deriveNode } from '../../../../harness/plan/seed.ts';
 
 const CONTRACTS = {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { claimCluster } from '../../../../harness/cluster/claim.ts';
-import { isInUse } from '../../../../harness/cluster/drivers.ts';
-import { removeLeftovers } from '../../../../harness/cluster/leftovers.ts';
+import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
+import { isInUse } from '../../../../harness/lifecycle/drivers.ts';
+import { removeLeftovers } from '../../../../harness/lifecycle/leftovers.ts';
 import { ownProcess } from '../../../../harness/machine/processes.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clip, renderTable } from '../../../../harness/terminal/table.ts';
+import { clip, renderTable, wrap } from '../../../../harness/terminal/table.ts';
 
 const COLUMNS = [
   { title: 'name', rank: 0 },
@@ -62,4 +62,23 @@ test('only columns that must stay are cut', () => {
 test('a text that fits is not cut', () => {
   expect(clip('abc', 3)).toBe('abc');
   expect(clip('abcd', 3)).toBe('ab…');
+});
+
+test('a text is broken at spaces, and none of its words is lost', () => {
+  expect(wrap('  ✖ node-2 is full, add a node', 16, '    ')).toEqual([
+    '  ✖ node-2 is',
+    '    full, add a',
+    '    node',
+  ]);
+  expect(wrap('short', 60, '    ')).toEqual(['short']);
+  expect(wrap('as wide as it is', Number.POSITIVE_INFINITY, '')).toEqual(['as wide as it is']);
+});
+
+test('a word that is longer than a line is cut, not lost', () => {
+  expect(wrap(`long ${'x'.repeat(20)}`, 10, '  ').map((line) => line.trim())).toEqual([
+    'long',
+    'x'.repeat(8),
+    'x'.repeat(8),
+    'x'.repeat(4),
+  ]);
 });

@@ -4,10 +4,10 @@ import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
 import { createSigner } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
-import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec.ts';
+import { mintRecord, NO_CHEQUEBOOK, parseRecord } from '../../../../node/p2p/address/record.ts';
+import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
+import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec/codec.ts';
 import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
-import { mintRecord, NO_CHEQUEBOOK, parseRecord } from '../../../../node/p2p/record.ts';
-import { encodeUnderlays } from '../../../../node/p2p/underlay.ts';
 import { createHive } from '../../../../node/protocols/hive/hive.ts';
 import { BUDGET_RECORDS, Budget, judge, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
 import { HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
@@ -164,6 +164,21 @@ test.each([
 ] as const)('over hive 2.0.0 %s is dropped', (_name, record, stored, reason) => {
   const given = stored === undefined ? context : known(recordOf(2, { timestamp: stored }));
   expect(judge(record, '15.0.0', given)).toEqual({ drop: reason });
+});
+
+test('what was proved before is not proved again, and nothing that differs from it is taken for it', () => {
+  // A proof that would fail shows whether it is looked at.
+  const stored = { ...recordOf(2), signature: new Uint8Array(65) };
+  const context = known(stored);
+  expect(judge(stored, '15.0.0', context)).toEqual({ drop: 'TIMESTAMP_NOT_NEWER' });
+  const others = [
+    { ...stored, signature: new Uint8Array(65).fill(1) },
+    { ...stored, nonce: new Uint8Array(32).fill(9) },
+    { ...stored, timestamp: stored.timestamp + 1n },
+    { ...stored, chequebook: new Uint8Array(20).fill(9) },
+    { ...stored, underlay: recordOf(3).underlay },
+  ];
+  for (const other of others) expect(judge(other, '15.0.0', context)).toEqual({ drop: 'RECORD_INVALID' });
 });
 
 test('over hive 2.0.0 a record more than five minutes newer, or the first with time, is taken', () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
-import type { MessageOf } from '../../../../node/p2p/message.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { acceptedAmount, amountOf } from '../../../../node/protocols/pseudosettle/rules.ts';
 import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';

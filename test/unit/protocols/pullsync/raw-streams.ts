@@ -1,10 +1,10 @@
 /** Streams whose other end is bytes: for recordings, and for what no peer in its right mind would send. */
 import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
 import type { Clock } from '../../../../node/env/clock.ts';
-import { FramedStream, PeerStream } from '../../../../node/p2p/framed-stream.ts';
 import type { Host, Peer, ProtocolHandler, ProtocolSpec } from '../../../../node/p2p/host.ts';
 import { StreamError } from '../../../../node/p2p/host.ts';
-import { Inbox } from '../../../../node/p2p/inbox.ts';
+import { FramedStream, PeerStream } from '../../../../node/p2p/stream/framed-stream.ts';
+import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
 
 export interface RawEnd {
   /** Bytes written so far, a hex text per write. */

@@ -1,0 +1,77 @@
+/** What the deployer, who owns every contract, does to them while the chain runs. */
+
+import { type AbiValue, encodeCall, selectorOf } from '../../node/onchain/codec/abi.ts';
+import { LocalChainError } from '../errors.ts';
+import type { ContractAddresses } from './deploy.ts';
+
+/** A change of price writes two contracts. */
+const GAS_OF_CHANGE = 200_000;
+/** The postage oracle keeps its price in 32 bits, ten of them for small steps (contracts.md 5). */
+const STORAGE_PRICE_MAX = 2 ** 22 - 1;
+
+/** A call of the owner. */
+export interface OwnerCall {
+  /** What failed, should it fail. */
+  readonly what: string;
+  readonly contract: keyof ContractAddresses;
+  /** 0x-hex */
+  readonly data: string;
+  readonly gas: number;
+}
+
+/** Contracts that can be paused, and how each spells the way back. */
+const RESUMING = {
+  token: 'unpause()',
+  postageStamp: 'unPause()',
+  postagePriceOracle: 'unPause()',
+  stakeRegistry: 'unPause()',
+  redistribution: 'unPause()',
+} as const satisfies Partial<Record<keyof ContractAddresses, string>>;
+
+export type PausableContract = keyof typeof RESUMING;
+
+/** @throws LocalChainError OPTIONS_INVALID with the names there are */
+export function pausableContract(name: string): PausableContract {
+  if (Object.hasOwn(RESUMING, name)) return name as PausableContract;
+  const known = Object.keys(RESUMING).join(', ');
+  throw new LocalChainError(
+    'OPTIONS_INVALID',
+    `contract is ${JSON.stringify(name)}, expected one of ${known}`,
+  );
+}
+
+export function pauseCall(contract: PausableContract): OwnerCall {
+  return change(`pause of ${contract}`, contract, 'pause()');
+}
+
+export function resumeCall(contract: PausableContract): OwnerCall {
+  return change(`end of the pause of ${contract}`, contract, RESUMING[contract]);
+}
+
+/** Token units per accounting unit of a cheque. */
+export function swapPriceCall(price: bigint): OwnerCall {
+  return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
+}
+
+/** What the first cheque of a peer loses, token units. */
+export function swapDeductionCall(deduction: bigint): OwnerCall {
+  const signature = 'updateChequeValueDeduction(uint256)';
+  return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);
+}
+
+/** @param price of one chunk and block, token units; the oracle raises it to its minimum @throws LocalChainError OPTIONS_INVALID */
+export function storagePriceCall(price: bigint): OwnerCall {
+  if (price > STORAGE_PRICE_MAX) {
+    throw new LocalChainError('OPTIONS_INVALID', `price is ${price}, expected at most ${STORAGE_PRICE_MAX}`);
+  }
+  return change(`storage price ${price}`, 'postagePriceOracle', 'setPrice(uint32)', price);
+}
+
+function change(
+  what: string,
+  contract: keyof ContractAddresses,
+  signature: string,
+  ...values: AbiValue[]
+): OwnerCall {
+  return { what, contract, data: encodeCall(selectorOf(signature), ...values), gas: GAS_OF_CHANGE };
+}

@@ -1,0 +1,41 @@
+/** Where the chequebooks of the start will be: the factory clones its master copy to addresses that can be computed. */
+import { checksumAddress } from '../../node/crypto/checksum.ts';
+import { fromHex } from '../../node/crypto/hex.ts';
+import { keccak256 } from '../../node/crypto/keccak.ts';
+import { encodeWord } from '../../node/onchain/codec/abi.ts';
+import { hexText } from '../../node/onchain/codec/hex.ts';
+import { createdAddress } from '../account.ts';
+
+/** EIP-1167: ten bytes that return the 45 bytes after them, which delegate every call to the master. */
+const CLONE = {
+  head: '0x3d602d80600a3d3981f3363d3d373d3d3d363d73',
+  tail: '0x5af43d82803e903d91602b57fd5bf3',
+};
+/** A contract's first creation; the factory makes the master copy in its constructor. */
+const FIRST_CREATION = 1n;
+
+/**
+ * Address of a chequebook that the factory deploys for a sender.
+ * @param factory,sender addresses @param salt 32 bytes as hex, different for each chequebook of a sender
+ * Source: contracts.md 8. Vectors: test/vectors/contracts.json, chequebookDeployment
+ */
+export function chequebookAddress({
+  factory,
+  sender,
+  salt,
+}: {
+  factory: string;
+  sender: string;
+  salt: string;
+}): string {
+  const master = createdAddress(fromHex(factory), FIRST_CREATION);
+  const codeHash = keccak256(fromHex(CLONE.head), master, fromHex(CLONE.tail));
+  const saltOfSender = keccak256(encodeWord(sender), encodeWord(salt));
+  const address = keccak256(Uint8Array.of(0xff), fromHex(factory), saltOfSender, codeHash).subarray(12);
+  return checksumAddress(address);
+}
+
+/** Salt of the n-th chequebook of the start. */
+export function chequebookSalt(index: number): string {
+  return hexText(encodeWord(index));
+}

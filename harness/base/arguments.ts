@@ -1,0 +1,92 @@
+/**
+ * What the library's methods are given. A mistake is told at the door, by method, value and what was expected, instead
+ * of by whatever it breaks further in.
+ */
+import { HarnessError } from './errors.ts';
+
+/** Letters shown of a text. */
+const SHOWN_MAX = 40;
+
+/** Hex digits of what is named by them. */
+export const DIGITS = {
+  /** Address of a chunk, id of a batch, overlay, hash. */
+  hash: [64],
+  /** With the key of encrypted content behind it. */
+  reference: [64, 128],
+  /** Address on the chain. */
+  account: [40],
+  /** Compressed or not. */
+  publicKey: [66, 130],
+} as const;
+
+/** @throws HarnessError `ARGUMENT_INVALID` @param where method, and parameter where it has several */
+export function expectHex(where: string, value: unknown, digits: readonly number[]): void {
+  if (!isHex(value, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
+}
+
+/** The same of what the chain writes with 0x and we write without. */
+export function expectChainHex(where: string, value: unknown, digits: readonly number[]): void {
+  const plain = typeof value === 'string' ? value.replace(/^0x/, '') : value;
+  if (!isHex(plain, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
+}
+
+function isHex(value: unknown, digits: readonly number[]): boolean {
+  return typeof value === 'string' && /^[0-9a-fA-F]*$/.test(value) && digits.includes(value.length);
+}
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+export function expectWhole(
+  where: string,
+  value: unknown,
+  { min, max }: { readonly min: number; readonly max?: number },
+): void {
+  if (
+    Number.isSafeInteger(value) &&
+    (value as number) >= min &&
+    (value as number) <= (max ?? Number.POSITIVE_INFINITY)
+  )
+    return;
+  throw argumentError(where, value, `a whole number from ${min}${max === undefined ? '' : ` to ${max}`}`);
+}
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+export function expectAmount(where: string, value: unknown): void {
+  if (typeof value !== 'bigint' || value < 0n) throw argumentError(where, value, 'a bigint from 0n');
+}
+
+/** @param size bytes; undefined: any number of them @throws HarnessError `ARGUMENT_INVALID` */
+export function expectBytes(where: string, value: unknown, size?: number): void {
+  if (value instanceof Uint8Array && (size === undefined || value.length === size)) return;
+  throw argumentError(where, value, size === undefined ? 'a Uint8Array' : `a Uint8Array of ${size} bytes`);
+}
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+export function expectText(where: string, value: unknown): void {
+  if (typeof value !== 'string') throw argumentError(where, value, 'a string');
+}
+
+/** Longer than a timer of Node.js can run would be no time at all. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** @throws HarnessError `ARGUMENT_INVALID` */
+export function expectTimeout(where: string, value: unknown): void {
+  if (typeof value === 'number' && value >= 0 && value <= TIMER_MAX_MS) return;
+  throw argumentError(where, value, `milliseconds from 0 to ${TIMER_MAX_MS}`);
+}
+
+export function argumentError(where: string, value: unknown, expected: string): HarnessError {
+  return new HarnessError('ARGUMENT_INVALID', `${where}: got ${shown(value)}, expected ${expected}`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') {
+    const text = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
+    return `'${text}'${value.length > SHOWN_MAX ? ` (${value.length} characters)` : ''}`;
+  }
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (value instanceof Uint8Array) return `${value.length} bytes`;
+  const kind = (value as { constructor?: { name?: string } }).constructor?.name;
+  return kind === undefined || kind === 'Object' ? 'an object' : `a value of type ${kind}`;
+}

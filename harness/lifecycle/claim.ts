@@ -1,0 +1,101 @@
+/**
+ * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can do;
+ * what a cluster that is gone has left there is moved aside first.
+ */
+import { randomUUID } from 'node:crypto';
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { readJson, writeJson } from '../base/json-file.ts';
+import { ownProcess } from '../machine/processes.ts';
+import type { Definition } from '../plan/schema.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  clustersDir,
+  RECORD_VERSION,
+  readRecord,
+  removeFolder,
+  setAside,
+} from '../state/state.ts';
+import { isInUse } from './drivers.ts';
+
+/**
+ * Takes a name. What an interrupted or crashed cluster of the same name left behind is removed.
+ * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs or is being started
+ */
+export async function claimCluster(
+  stateDir: string,
+  options: { name: string; seed: bigint; ephemeral: boolean; definition: Definition },
+): Promise<ClusterRecord> {
+  const { name, definition } = options;
+  const record: ClusterRecord = {
+    version: RECORD_VERSION,
+    token: randomUUID(),
+    name,
+    seed: options.seed.toString(),
+    driver: definition.driver,
+    profile: definition.profile,
+    createdAt: Date.now(),
+    phase: 'starting',
+    owner: ownProcess(),
+    ephemeral: options.ephemeral,
+    definition: JSON.parse(
+      JSON.stringify(definition, (_key, value: unknown) =>
+        typeof value === 'bigint' ? value.toString() : value,
+      ),
+    ) as unknown,
+    nodes: [],
+    batches: [],
+  };
+  const { path } = clusterFolder(stateDir, name);
+  const prepared = join(clustersDir(stateDir), `.${record.token}`);
+  writeJson(join(prepared, 'cluster.json'), record);
+  try {
+    if (!moveInto(prepared, path)) {
+      await removeAbandoned(stateDir, name);
+      if (!moveInto(prepared, path)) throw takenError(stateDir, name);
+    }
+  } finally {
+    rmSync(prepared, { recursive: true, force: true });
+  }
+  return record;
+}
+
+/** A folder moves onto a name only when nothing, or an empty folder, is there: exactly one of two claims succeeds. */
+function moveInto(prepared: string, path: string): boolean {
+  try {
+    renameSync(prepared, path);
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
+}
+
+async function removeAbandoned(stateDir: string, name: string): Promise<void> {
+  const { path } = clusterFolder(stateDir, name);
+  const before = readRecord(stateDir, name);
+  if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
+  const aside = setAside(stateDir, name);
+  // Somebody else removed it between our look and our move.
+  if (aside === undefined) return;
+  const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
+  if (moved?.token !== before?.token) {
+    // Somebody else took the name in between: it is theirs.
+    moveInto(aside, path);
+    throw takenError(stateDir, name);
+  }
+  removeFolder(aside);
+}
+
+function takenError(stateDir: string, name: string): HarnessError {
+  const record = readRecord(stateDir, name);
+  const what =
+    record?.phase === 'starting'
+      ? `a cluster named '${name}' is being started by process ${record.owner.pid}`
+      : `a cluster named '${name}' is running already`;
+  return new HarnessError('CLUSTER_EXISTS', what, {
+    hint: `Choose another name with --name, or remove it with: svcnet down --name ${name}`,
+  });
+}

@@ -1,0 +1,48 @@
+/** The driver of a cluster that has a record, for whoever starts it, looks at it or removes it. */
+import { isAlive } from '../machine/processes.ts';
+import type { ClusterParts, Driver } from '../places/driver.ts';
+import { createDriver } from '../places/table.ts';
+import { isEmbeddable, storeOf } from '../plan/facts.ts';
+import type { Definition } from '../plan/schema.ts';
+import { type ClusterRecord, clusterFolder, compileCacheDir, runRecords } from '../state/state.ts';
+
+/** @param stopWithParent what it starts ends with this process */
+export function driverOf(
+  stateDir: string,
+  { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
+  { stopWithParent }: { stopWithParent: boolean },
+): Driver {
+  const compileCache = {
+    nodes: compileCacheDir(stateDir, 'nodes'),
+    embedded: compileCacheDir(stateDir, 'embedded'),
+    tools: compileCacheDir(stateDir, 'tools'),
+  };
+  // Written by a parsed definition, of this version.
+  const planned = definition as Definition;
+  return createDriver(driver, {
+    token,
+    stopWithParent,
+    compileCache,
+    folder: clusterFolder(stateDir, name).path,
+    embedded: { transport: isEmbeddable(planned) ? 'memory' : 'tcp', store: storeOf(planned) },
+  });
+}
+
+export function partsOf(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+): ClusterParts {
+  return { token, parts: runRecords(stateDir, name) };
+}
+
+/** Whether a part of the cluster runs, or the process that starts it. */
+export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
+  if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
+  const driver = driverOf(stateDir, record, { stopWithParent: false });
+  try {
+    const looks = runRecords(stateDir, record.name).map(({ handle }) => driver.observe(handle));
+    return (await Promise.all(looks)).some(({ state }) => state !== 'gone');
+  } finally {
+    await driver.close();
+  }
+}

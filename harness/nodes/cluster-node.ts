@@ -1,0 +1,386 @@
+/** One node of a cluster: what it is called and where it is, its client, and what can be done to its process. */
+
+import { HarnessError, logFailure } from '../base/errors.ts';
+import { type Seen, until } from '../base/wait.ts';
+import { NodeClient } from '../client/node-client.ts';
+import type { Uploaded } from '../client/types.ts';
+import type { Flavour, FlavourName, NodeMode } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { PartLog } from '../logs/file-log.ts';
+import { type LogEntry, logEntry } from '../logs/log-entry.ts';
+import type { Capability, Driver, Exit, Handle, NodePart, Observed, Stats } from '../places/driver.ts';
+import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+import { introduce, introducers } from './introductions.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+/** One look at a node that does not answer yet. */
+const READINESS_REQUEST_MS = 2000;
+const LOG_LINES_DEFAULT = 200;
+const LOG_LINES_SHOWN = 15;
+
+/** `crashed`: it should run, but nothing of it does. */
+export type NodeState = RunState | 'crashed' | 'new';
+
+/** A node as a look found it. */
+export interface NodeSight {
+  readonly state: NodeState;
+  /** Which start of it this is; undefined before the first. */
+  readonly handle: Handle | undefined;
+  /** Process that it runs in. */
+  readonly pid: number | undefined;
+  /** How it ended; known only to the process that started it. */
+  readonly exit: Exit | undefined;
+}
+
+const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
+
+export interface ClusterNodeDeps {
+  readonly driver: Driver;
+  readonly stateDir: string;
+  readonly cluster: string;
+  /** Default batch of uploads. */
+  readonly batch: () => string | undefined;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+  /** All nodes of the cluster. */
+  readonly all: () => readonly ClusterNode[];
+  /** Why this process must not start nodes, if so. */
+  readonly mayStart: () => HarnessError | undefined;
+}
+
+export class ClusterNode {
+  readonly index: number;
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary: string | undefined;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** 40 hex digits. */
+  readonly ethereum: string;
+  /** URLs. */
+  readonly api: string;
+  readonly debug: string;
+  /** Multiaddress with peer id. */
+  readonly p2p: string;
+  readonly dataDir: string;
+  /** Path of the log file. */
+  readonly log: string;
+  readonly client: NodeClient;
+  readonly #deps: ClusterNodeDeps;
+  readonly #flavour: Flavour;
+  #sight: NodeSight = NEVER_STARTED;
+  /** What this process has made of it, for whoever watches what others do to it. */
+  #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
+  #changing = 0;
+
+  constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
+    this.index = index;
+    this.name = record.name;
+    this.flavour = record.flavour;
+    this.mode = record.mode;
+    this.binary = record.binary;
+    this.overlay = record.overlay;
+    this.ethereum = record.ethereum;
+    this.api = record.api;
+    this.debug = record.debug;
+    this.p2p = record.p2p;
+    this.dataDir = record.dataDir;
+    this.log = record.log;
+    this.#deps = deps;
+    this.#flavour = FLAVOURS[record.flavour];
+    this.client = new NodeClient({
+      node: record.name,
+      api: this.api,
+      debug: this.debug,
+      dialect: this.#flavour.dialect,
+      defaultBatch: deps.batch,
+      onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
+    });
+  }
+
+  get bytes(): NodeClient['bytes'] {
+    return this.client.bytes;
+  }
+  get chunks(): NodeClient['chunks'] {
+    return this.client.chunks;
+  }
+  get files(): NodeClient['files'] {
+    return this.client.files;
+  }
+  get soc(): NodeClient['soc'] {
+    return this.client.soc;
+  }
+  get feeds(): NodeClient['feeds'] {
+    return this.client.feeds;
+  }
+  get messages(): NodeClient['messages'] {
+    return this.client.messages;
+  }
+  get grantees(): NodeClient['grantees'] {
+    return this.client.grantees;
+  }
+  get stamps(): NodeClient['stamps'] {
+    return this.client.stamps;
+  }
+  get tags(): NodeClient['tags'] {
+    return this.client.tags;
+  }
+  get pins(): NodeClient['pins'] {
+    return this.client.pins;
+  }
+  get stewardship(): NodeClient['stewardship'] {
+    return this.client.stewardship;
+  }
+  get chequebook(): NodeClient['chequebook'] {
+    return this.client.chequebook;
+  }
+  get wallet(): NodeClient['wallet'] {
+    return this.client.wallet;
+  }
+  get stake(): NodeClient['stake'] {
+    return this.client.stake;
+  }
+  get redistribution(): NodeClient['redistribution'] {
+    return this.client.redistribution;
+  }
+  get transactions(): NodeClient['transactions'] {
+    return this.client.transactions;
+  }
+  /** The batch it got when the cluster started. */
+  get batch(): string | undefined {
+    return this.#deps.batch();
+  }
+
+  /** Process that it runs in, as last seen; undefined when nothing of it runs. */
+  get pid(): number | undefined {
+    return this.#sight.pid;
+  }
+
+  /** As last seen: after every action on it, and several times a second by the cluster. */
+  get state(): NodeState {
+    return this.#sight.state;
+  }
+
+  /** Whether it takes part in the network, as last seen. */
+  get running(): boolean {
+    return this.state === 'running';
+  }
+
+  /** Looks at it now. */
+  async observe(): Promise<NodeSight> {
+    const run = this.#run();
+    this.#sight =
+      run === undefined ? NEVER_STARTED : sightOf(run, await this.#deps.driver.observe(run.handle));
+    return this.#sight;
+  }
+
+  /**
+   * What this process wants it to be, which differs from what is seen when somebody else changed it; undefined while
+   * this process changes it, and before anything is known.
+   */
+  get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
+    return this.#changing > 0 ? undefined : this.#wanted;
+  }
+
+  /** Takes it as it is now: what happens to it from here on is news. */
+  async accept(): Promise<void> {
+    const { state, handle } = await this.observe();
+    this.#wanted = { state, handle };
+  }
+
+  /** Whether its place can do that to it. */
+  can(capability: Capability): boolean {
+    return this.#deps.driver.capabilities.has(capability);
+  }
+
+  /** What it has used since it started; what the driver cannot tell is absent. */
+  stats(): Promise<Stats> {
+    const run = this.#run();
+    return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
+  }
+
+  /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
+  start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
+    return this.#change(async () => {
+      const refused = this.#deps.mayStart();
+      if (refused !== undefined) throw refused;
+      if ((await this.observe()).pid !== undefined) throw this.#wrongState('start', 'it runs already');
+      await this.launch();
+      await this.ready(options);
+      await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
+        timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+        signal: options.signal,
+      });
+    });
+  }
+
+  /** What a node with peers still lacks before it serves; undefined when nothing. */
+  lacking(signal: AbortSignal): Promise<string | undefined> {
+    return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
+  }
+
+  /** Starts it and returns where; `ready` waits for the rest. */
+  launch(): Promise<Handle> {
+    return this.#change(async () => {
+      const { handle } = await this.#deps.driver.start(this.#part());
+      await this.#write({ handle, state: 'running' });
+      return handle;
+    });
+  }
+
+  /** @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was why, `WAIT_TIMEOUT` */
+  async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<void> {
+    await until<true>(`${this.name} is not ready`, (signal) => this.#readiness(signal), {
+      timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+      signal: options.signal,
+    });
+  }
+
+  /** Asks it to stop and waits until it has. @returns whether it had to be ended by force */
+  stop(): Promise<{ forced: boolean }> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('stop');
+      const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
+      await this.#write({ handle, state: 'stopped' });
+      return ended;
+    });
+  }
+
+  /** Ends it at once, as a power cut would: nothing is flushed, no peer is told. */
+  kill(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('kill', 'kill');
+      await this.#deps.driver.kill(handle);
+      await this.#write({ handle, state: 'killed' });
+    });
+  }
+
+  /** Freezes it: connections stay open and nothing answers. */
+  pause(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('pause', 'pause');
+      await this.#deps.driver.pause(handle);
+      await this.#write({ handle, state: 'paused' });
+    });
+  }
+
+  resume(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#there('resume', 'pause');
+      await this.#deps.driver.resume(handle);
+      await this.#write({ handle, state: 'running' });
+    });
+  }
+
+  /** Its log, wherever it is. */
+  get said(): PartLog {
+    return this.#deps.driver.logs(this);
+  }
+
+  /** Last lines of its log, oldest first. */
+  logs(options: { lines?: number } = {}): string[] {
+    return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
+  }
+
+  /** Where its log ends now, for `loggedErrors`. */
+  get logEnd(): number {
+    return this.said.end();
+  }
+
+  /** What it has complained about since its log ended at `since`; by default ever. */
+  loggedErrors(since = 0): LogEntry[] {
+    return this.said.since(since).flatMap((line) => {
+      const entry = logEntry(line);
+      return entry?.level === 'error' ? [entry] : [];
+    });
+  }
+
+  async #readiness(signal: AbortSignal): Promise<Seen<true>> {
+    if ((await this.observe()).state !== 'running') throw this.#ended();
+    try {
+      await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
+      return { done: true };
+    } catch (error) {
+      return { missing: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** Only among others can it take part. */
+  async #participation(signal: AbortSignal): Promise<Seen<true>> {
+    if ((await this.observe()).state !== 'running') throw this.#ended();
+    const all = this.#deps.all();
+    if (introducers(this, all).length === 0) return { done: true };
+    const introduced = await introduce(this, all, signal);
+    if ('missing' in introduced) return introduced;
+    const lacking = await this.lacking(signal);
+    return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
+  }
+
+  #ended(): HarnessError {
+    const unwritten = logFailure(this.log);
+    if (unwritten !== undefined) return unwritten;
+    const lines = this.logs({ lines: LOG_LINES_SHOWN });
+    const { exit } = this.#sight;
+    const how = exit === undefined ? '' : ` (${exit.reason ?? exit.signal ?? `exit code ${exit.code}`})`;
+    const inUse = lines.some((line) => line.includes('address already in use'));
+    return new HarnessError(
+      inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
+      `${this.name}${this.#programText()} has ended${how}`,
+      {
+        hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
+      },
+    );
+  }
+
+  #programText(): string {
+    return this.binary === undefined ? '' : ` (${this.flavour}, ${this.binary})`;
+  }
+
+  /** What runs of it. @throws HarnessError `NODE_STATE` */
+  async #there(action: string, needed?: Capability): Promise<RunRecord> {
+    if (needed !== undefined && !this.can(needed)) {
+      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
+    }
+    const { state, pid } = await this.observe();
+    const run = this.#run();
+    if (run === undefined || pid === undefined) throw this.#wrongState(action, `it is ${state}`);
+    return run;
+  }
+
+  /** What is seen meanwhile is of our own making. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    this.#changing++;
+    try {
+      return await work();
+    } finally {
+      this.#changing--;
+    }
+  }
+
+  #part(): NodePart {
+    const { name, binary, dataDir, log } = this;
+    return { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
+  }
+
+  #wrongState(action: string, why: string): HarnessError {
+    return new HarnessError('NODE_STATE', `cannot ${action} ${this.name}: ${why}`);
+  }
+
+  #run(): RunRecord | undefined {
+    return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
+  }
+
+  /** Written down for other processes, and wanted from here on by this one. */
+  async #write(run: RunRecord): Promise<void> {
+    writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
+    this.#wanted = run;
+    await this.observe();
+  }
+}
+
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit }: Observed): NodeSight {
+  const expected = recorded === 'running' || recorded === 'paused';
+  const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
+  return { state: seen, handle, pid, exit };
+}

@@ -1,0 +1,69 @@
+/**
+ * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the others, and a
+ * second connect while gossip is at work would only meet a connection that exists.
+ */
+
+import { messageOf } from '../base/errors.ts';
+import type { Seen } from '../base/wait.ts';
+import type { NodeClient } from '../client/node-client.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+
+/** A node as far as it matters whom it can be introduced to. */
+export interface Acquaintance {
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary: string | undefined;
+  readonly running: boolean;
+  /** Multiaddress. */
+  readonly p2p: string;
+  readonly client: Pick<NodeClient, 'connect' | 'peers'>;
+}
+
+/** Whether two nodes of the cluster are able to speak with each other: programs of one flavour may be too far apart. */
+export function understand(one: Acquaintance, other: Acquaintance): boolean {
+  return one.flavour !== other.flavour || one.binary === other.binary;
+}
+
+/** Full nodes that run and that the node can speak with; those that have bootnodes of their own come first. */
+export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
+  const own = ({ flavour }: Acquaintance) => Number(FLAVOURS[flavour].bootstraps);
+  return others
+    .filter((other) => other !== node && other.running && other.mode === 'full' && understand(node, other))
+    .toSorted((a, b) => own(b) - own(a));
+}
+
+/** Gives the node a first peer, unless it has one, finds peers by itself, or there is nobody. */
+export async function introduce(
+  node: Acquaintance,
+  others: readonly Acquaintance[],
+  signal: AbortSignal,
+): Promise<Seen<true>> {
+  const candidates = introducers(node, others);
+  if (findsPeers(node, others) || candidates.length === 0) return { done: true };
+  const refusals: string[] = [];
+  for (const candidate of candidates) {
+    if (await hasFullPeer(node, signal)) return { done: true };
+    try {
+      await node.client.connect(candidate.p2p, signal);
+      return { done: true };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      refusals.push(messageOf(error));
+    }
+  }
+  return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
+}
+
+/** It knows bootnodes, or others that do will come; nobody comes to a light node. */
+function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
+  const bootstraps = ({ flavour }: Acquaintance) => FLAVOURS[flavour].bootstraps;
+  if (node.mode !== 'light') return bootstraps(node);
+  return bootstraps(node) && others.some((other) => other.mode !== 'light' && bootstraps(other));
+}
+
+async function hasFullPeer(node: Acquaintance, signal: AbortSignal): Promise<boolean> {
+  return (await node.client.peers(signal)).some(({ fullNode }) => fullNode);
+}

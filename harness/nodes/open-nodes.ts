@@ -1,0 +1,58 @@
+/** The nodes of a record as objects: those of a start, and those of a cluster that runs already. */
+
+import { HarnessError } from '../base/errors.ts';
+import type { Uploaded } from '../client/types.ts';
+import type { Driver } from '../places/driver.ts';
+import type { BatchRecord, ClusterRecord, NodeRecord } from '../state/state.ts';
+import { ClusterNode } from './cluster-node.ts';
+
+export interface OpenContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}
+
+export function openNodes(
+  context: OpenContext,
+  records: readonly NodeRecord[],
+  batches: readonly BatchRecord[],
+): readonly ClusterNode[] {
+  const nodes: readonly ClusterNode[] = records.map((record, index) =>
+    openNode(context, { record, index, batches, all: () => nodes }),
+  );
+  return nodes;
+}
+
+function openNode(
+  context: OpenContext,
+  {
+    record,
+    index,
+    batches,
+    all,
+  }: {
+    record: NodeRecord;
+    index: number;
+    batches: readonly BatchRecord[];
+    all: () => readonly ClusterNode[];
+  },
+): ClusterNode {
+  const batch = batches.find(({ node }) => node === record.name)?.id;
+  const { owner, name } = context.record;
+  return new ClusterNode(index, record, {
+    driver: context.driver,
+    stateDir: context.stateDir,
+    cluster: name,
+    batch: () => batch,
+    onUploaded: context.onUploaded,
+    all,
+    mayStart: () =>
+      context.record.ephemeral && owner.pid !== process.pid
+        ? new HarnessError(
+            'NODE_STATE',
+            `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+          )
+        : undefined,
+  });
+}

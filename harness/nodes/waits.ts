@@ -1,0 +1,271 @@
+/** The states of a cluster that can be awaited. Each is looked at from outside, over the API, and says what is missing. */
+import { proximityOrder } from '../../node/chunk/address.ts';
+import { fromHex } from '../../node/crypto/hex.ts';
+import { HarnessError } from '../base/errors.ts';
+import { type Seen, seenOr } from '../base/wait.ts';
+import { plural } from '../base/words.ts';
+import { ClientError } from '../client/errors.ts';
+import type { Tag } from '../client/types.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { BatchRecord } from '../state/state.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import { introducers } from './introductions.ts';
+
+/** A node connects to all peers of a bin up to this many; beyond it is free to choose (p2p-protocols.md 6.1). */
+const SATURATION_PEERS = 8;
+const BINS = 32;
+/** Names shown of a longer list of missing peers. */
+const NAMES_SHOWN = 3;
+
+/** Directed links between nodes of the cluster. */
+export interface Mesh {
+  readonly links: number;
+  readonly expected: number;
+}
+
+/**
+ * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation (a
+ * light one to those that tell it of each other), and none of them lacks anything before it serves. Clusters of up to nine full
+ * nodes are therefore meshed when everybody is connected to everybody.
+ */
+export async function lookAtMesh(
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<Mesh> & { readonly mesh: Mesh; readonly lacking?: string }> {
+  const running = nodes.filter((node) => node.running);
+  const looks = await Promise.all(running.map((node) => linksOf(node, running, signal)));
+  const mesh = {
+    links: looks.reduce((sum, look) => sum + look.links, 0),
+    expected: looks.reduce((sum, look) => sum + look.expected, 0),
+  };
+  const missing = looks.find((look) => look.missing !== undefined)?.missing;
+  if (missing !== undefined) {
+    return { missing: `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`, mesh };
+  }
+  const lacking = await firstLacking(running, signal);
+  return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
+}
+
+/** A node alone has nobody to take part with. */
+async function firstLacking(
+  running: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const node of running.filter((one) => introducers(one, running).length > 0)) {
+    const seen = await seenOr(node.name, async () => ({ done: await node.lacking(signal) }));
+    if ('missing' in seen) return seen.missing;
+    if (seen.done !== undefined) return `${node.name} ${seen.done}`;
+  }
+  return undefined;
+}
+
+async function linksOf(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<{ links: number; expected: number; missing?: string }> {
+  const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
+  const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
+  const bins = byBin(node, expectedPeers(node, running, peers));
+  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
+  if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
+  const links = bins.reduce(
+    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, SATURATION_PEERS),
+    0,
+  );
+  const lacking = bins.flatMap((bin) => {
+    const absent = bin.filter((other) => !peers.has(other.overlay));
+    return bin.length - absent.length < Math.min(bin.length, SATURATION_PEERS) ? absent : [];
+  });
+  return lacking.length === 0
+    ? { links, expected }
+    : { links, expected, missing: `${node.name} is not connected to ${someNames(lacking)}` };
+}
+
+/**
+ * Full nodes that it is bound to meet. Nobody has to come to a boot node once it knows others. Nobody dials a light node
+ * either, and a Bee tells it only of those that dialled the Bee: where there is no other, one peer is enough.
+ */
+function expectedPeers(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  peers: ReadonlySet<string>,
+): ClusterNode[] {
+  if (node.mode === 'boot') return [];
+  const full = introducers(node, running);
+  if (node.mode === 'full') return full;
+  const telling = full.filter(({ flavour }) => FLAVOURS[flavour].bootstraps);
+  if (telling.length > 0) return telling;
+  const met = full.filter(({ overlay }) => peers.has(overlay));
+  return met.length > 0 ? met : full.slice(0, 1);
+}
+
+function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[][] {
+  const bins: ClusterNode[][] = Array.from({ length: BINS }, () => []);
+  const own = fromHex(node.overlay);
+  for (const other of others) bins[proximityOrder(own, fromHex(other.overlay))]?.push(other);
+  return bins;
+}
+
+function someNames(nodes: readonly ClusterNode[]): string {
+  const names = nodes.slice(0, NAMES_SHOWN).map((node) => node.name);
+  const more = nodes.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}
+
+/**
+ * A batch is usable when its node may stamp with it and every running node has seen its creation: a node that has
+ * not would refuse the stamps.
+ */
+export async function lookAtBatch(
+  batch: string,
+  owner: ClusterNode,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<true>> {
+  const short = batch.slice(0, 8);
+  const own = await seenOr(`batch ${short} of ${owner.name}`, async () => {
+    const stamp = await owner.stamps.get(batch, signal);
+    return stamp.usable ? { done: stamp } : { missing: `batch ${short} of ${owner.name} is not usable yet` };
+  });
+  if ('missing' in own) return own;
+  const running = nodes.filter((node) => node.running);
+  const behind = await Promise.all(
+    running.map(async (node) => {
+      const state = await seenOr(node.name, async () => ({ done: await node.client.chainState(signal) }));
+      if ('missing' in state) return state.missing;
+      return state.done.block >= own.done.blockNumber
+        ? undefined
+        : `${node.name} has read block ${state.done.block}, batch ${short} is of block ${own.done.blockNumber}`;
+    }),
+  );
+  const missing = behind.find((text) => text !== undefined);
+  return missing === undefined ? { done: true } : { missing };
+}
+
+/** All batches at once; what is missing is told of the first. */
+export async function lookAtBatches(
+  batches: readonly BatchRecord[],
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<number> & { readonly usable: number }> {
+  const byName = new Map(nodes.map((node) => [node.name, node]));
+  const looks = await Promise.all(
+    batches.map(async (batch): Promise<Seen<true>> => {
+      const owner = byName.get(batch.node);
+      return owner === undefined
+        ? { missing: `${batch.node} is no node of the cluster` }
+        : lookAtBatch(batch.id, owner, nodes, signal);
+    }),
+  );
+  const usable = looks.filter((look) => 'done' in look).length;
+  const first = looks.find((look) => 'missing' in look);
+  return first === undefined ? { done: usable, usable } : { missing: first.missing, usable };
+}
+
+/** An upload session on one node. */
+export interface TagTarget {
+  readonly node: ClusterNode;
+  readonly tag: number;
+}
+
+/** A tag is synced when every chunk handed in was seen before or has reached its neighbourhood (4.5). */
+export async function lookAtTag({ node, tag }: TagTarget, signal: AbortSignal): Promise<Seen<Tag>> {
+  try {
+    const seen = await node.tags.get(tag, signal);
+    if (isSynced(seen)) return { done: seen };
+    return {
+      missing: `${node.name} tag ${tag}: ${seen.synced + seen.seen} of ${plural(seen.split, 'chunk')} synced`,
+    };
+  } catch (error) {
+    // A tag that does not exist will not come; a node that does not answer may.
+    if (error instanceof ClientError && error.status === 404) throw error;
+    return { missing: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function isSynced(tag: Tag): boolean {
+  return tag.split > 0 && tag.synced + tag.seen >= tag.split;
+}
+
+/** One look at one node. */
+const SEARCH_LIMIT_MS = 2000;
+/** Address part of a reference: encrypted ones carry a key behind it. */
+const ADDRESS_DIGITS = 64;
+
+/**
+ * The sessions whose root is `reference`, on any node that runs.
+ * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: it will not come by waiting
+ */
+export async function findTags(
+  reference: string,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<readonly TagTarget[]>> {
+  const address = reference.slice(0, ADDRESS_DIGITS).toLowerCase();
+  const { found, silent } = await searched(
+    nodes,
+    async (node, limit) => {
+      const tags = await node.tags.list(limit);
+      return tags.filter((tag) => tag.address === address).map((tag) => ({ node, tag: tag.uid }));
+    },
+    signal,
+  );
+  if (found.length > 0) return { done: found };
+  const what = `an upload of ${address.slice(0, 8)}…`;
+  if (silent !== undefined) return { missing: `no node that answers knows ${what}; ${silent}` };
+  throw new HarnessError('UPLOAD_UNKNOWN', `no node knows ${what}: ${askedText(nodes)}`, {
+    hint: 'A direct upload leaves nothing to wait for: it is synced when it is acknowledged. Of an upload session give { node, tag }.',
+  });
+}
+
+/**
+ * The node that may stamp with a batch.
+ * @throws HarnessError `BATCH_UNKNOWN` when all that run have answered and none of them owns it
+ */
+export async function findOwner(
+  batch: string,
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<ClusterNode>> {
+  const { found, silent } = await searched(
+    nodes,
+    async (node, limit) => {
+      const stamps = await node.stamps.list(limit);
+      return stamps.some(({ batchID }) => batchID === batch) ? [node] : [];
+    },
+    signal,
+  );
+  if (found[0] !== undefined) return { done: found[0] };
+  const short = `${batch.slice(0, 8)}…`;
+  if (silent !== undefined) return { missing: `no node that answers owns batch ${short}; ${silent}` };
+  throw new HarnessError('BATCH_UNKNOWN', `no node owns batch ${short}: ${askedText(nodes)}`, {
+    hint: 'Buy one with node.stamps.buy(), or with: svcnet stamp',
+  });
+}
+
+/** What the running nodes have of something. `silent` is why one of them could not be asked. */
+async function searched<T>(
+  nodes: readonly ClusterNode[],
+  look: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
+  signal: AbortSignal,
+): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
+  const running = nodes.filter((node) => node.running);
+  // One that hangs must not keep what another one knows.
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
+  const looks = await Promise.all(
+    running.map((node) =>
+      seenOr(`${node.name} could not be asked`, async () => ({ done: await look(node, limit) })),
+    ),
+  );
+  const found = looks.flatMap((seen) => ('done' in seen ? seen.done : []));
+  const silent = looks.flatMap((seen) => ('missing' in seen ? [seen.missing] : []))[0];
+  return silent === undefined ? { found } : { found, silent };
+}
+
+/** `asked node-0, node-1; node-2 is paused`. */
+function askedText(nodes: readonly ClusterNode[]): string {
+  const asked = nodes.filter((node) => node.running);
+  const others = nodes.filter((node) => !node.running).map((node) => `${node.name} is ${node.state}`);
+  return [asked.length === 0 ? 'none runs' : `asked ${someNames(asked)}`, ...others].join('; ');
+}

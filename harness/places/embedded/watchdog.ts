@@ -1,0 +1,51 @@
+/**
+ * Says so when the process that holds the nodes of a cluster computes without a pause: nothing in it can, as nothing of it
+ * runs then. A thread looks whether the event loop still turns; it can neither tell which node it is nor stop it.
+ */
+import { Worker } from 'node:worker_threads';
+
+/** A look at the loop, from inside. */
+const BEAT_MS = 250;
+/** Long beyond any pause of garbage collection, and of a machine under load. */
+const SILENCE_MS = 5000;
+
+/** Runs in the thread: counts how long the beat has been the same, and writes to standard error once for each silence. */
+const PROGRAM = `
+  const { workerData } = require('node:worker_threads');
+  const { writeSync } = require('node:fs');
+  const beats = new Int32Array(workerData.beats);
+  let last = -1, silentMs = 0, said = false;
+  setInterval(() => {
+    const now = Atomics.load(beats, 0);
+    if (now !== last) { last = now; silentMs = 0; said = false; return; }
+    silentMs += workerData.lookMs;
+    if (silentMs < workerData.silenceMs || said) return;
+    said = true;
+    writeSync(2, workerData.text + '\\n');
+  }, workerData.lookMs);
+`;
+
+/** @param cluster its name, for the message @param silenceMs how long the loop may stand still */
+export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disposable {
+  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const text =
+    `svcnet: process ${process.pid}, which holds the nodes of cluster '${cluster}', has computed for ` +
+    `${silenceMs / 1000} s without a pause: a node or the code beside it is in a loop, and no node answers until it ends`;
+  const lookMs = Math.min(BEAT_MS * 2, silenceMs);
+  const worker = new Worker(PROGRAM, {
+    eval: true,
+    workerData: { beats: beats.buffer, lookMs, silenceMs, text },
+    stdout: false,
+    stderr: false,
+  });
+  worker.unref();
+  // Without the thread the nodes run all the same.
+  worker.on('error', () => undefined);
+  const beat = setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS).unref();
+  return {
+    [Symbol.dispose]() {
+      clearInterval(beat);
+      void worker.terminate();
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { NodeGroup } from './schema.ts';
+import type { NodeIdentity } from './seed.ts';
+
+/** One node of a cluster, wherever it will run. */
+export interface PlannedNode {
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  /** Path of its program, of flavours that need one. */
+  readonly binary: string | undefined;
+  /** Node options of its group. */
+  readonly options: NodeGroup['options'];
+  readonly identity: NodeIdentity;
+}

@@ -1,0 +1,40 @@
+import type { DefinitionInput } from '../plan/schema.ts';
+import type { StepDisplay } from '../report/console.ts';
+import type { Scenario, ScenarioContext } from './scenario.ts';
+
+/** Number or groups of nodes, as a definition has them. */
+export type NodesInput = NonNullable<DefinitionInput['nodes']>;
+
+/** All of a definition that a run does not choose itself. */
+export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
+
+/** A scenario with its parameters resolved. */
+export interface PlannedScenario {
+  readonly scenario: Scenario;
+  readonly parameters: ScenarioContext['parameters'];
+}
+
+export interface RunOptions {
+  readonly planned: readonly PlannedScenario[];
+  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
+  readonly attachTo?: string;
+  readonly seed: bigint;
+  /** Nodes of a fresh cluster; default: the largest number that a scenario asks for. */
+  readonly nodes?: NodesInput;
+  /** These nodes and no others; else a scenario adds the light nodes that it asks for. */
+  readonly exactNodes?: boolean;
+  /** What else is decided of a fresh cluster; the rest is as scenarios ask for. */
+  readonly definition?: FreshDefinition;
+  /** Where the definition comes from, for messages about it. */
+  readonly source?: string;
+  /** The last fresh cluster goes on when the run has ended by itself. */
+  readonly keep?: boolean;
+  readonly stateDir: string;
+  /** Folder of the report; created. */
+  readonly report: string;
+  readonly name: string;
+  /** Repeats the run. */
+  readonly command: string;
+  readonly signal: AbortSignal;
+  readonly display?: StepDisplay;
+}

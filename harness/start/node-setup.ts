@@ -1,0 +1,91 @@
+/** Before nodes can start: their ports, and what each of them needs on disk. */
+
+import { plainHex } from '../client/json.ts';
+import type { NodePorts } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
+import type { Driver } from '../places/driver.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
+import { fixedPorts, wantedPorts } from '../plan/ports.ts';
+import type { Definition } from '../plan/schema.ts';
+import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
+import type { StartedChain } from './chain-start.ts';
+
+export interface NodeSetup {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+}
+
+/** Chooses ports, writes key files and configuration of every node. */
+export async function createNodes(
+  { stateDir, record, driver }: NodeSetup,
+  started: Pick<StartedChain, 'record' | 'chequebooks'>,
+  plan: ClusterPlan,
+): Promise<readonly NodeRecord[]> {
+  const folder = clusterFolder(stateDir, record.name);
+  const ports = await choosePorts(plan.definition, plan.nodes.length);
+  const places = plan.nodes.map(({ name, flavour }, index) => {
+    const all = at(ports, index);
+    const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
+    const endpoints = driver.endpoints({ name, ports: own });
+    const { p2p: reached, listen } = endpoints;
+    return { ports: own, endpoints, reached, listen, dataDir: folder.dataDir(name) };
+  });
+  const placed = placeNodes(plan, places, chainFacts(started));
+  return Promise.all(
+    placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
+      const { flavour, identity } = at(plan.nodes, index);
+      const { endpoints } = at(places, index);
+      await driver.create(node, FLAVOURS[flavour]);
+      return {
+        name: node.name,
+        flavour,
+        mode: node.mode,
+        ...(node.binary === undefined ? {} : { binary: node.binary }),
+        api: endpoints.api,
+        debug: endpoints.debug,
+        p2p: underlay,
+        overlay: identity.overlay,
+        ethereum: identity.ethereum,
+        dataDir: node.dataDir,
+        log: folder.log(node.name),
+      };
+    }),
+  );
+}
+
+function chainFacts({ record, chequebooks }: Pick<StartedChain, 'record' | 'chequebooks'>): ChainFacts {
+  const { contracts, startBlock, rpc, gate } = record;
+  return {
+    contracts,
+    startBlock,
+    rpcOf: (node) => (gate === undefined ? rpc : `${gate}/${node}`),
+    chequebookOf: ({ identity }) =>
+      chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
+  };
+}
+
+async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
+  if (definition.ports === 'free') {
+    const free = await pickFreePorts(count * 3);
+    return Array.from({ length: count }, (_, i) => ({
+      api: at(free, i * 3),
+      p2p: at(free, i * 3 + 1),
+      debug: at(free, i * 3 + 2),
+    }));
+  }
+  const first = definition.ports;
+  return Array.from({ length: count }, (_, index) => fixedPorts(first, index));
+}
+
+/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE` */
+export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
+  await checkPortsFree(wantedPorts(definition));
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
+  return item;
+}

@@ -1,0 +1,43 @@
+/**
+ * Whether a machine can carry the start of many nodes, judged by the first of them. Nodes that start together share
+ * the processors and become ready at about the same time, so the pace is that of a whole group: a machine that takes
+ * four seconds for the first eight takes about forty for eighty.
+ */
+
+/** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
+const PILOTS_MIN = 8;
+/** Of fewer nodes the first wave would be too large a part to tell anything early. */
+const WAVES_MIN = 4;
+/** The first nodes also load their code from the disk: what is expected to take a little too long is still tried. */
+const MARGIN = 2;
+
+export interface Start {
+  readonly nodes: number;
+  /** Those that start first. */
+  readonly pilots: number;
+  /** For all nodes to be ready. */
+  readonly limitMs: number;
+}
+
+/** What follows from the time of the pilots. */
+export interface Pace {
+  readonly msPerNode: number;
+  /** For all nodes. */
+  readonly expectedMs: number;
+  /** Nodes that would be ready within the limit, at least one. */
+  readonly fits: number;
+}
+
+/** How many nodes start first, on so many processors; 0: so few nodes that all of them start at once. */
+export function pilotCount(nodes: number, processors: number): number {
+  const pilots = Math.max(PILOTS_MIN, 2 * processors);
+  return nodes >= WAVES_MIN * pilots ? pilots : 0;
+}
+
+/** @param pilotMs until all pilots were ready @returns undefined when the others are worth a try */
+export function tooSlow({ nodes, pilots, limitMs }: Start, pilotMs: number): Pace | undefined {
+  const msPerNode = pilotMs / pilots;
+  const expectedMs = msPerNode * nodes;
+  if (expectedMs <= limitMs * MARGIN) return undefined;
+  return { msPerNode, expectedMs, fits: Math.max(1, Math.floor(limitMs / msPerNode)) };
+}

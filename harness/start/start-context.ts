@@ -1,0 +1,31 @@
+/** What a start of a cluster knows from the beginning, and what it tells on its way. */
+import type { Uploaded } from '../client/types.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { Driver } from '../places/driver.ts';
+import type { Definition } from '../plan/schema.ts';
+import type { ClusterRecord } from '../state/state.ts';
+
+export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage';
+export interface StartProgress {
+  readonly step: StartStep;
+  readonly done: boolean;
+  readonly detail: string;
+  /** What the step still waits for, where its detail does not say so. */
+  readonly missing?: string;
+  /** Duration of the step, when it is done. */
+  readonly ms?: number;
+}
+
+export interface StartContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly definition: Definition;
+  readonly seed: bigint;
+  readonly driver: Driver;
+  readonly ephemeral: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** For the whole start; absent: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
+  readonly onProgress: (progress: StartProgress) => void;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}

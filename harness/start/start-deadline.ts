@@ -1,0 +1,44 @@
+/** The limit of a whole start: when it is over, the error says which step was under way and what was missing. */
+import { HarnessError } from '../base/errors.ts';
+import { formatMs } from '../base/words.ts';
+import type { StartContext, StartProgress, StartStep } from './start-context.ts';
+
+/** Timers hold no more than 31 bits, which is 24 days. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+export interface StartDeadline {
+  /** Aborts with the error. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: StartProgress) => void;
+  readonly end: () => void;
+}
+
+export function startDeadline({ timeoutMs, onProgress }: StartContext): StartDeadline {
+  const controller = new AbortController();
+  const running = new Map<StartStep, StartProgress>();
+  const expire = (limitMs: number) => {
+    const steps = [...running.values()].map(
+      ({ step, detail, missing }) => `${step}: ${detail}${missing === undefined ? '' : `, ${missing}`}`,
+    );
+    controller.abort(
+      new HarnessError(
+        'START_TIMEOUT',
+        `the cluster has not started within ${formatMs(limitMs)}: ${steps.join('; ')}`,
+        { hint: 'Give it more time with --timeout, or start fewer nodes.' },
+      ),
+    );
+  };
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => expire(timeoutMs), Math.min(timeoutMs, TIMER_MAX_MS));
+  return {
+    signal: controller.signal,
+    onProgress(progress) {
+      if (progress.done) running.delete(progress.step);
+      else running.set(progress.step, progress);
+      onProgress(progress);
+    },
+    end: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,100 @@
+/** The waits of a start: until the nodes have found each other, and until their batches are usable. */
+
+import { type Seen, until } from '../base/wait.ts';
+import { plural } from '../base/words.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { introduce } from '../nodes/introductions.ts';
+import { lookAtBatches, lookAtMesh } from '../nodes/waits.ts';
+import type { BatchRecord } from '../state/state.ts';
+import type { StartContext } from './start-context.ts';
+
+/** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
+const BASE_TIMEOUT_MS = 30_000;
+const TIMEOUT_PER_NODE_MS = 1500;
+/** A batch is usable after a number of blocks that the profile decides; never more than these. */
+const USABLE_BLOCKS_MAX = 20;
+
+type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
+
+export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNode[]): Promise<number> {
+  const clock = stopwatch();
+  const mesh = await until(
+    'the nodes are not meshed',
+    async (signal) => {
+      const introduced = await introduceAll(nodes, signal);
+      const seen = await lookAtMesh(nodes, signal);
+      context.onProgress({
+        step: 'mesh',
+        done: false,
+        detail: `${seen.mesh.links} of ${plural(seen.mesh.expected, 'link')}${seen.lacking === undefined ? '' : `, ${seen.lacking}`}`,
+      });
+      return 'missing' in introduced ? introduced : seen;
+    },
+    { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
+  );
+  const ms = clock.total();
+  context.onProgress({
+    step: 'mesh',
+    done: true,
+    detail: `${mesh.links} of ${plural(mesh.expected, 'link')}`,
+    ms,
+  });
+  return ms;
+}
+
+/** One after the other: whoever was introduced may introduce the next. */
+async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<true>> {
+  for (const node of nodes) {
+    const introduced = await introduce(node, nodes, signal);
+    if ('missing' in introduced) return introduced;
+  }
+  return { done: true };
+}
+
+export async function awaitBatches(
+  context: WaitContext,
+  nodes: readonly ClusterNode[],
+  batches: readonly BatchRecord[],
+): Promise<number> {
+  if (batches.length === 0) return 0;
+  const clock = stopwatch();
+  const usable = await until(
+    'not every batch is usable',
+    async (signal) => {
+      const seen = await lookAtBatches(batches, nodes, signal);
+      context.onProgress({
+        step: 'postage',
+        done: false,
+        detail: `${seen.usable} of ${plural(batches.length, 'batch')} usable`,
+      });
+      return seen;
+    },
+    {
+      timeoutMs:
+        context.timeoutMs ??
+        timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
+      signal: context.signal,
+    },
+  );
+  const ms = clock.total();
+  context.onProgress({ step: 'postage', done: true, detail: `${plural(usable, 'batch')} usable`, ms });
+  return ms;
+}
+
+export function timeoutFor(nodes: number): number {
+  return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
+}
+
+export function stopwatch(): { lap(): number; total(): number } {
+  const startedAt = performance.now();
+  let lapAt = startedAt;
+  return {
+    lap() {
+      const now = performance.now();
+      const ms = Math.round(now - lapAt);
+      lapAt = now;
+      return ms;
+    },
+    total: () => Math.round(performance.now() - startedAt),
+  };
+}

@@ -1,0 +1,251 @@
+/**
+ * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
+ * of a start that failed is left behind.
+ */
+
+import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { Chain } from '../chain/chain.ts';
+import { plainHex } from '../client/json.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { ClusterNode } from '../nodes/cluster-node.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
+import type { Handle } from '../places/driver.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import type { Definition } from '../plan/schema.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  keepFailed,
+  type NodeRecord,
+  removeCluster,
+  type Timings,
+  writeRecord,
+  writeRun,
+} from '../state/state.ts';
+import { type StartedChain, startChain } from './chain-start.ts';
+import { checkPorts, createNodes } from './node-setup.ts';
+import { startInWaves } from './node-waves.ts';
+import type { StartContext } from './start-context.ts';
+import { startDeadline } from './start-deadline.ts';
+import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
+
+/**
+ * Mined before the nodes run where they never are on demand: a real node may stamp with a batch once it has read ten
+ * blocks behind it, in steps of five, four blocks behind the head (contracts.md 11.3).
+ */
+const HEAD_START_BLOCKS = 20;
+/** Somebody else may take a picked port before the node does; twice in a row it is no accident. */
+const PORT_ATTEMPTS = 3;
+/** For parts that have to go before they were of use. */
+const GRACE_MS = 500;
+
+export interface StartedCluster {
+  readonly record: ClusterRecord;
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** What has to end when the start fails. */
+interface Launched {
+  readonly parts: { readonly name: string; readonly handle: Handle }[];
+  /** Connections. */
+  readonly open: { close(): Promise<void> }[];
+}
+
+/** @throws HarnessError; the name is free again and no process is left */
+export async function startCluster(context: StartContext): Promise<StartedCluster> {
+  const launched: Launched = { parts: [], open: [] };
+  const failed = new AbortController();
+  const deadline = startDeadline(context);
+  const signals = [failed.signal, deadline.signal, ...(context.signal === undefined ? [] : [context.signal])];
+  const { onProgress } = deadline;
+  try {
+    return await startParts({ ...context, signal: AbortSignal.any(signals), onProgress }, launched);
+  } catch (error) {
+    const expired = deadline.signal.aborted && context.signal?.aborted !== true;
+    deadline.end();
+    // The waits that still run have nothing to wait for any more.
+    failed.abort();
+    await Promise.all(launched.open.map((connection) => connection.close()));
+    await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
+    throw withEvidence(expired ? deadline.signal.reason : error, context);
+  } finally {
+    deadline.end();
+  }
+}
+
+async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
+  const { definition, seed, signal } = context;
+  const clock = stopwatch();
+  await checkPrograms(definition);
+  const plan = planCluster(definition, seed);
+  await checkPorts(plan);
+
+  context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  // Beside the chain, which leaves a processor idle most of the time that it takes.
+  const prepared = prepare(context);
+  const started = await startChainOf(context, plan, launched);
+  const chain = new Chain(started.record);
+  launched.open.push(chain);
+  if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
+  const chainMs = clock.lap();
+  context.onProgress({
+    step: 'chain',
+    done: true,
+    detail: `anvil on ${new URL(started.record.rpc).host}, 7 contracts`,
+    ms: chainMs,
+  });
+
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
+  const batches = batchesOf(started, plan);
+  await prepared;
+  const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
+  const nodesMs = clock.lap();
+  context.onProgress({
+    step: 'nodes',
+    done: true,
+    detail: `${nodes.length} of ${nodes.length} ready`,
+    ms: nodesMs,
+  });
+
+  const [meshedMs, batchUsableMs] = await Promise.all([
+    awaitMesh(context, nodes),
+    awaitBatches(context, nodes, batches),
+  ]);
+  throwIfInterrupted(signal);
+  const timings: Timings = { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs: clock.total() };
+  const record: ClusterRecord = {
+    ...context.record,
+    phase: 'running',
+    chain: started.record,
+    nodes: records,
+    batches,
+    timings,
+  };
+  writeRecord(context.stateDir, record);
+  return { record, chain, nodes };
+}
+
+/**
+ * What a failed start has said stays, under a name of its own; an interrupted one was not a failure.
+ * @returns the error, whose hint names the folder
+ */
+function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
+  if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
+    removeCluster(stateDir, record.name);
+    return error;
+  }
+  const kept = keepFailed(stateDir, record.name);
+  if (kept === undefined) return error;
+  const before = clusterFolder(stateDir, record.name).path;
+  const hint = [error.hint?.replaceAll(before, kept), `Logs and state of this start: ${kept}`].filter(
+    (text) => text !== undefined,
+  );
+  return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
+}
+
+/** Before anything runs: a program that cannot be started must not cost a chain. */
+async function checkPrograms({ nodes }: Definition): Promise<void> {
+  for (const [index, { flavour, binary, options }] of nodes.entries()) {
+    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+  }
+}
+
+async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
+  const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
+  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
+}
+
+function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launched): Promise<StartedChain> {
+  const { stateDir, record, signal } = context;
+  const folder = clusterFolder(stateDir, record.name);
+  return startChain({
+    driver: context.driver,
+    options: plan.chain,
+    optionsFile: folder.chainOptions(),
+    log: folder.log('chain'),
+    stopWithParent: context.ephemeral,
+    signal,
+    onStarted({ handle }) {
+      launched.parts.push({ name: 'chain', handle });
+      writeRun(stateDir, record.name, 'chain', { handle, state: 'running' });
+    },
+  });
+}
+
+function batchesOf(started: StartedChain, { nodes }: ClusterPlan): BatchRecord[] {
+  return started.batches.flatMap(({ id, owner, depth }) =>
+    nodes
+      .filter(({ identity }) => identity.ethereum === plainHex(owner))
+      .map(({ name }) => ({ id: plainHex(id), node: name, depth })),
+  );
+}
+
+interface NodeParts {
+  readonly started: StartedChain;
+  readonly plan: ClusterPlan;
+  readonly batches: readonly BatchRecord[];
+  readonly launched: Launched;
+}
+
+async function startNodes(
+  context: StartContext,
+  parts: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startNodesOnce(context, parts);
+    } catch (error) {
+      const again =
+        error instanceof HarnessError &&
+        error.code === 'PORT_IN_USE' &&
+        context.definition.ports === 'free' &&
+        attempt < PORT_ATTEMPTS;
+      if (!again) throw error;
+      // The chain stays; the nodes begin anew, on other ports.
+      const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
+      parts.launched.parts.splice(
+        0,
+        Infinity,
+        ...parts.launched.parts.filter(({ name }) => name === 'chain'),
+      );
+      await Promise.all(nodes.map(({ handle }) => context.driver.kill(handle)));
+    }
+  }
+}
+
+async function startNodesOnce(
+  context: StartContext,
+  { started, plan, batches, launched }: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  const { signal, stateDir } = context;
+  const records = await createNodes(context, started, plan);
+  // From here on another process finds what there is to stop, even when this one is killed.
+  writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
+  const nodes = openNodes(context, records, batches);
+  launched.open.push(...nodes.map(({ client }) => client));
+  await startInWaves(nodes, {
+    limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
+    launch: (wave) => launchAll(wave, context, launched),
+    onProgress: context.onProgress,
+    signal,
+  });
+  return { nodes, records };
+}
+
+/** Returns or throws only when it is known of every node whether it has a process. */
+async function launchAll(
+  nodes: readonly ClusterNode[],
+  context: StartContext,
+  launched: Launched,
+): Promise<void> {
+  throwIfInterrupted(context.signal);
+  const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === 'fulfilled')
+      launched.parts.push({ name: nodes[index]?.name ?? '', handle: outcome.value });
+  }
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}

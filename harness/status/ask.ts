@@ -1,0 +1,132 @@
+/**
+ * What the nodes of a cluster say of themselves at one moment. Every question stands alone: a node that does not
+ * answer, or answers some questions only, takes nothing from what the others say.
+ */
+import { atMost } from '../base/at-most.ts';
+import { messageOf } from '../base/errors.ts';
+import { unlessOff } from '../books/node-books.ts';
+import { ClientError, type ClientErrorClass } from '../client/errors.ts';
+import type { Balance, ChequebookBalance, Settlements } from '../client/money-types.ts';
+import type { NodeClient } from '../client/node-client.ts';
+import type { Backlog, ChainState, StatusRecord, Topology } from '../client/types.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { ClusterNode, NodeState } from '../nodes/cluster-node.ts';
+import { saysBacklog } from './congestion.ts';
+
+/** A healthy node answers within some milliseconds; one that takes a second is what a person looks for. */
+export const ANSWER_LIMIT_MS = 1000;
+/** Less, so that what the peers' answers change in a node's topology is still asked for in time. */
+const PING_LIMIT_MS = 400;
+/** Pings of one look, and those of one node: many at once measure little but the load that they are. */
+const PINGS_MAX = 40;
+const PINGED_MAX = 8;
+/** Nodes asked at once: enough that several which hang do not delay the others by more than their own limit. */
+const NODES_AT_ONCE = 32;
+
+/** What became of one question. */
+export type Reply<T> = { readonly said: T } | { readonly failure: Failure };
+
+export interface Failure {
+  readonly class: ClientErrorClass | 'other';
+  /** Names the request, and the node. */
+  readonly text: string;
+}
+
+/** Undefined stands for what the node has switched off. */
+export interface Replies {
+  readonly status: Reply<StatusRecord>;
+  readonly topology: Reply<Topology>;
+  readonly chainState: Reply<ChainState>;
+  readonly balances: Reply<readonly Balance[]>;
+  readonly cheques: Reply<Settlements | undefined>;
+  readonly chequebook: Reply<ChequebookBalance | undefined>;
+  /** Absent for nodes that cannot say. */
+  readonly backlog?: Reply<Backlog>;
+}
+
+export interface NodeAnswers {
+  readonly name: string;
+  readonly overlay: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  readonly state: NodeState;
+  /** Absent when it does not run: nobody has asked it then. */
+  readonly replies?: Replies;
+  /** Overlays of running peers that have not answered its ping. */
+  readonly unheard: readonly string[];
+}
+
+/** Takes about as long as the slowest node, and at most the limit of one. */
+export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<NodeAnswers[]> {
+  const states = nodes.map((node) => ({ node, state: node.state }));
+  const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));
+  const pings = Math.max(1, Math.min(PINGED_MAX, Math.floor(PINGS_MAX / Math.max(running.size, 1))));
+  return atMost(
+    NODES_AT_ONCE,
+    states.map(({ node, state }, turn) => async () => {
+      const { name, overlay, flavour, mode } = node;
+      const about = { name, overlay, flavour, mode, state };
+      return state === 'running'
+        ? { ...about, ...(await askNode(node, { running, pings, turn }, signal)) }
+        : { ...about, unheard: [] };
+    }),
+  );
+}
+
+/** A question that fails is an answer as well. */
+export async function ask<T>(question: Promise<T>): Promise<Reply<T>> {
+  try {
+    return { said: await question };
+  } catch (error) {
+    return {
+      failure: { class: error instanceof ClientError ? error.class : 'other', text: messageOf(error) },
+    };
+  }
+}
+
+interface Pinging {
+  /** Overlays. Nobody else is pinged. */
+  readonly running: ReadonlySet<string>;
+  /** Peers of each node that are pinged. */
+  readonly pings: number;
+  /** Differs from node to node: they know the same peers, and not all of them shall ping the same ones. */
+  readonly turn: number;
+}
+
+async function askNode(
+  node: ClusterNode,
+  pinging: Pinging,
+  interruption: AbortSignal,
+): Promise<Pick<NodeAnswers, 'unheard'> & { readonly replies: Replies }> {
+  const { client } = node;
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog] =
+    await Promise.all([
+      askTopology(client, pinging, signal),
+      ask(client.status(signal)),
+      ask(client.chainState(signal)),
+      ask(client.balances(signal)),
+      ask(unlessOff(client.settlements(signal))),
+      ask(unlessOff(client.chequebook.balance(signal))),
+      saysBacklog(node) ? ask(client.backlog(signal)) : undefined,
+    ]);
+  const replies = { status, topology, chainState, balances, cheques, chequebook };
+  return { unheard, replies: backlog === undefined ? replies : { ...replies, backlog } };
+}
+
+/** Latencies are measured by pings, and nobody else may have sent any. */
+async function askTopology(
+  client: NodeClient,
+  { running, pings, turn }: Pinging,
+  signal: AbortSignal,
+): Promise<Pick<NodeAnswers, 'unheard'> & Pick<Replies, 'topology'>> {
+  const peers = await ask(client.peers(signal));
+  if ('failure' in peers) return { topology: peers, unheard: [] };
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PING_LIMIT_MS)]);
+  const known = peers.said.map(({ address }) => address).filter((address) => running.has(address));
+  const from = turn % Math.max(known.length, 1);
+  const pinged = [...known.slice(from), ...known.slice(0, from)].slice(0, pings);
+  const pongs = await Promise.all(pinged.map((address) => ask(client.pingpong(address, limit))));
+  const unheard = pinged.filter((_, i) => 'failure' in (pongs[i] as Reply<string>));
+  return { topology: await ask(client.topology(signal)), unheard };
+}

@@ -1,0 +1,207 @@
+/** The document of `status`: made of what was answered alone, so that a look can be tested without a cluster. */
+import { formatMs, plural } from '../base/words.ts';
+import { type Debt, debtsOf } from '../books/debts.ts';
+import type { Backlog, Topology } from '../client/types.ts';
+import type { NodeState } from '../nodes/cluster-node.ts';
+import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply } from './ask.ts';
+import { congested } from './congestion.ts';
+
+/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
+const BLOCKS_BEHIND_MAX = 10;
+
+/** `null` stands for what the node has not said. */
+export interface NodeStatus {
+  readonly name: string;
+  readonly flavour: string;
+  readonly mode: string;
+  readonly state: string;
+  /** Whether it answered anything; absent when it does not run and was not asked. */
+  readonly answers?: boolean;
+  readonly peers: number | null;
+  readonly depth: number | null;
+  readonly reserve: number | null;
+  readonly block: number | null;
+  /** Accounting units as text. */
+  readonly balances: readonly { readonly peer: string; readonly balance: string }[] | null;
+  /** Token units as text; absent when cheques are off. */
+  readonly cheques?: { readonly sent: string; readonly received: string };
+  /** Token units as text; absent without one. */
+  readonly chequebook?: { readonly total: string; readonly available: string };
+  readonly slowest?: { readonly peer: string; readonly latencyMs: number };
+  /** Running peers that have not answered its ping in time. */
+  readonly unheard: readonly string[];
+  /** What it cannot place; absent for nodes that do not say. */
+  readonly backlog?: Backlog;
+  readonly problem?: string;
+}
+
+export interface DebtStatus {
+  readonly debtor: string;
+  readonly creditor: string;
+  /** Accounting units as text. */
+  readonly units: string;
+  readonly creditorCounts?: string;
+}
+
+export interface StatusDocument {
+  /** When the answers were complete, ISO 8601. */
+  readonly at: string;
+  readonly name: string;
+  readonly seed: number | string;
+  readonly chain: { readonly rpc: string; readonly height: number | null };
+  readonly nodes: readonly NodeStatus[];
+  readonly debts: readonly DebtStatus[];
+  /** One line each; none when all is well. */
+  readonly problems: readonly string[];
+}
+
+export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
+  readonly rpc: string;
+  readonly height: Reply<number>;
+  readonly nodes: readonly NodeAnswers[];
+}
+
+export function statusDocument({ at, name, seed, rpc, height, nodes }: LookAnswers): StatusDocument {
+  const names = new Map(nodes.map((node) => [node.overlay, node.name]));
+  const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
+  return {
+    at,
+    name,
+    seed,
+    chain: { rpc, height: saidOr(height, null) },
+    nodes: nodeStatuses,
+    debts: debtsOf(booksOf(nodeStatuses)).map(debtStatus),
+    problems: [
+      ...chainProblems(height, nodeStatuses),
+      ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+      ...lonely(nodeStatuses),
+      ...congestion(nodes),
+    ],
+  };
+}
+
+function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): NodeStatus {
+  const { name, flavour, mode, state, replies } = node;
+  const unheard = node.unheard.map((peer) => nameOf(peer, names));
+  const about = { name, flavour, mode, state, unheard };
+  const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
+  if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
+  const problem = problemOf(name, replies);
+  const topology = saidOr(replies.topology, undefined);
+  const slowest = topology === undefined ? undefined : slowestLink(topology, names);
+  const cheques = saidOr(replies.cheques, undefined);
+  const chequebook = saidOr(replies.chequebook, undefined);
+  const backlog = replies.backlog && saidOr(replies.backlog, undefined);
+  return {
+    ...about,
+    answers: !isSilent(replies),
+    peers: topology?.connected ?? null,
+    depth: topology?.depth ?? null,
+    reserve: saidOr(replies.status, undefined)?.reserveSize ?? null,
+    block: saidOr(replies.chainState, undefined)?.block ?? null,
+    balances:
+      saidOr(replies.balances, undefined)
+        ?.filter(({ balance }) => balance !== 0n)
+        .map(({ peer, balance }) => ({ peer: nameOf(peer, names), balance: balance.toString() })) ?? null,
+    ...(cheques && { cheques: { sent: String(cheques.totalSent), received: String(cheques.totalReceived) } }),
+    ...(chequebook && {
+      chequebook: {
+        total: String(chequebook.totalBalance),
+        available: String(chequebook.availableBalance),
+      },
+    }),
+    ...(slowest && { slowest }),
+    ...(backlog && { backlog }),
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+function absence(name: string, state: NodeState): string {
+  if (state === 'crashed') return `${name} has crashed; see its log: svcnet logs ${name}`;
+  return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
+}
+
+/** One line however many questions went wrong: they mostly do for the same reason. */
+function problemOf(name: string, replies: Replies): string | undefined {
+  const failures = failuresOf(replies);
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  if (!isSilent(replies)) {
+    const more = failures.length === 1 ? '' : ` (and ${plural(failures.length - 1, 'more question')})`;
+    return `${first.text}${more}`;
+  }
+  return first.class === 'client.timeout'
+    ? `${name} does not answer within ${formatMs(ANSWER_LIMIT_MS)}; see its log: svcnet logs ${name}`
+    : `${name} does not answer: ${first.text.replace(`${name}: `, '')}`;
+}
+
+function isSilent(replies: Replies): boolean {
+  return failuresOf(replies).length === Object.keys(replies).length;
+}
+
+function failuresOf(replies: Replies): Failure[] {
+  return Object.values(replies).flatMap((reply: Reply<unknown>) =>
+    'failure' in reply ? [reply.failure] : [],
+  );
+}
+
+function slowestLink(topology: Topology, names: ReadonlyMap<string, string>): NodeStatus['slowest'] {
+  return Object.values(topology.bins)
+    .flatMap((bin) => bin.connectedPeers ?? [])
+    .map(({ address, metrics }) => ({
+      peer: nameOf(address, names),
+      latencyMs: metrics?.latencyEWMA ?? 0,
+    }))
+    .toSorted((a, b) => b.latencyMs - a.latencyMs)[0];
+}
+
+function nameOf(overlay: string, names: ReadonlyMap<string, string>): string {
+  return names.get(overlay) ?? overlay.slice(0, 8);
+}
+
+function chainProblems(height: Reply<number>, nodes: readonly NodeStatus[]): string[] {
+  if ('failure' in height) return [`chain: ${height.failure.text}`];
+  return nodes.flatMap(({ name, block }) =>
+    block !== null && height.said - block > BLOCKS_BEHIND_MAX
+      ? [`${name} has read block ${block}, the chain is at ${height.said}`]
+      : [],
+  );
+}
+
+function lonely(nodes: readonly NodeStatus[]): string[] {
+  if (nodes.length < 2) return [];
+  return nodes.flatMap(({ name, peers }) => (peers === 0 ? [`${name} has no peers`] : []));
+}
+
+/** Neighbourhoods that take nothing more. */
+function congestion(nodes: readonly NodeAnswers[]): string[] {
+  const said = nodes.flatMap((node) => {
+    const backlog = node.replies?.backlog;
+    return backlog !== undefined && 'said' in backlog ? [{ node, backlog: backlog.said }] : [];
+  });
+  const running = nodes.filter(({ mode, state }) => mode === 'full' && state === 'running');
+  return congested(said, running).map(({ text }) => text);
+}
+
+function booksOf(nodes: readonly NodeStatus[]): Map<string, { peer: string; balance: bigint }[]> {
+  return new Map(
+    nodes.flatMap(({ name, balances }) =>
+      balances === null
+        ? []
+        : [[name, balances.map(({ peer, balance }) => ({ peer, balance: BigInt(balance) }))]],
+    ),
+  );
+}
+
+function debtStatus({ debtor, creditor, units, creditorCounts }: Debt): DebtStatus {
+  return {
+    debtor,
+    creditor,
+    units: units.toString(),
+    ...(creditorCounts !== undefined && { creditorCounts: creditorCounts.toString() }),
+  };
+}
+
+function saidOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
+  return 'said' in reply ? reply.said : otherwise;
+}

@@ -1,0 +1,106 @@
+/** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
+import { randomEncryption } from '../../files/encryption.ts';
+import type { RedundancyLevel } from '../../files/redundancy/redundancy.ts';
+import type { SplitOptions } from '../../files/splitter.ts';
+import type { Upload } from '../../files/upload.ts';
+import { type ApiErrorCode, orElse } from '../errors.ts';
+import type { Answer } from '../exchange/answer.ts';
+import type { Call } from '../route/route.ts';
+import { bool, hex, uint } from '../values/kinds.ts';
+import { optional, type ParamTable, redundancyLevelInRange, required } from '../values/params.ts';
+import { ACT_UPLOAD_HEADERS, type Answered, historyHeader, protect } from './act.ts';
+
+export const UPLOAD_HEADERS = {
+  postageBatchId: required(hex),
+  tag: optional(uint(64), 0),
+  pin: optional(bool, false),
+  deferredUpload: optional(bool, true),
+  encrypt: optional(bool, false),
+  redundancyLevel: optional(uint(8), 0, { checks: [redundancyLevelInRange] }),
+  ...ACT_UPLOAD_HEADERS,
+} as const;
+
+type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
+
+/**
+ * Tag, batch, content, access control, close, in this order; an unknown batch is reported before the body is read. Whatever fails or
+ * breaks off in between is taken back.
+ * @param store puts the body into the session, in the way that the headers ask for, and gives the reference for the
+ * tag
+ * @returns what is answered
+ */
+export async function upload(
+  call: UploadCall,
+  endpoint: string,
+  store: (session: Upload, body: AsyncIterable<Uint8Array>, options: SplitOptions) => Promise<Uint8Array>,
+): Promise<Answered & { readonly tagUid: number | undefined }> {
+  const { headers, services } = call;
+  const startMs = services.clock.monotonic();
+  const { postageBatchId: batchId, tag: tagUid, pin } = headers;
+  const deferred = headers.deferredUpload || pin;
+  const begin = { batchId, tagUid, deferred, pin, signal: call.signal };
+  const session = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
+  const body = counted(call.body.stream());
+  const answered = await inSession(session, async () => {
+    const root = await store(session, body.parts, splitOptions(call));
+    return { root, ...(await protect(root, session, call)) };
+  });
+  const seconds = (services.clock.monotonic() - startMs) / 1000;
+  const mode = deferred ? 'deferred' : 'direct';
+  if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, body.size() / seconds);
+  return { ...answered, tagUid: session.tagUid };
+}
+
+function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
+  return {
+    signal,
+    encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
+    level: headers.redundancyLevel as RedundancyLevel,
+  };
+}
+
+/**
+ * Stores and closes; takes everything back when either fails.
+ * @param store gives, beside what it likes, the root that the tag shows
+ * @param closing answer when the close fails
+ */
+export async function inSession<T extends { readonly root: Uint8Array }>(
+  session: Upload,
+  store: () => Promise<T>,
+  closing: ApiErrorCode = 'DONE_SPLIT_FAILED',
+): Promise<T> {
+  try {
+    const stored = await store();
+    await orElse(closing, () => session.done(stored.root));
+    return stored;
+  } catch (error) {
+    await session.cleanup();
+    throw error;
+  }
+}
+
+/** @param tagUid undefined or 0: none to tell @param history of access-controlled content */
+export function uploadHeaders(
+  { tagUid = 0, ...answered }: { readonly tagUid: number | undefined } & Answered,
+  { dialect }: Pick<UploadCall, 'dialect'>,
+): NonNullable<Answer['headers']> {
+  const tag = tagUid === 0 ? {} : { [dialect.headers.tag.active]: String(tagUid) };
+  const headers = { ...tag, ...historyHeader(answered, dialect) };
+  const names = Object.keys(headers);
+  const [only] = names;
+  if (only === undefined) return {};
+  return { ...headers, 'access-control-expose-headers': names.length === 1 ? only : names };
+}
+
+function counted(parts: AsyncIterable<Uint8Array>): { parts: AsyncIterable<Uint8Array>; size: () => number } {
+  let size = 0;
+  return {
+    size: () => size,
+    parts: (async function* () {
+      for await (const part of parts) {
+        size += part.length;
+        yield part;
+      }
+    })(),
+  };
+}

@@ -1,0 +1,42 @@
+/** What a handler answers; `exchange.ts` writes it. Without a body member the answer has no body. */
+export interface Answer {
+  readonly status: number;
+  /** Lower-case names; an array is sent as several header lines. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly json?: unknown;
+  readonly text?: string;
+  readonly bytes?: Uint8Array;
+  /** Pulled no faster than the client reads; its `return` is called when the client goes away. */
+  readonly stream?: AsyncIterable<Uint8Array>;
+  /** With status 101: what is done on the WebSocket that the connection becomes. */
+  readonly socket?: SocketHandler;
+}
+
+/** An open connection of whole messages. */
+export interface Socket {
+  /** Aborts when the connection is closing, for whatever reason. */
+  readonly signal: AbortSignal;
+  /** Binary. Never waits: a client that takes too little too slowly is disconnected. */
+  send(message: Uint8Array): void;
+  /** As `send`, for who has nothing else to do: resolves when the connection has taken it, or takes nothing any more. */
+  sent(message: Uint8Array): Promise<void>;
+  /**
+   * The next message, bytes or text. The client is held back until it is asked for; what it sent before it closed the
+   * connection still comes. For one caller at a time, from the beginning on: until the first call messages are ignored.
+   * @param idleMs after which a silent connection is dropped
+   * @returns undefined when there are no more
+   */
+  read(idleMs: number): Promise<Uint8Array | string | undefined>;
+  ping(): void;
+  /** @param code none: a close frame without one */
+  close(code?: number, reason?: string): void;
+  /** Ends it without a close frame. */
+  drop(): void;
+  /** What is said when the node stops, instead of a close frame without a code. */
+  sayAtStop(code: number, reason: string): void;
+  /** Aborts when the node stops and handlers have had their time to finish what they have begun. */
+  readonly ending: AbortSignal;
+}
+
+/** What is done on the connection until it ends; its rejection closes it. */
+export type SocketHandler = (socket: Socket) => Promise<void>;

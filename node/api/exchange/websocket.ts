@@ -1,0 +1,255 @@
+/**
+ * WebSockets, `http-api-completion.md` 6. A request for one takes the way of every request, up to an answer whose
+ * `socket` says what to do on the connection; only then is the handshake looked at.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Duplex } from 'node:stream';
+import type { RawData, WebSocket, WebSocketServer } from 'ws';
+import type { Clock } from '../../env/clock.ts';
+import { responseOn } from '../../env/upgrade.ts';
+import type { Cors } from '../cors.ts';
+import { ApiError } from '../errors.ts';
+import type { Socket, SocketHandler } from './answer.ts';
+import type { Exchange } from './exchange.ts';
+
+/** Time for a message to be taken by the client's connection, milliseconds. */
+const WRITE_MS = 4000;
+/** Messages that wait for that, of one connection. */
+const WAITING_MAX = 256;
+/** Time for the client to answer a close frame, milliseconds: the API does not wait longer when it stops. */
+const CLOSE_MS = 1000;
+/** Longest message read, bytes: more than a chunk with its stamp. */
+const MESSAGE_SIZE_MAX = 8192;
+/** What `Sec-WebSocket-Version` must be. */
+const VERSION = '13';
+/** 16 bytes in base64. */
+const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
+/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees of one without a code. */
+export const CLOSE = {
+  goingAway: 1001,
+  unsupportedData: 1003,
+  internalError: 1011,
+  tryAgainLater: 1013,
+} as const;
+
+/** What every failed handshake is answered with. */
+export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
+
+/** WebSockets of both listeners. */
+export interface Upgrades {
+  /**
+   * Makes the request's connection a WebSocket and leaves it to the handler.
+   * @throws ApiError `UPGRADE_FAILED`, `ORIGIN_REFUSED` when the handshake is none
+   */
+  upgrade(exchange: Exchange, handler: SocketHandler): void;
+  /** Remembers the connection of a request for a WebSocket. @returns what answers it until then */
+  released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse;
+  /** When the server stops: resolves when every handler has finished, or had its time to. */
+  finished(): Promise<void>;
+}
+
+interface UpgradeDeps {
+  readonly clock: Clock;
+  readonly cors: Pick<Cors, 'accepts'>;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** A connection that the HTTP server has let go of. */
+interface Released {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly leave: () => void;
+}
+
+/** Whether the HTTP server lets go of the connection. To no other protocol: such a request is answered as it is. */
+export function wantsWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** Makes WebSockets of requests. */
+export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
+  const connections = new WeakMap<IncomingMessage, Released>();
+  let websockets: WebSocketServer | undefined;
+  const running = new Set<Promise<void>>();
+  const ending = new AbortController();
+  return {
+    released(request, socket, head) {
+      // The client may be gone already; its request then ends by its signal.
+      socket.on('error', () => socket.destroy());
+      const { response, leave } = responseOn(request, socket);
+      connections.set(request, { socket, head, leave });
+      return response;
+    },
+    upgrade({ request, response }, handler) {
+      const connection = connections.get(request);
+      if (connection === undefined) throw new ApiError('UPGRADE_FAILED');
+      checkHandshake(request, deps.cors);
+      connection.leave();
+      websockets ??= createWebSocketServer();
+      websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
+        // Whoever counts and times requests takes this one for answered.
+        response.statusCode = 101;
+        response.emit('finish');
+        const session = new Session(websocket, { ...deps, ending: ending.signal });
+        const handled = handler(session).then(
+          () => session.close(),
+          () => session.close(CLOSE.tryAgainLater, 'not available'),
+        );
+        running.add(handled);
+        void handled.then(() => running.delete(handled));
+      });
+    },
+    async finished() {
+      using _grace = deps.clock.timer(CLOSE_MS, () => ending.abort(new SocketClosedError()));
+      await Promise.all(running);
+    },
+  };
+}
+
+/** The library is loaded with the first WebSocket: most nodes never have one. */
+function createWebSocketServer(): WebSocketServer {
+  const library = createRequire(import.meta.url)('ws') as typeof import('ws');
+  return new library.WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // The library would keep any number of answers for a client that does not take them.
+    autoPong: false,
+    maxPayload: MESSAGE_SIZE_MAX,
+    handleProtocols: () => false,
+  });
+}
+
+function checkHandshake({ headers }: IncomingMessage, cors: UpgradeDeps['cors']): void {
+  if (headers['sec-websocket-version'] !== VERSION) throw new ApiError('UPGRADE_FAILED');
+  const { origin, host } = headers;
+  if (origin !== undefined && !cors.accepts(origin, host)) throw new ApiError('ORIGIN_REFUSED');
+  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new ApiError('UPGRADE_FAILED');
+}
+
+class Session implements Socket {
+  readonly #websocket: WebSocket;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  readonly signal = this.#closing.signal;
+  readonly ending: AbortSignal;
+  #waiting = 0;
+  #atStop: { readonly code?: number; readonly reason?: string } = {};
+  /** Messages not read yet: those of one packet come together, and the packet bounds them. */
+  #arrived: (Uint8Array | string)[] | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(websocket: WebSocket, { clock, stopping, ending }: UpgradeDeps & { ending: AbortSignal }) {
+    this.#websocket = websocket;
+    this.#clock = clock;
+    this.ending = ending;
+    const onStop = () => this.close(this.#atStop.code, this.#atStop.reason);
+    stopping.addEventListener('abort', onStop, { once: true });
+    websocket.on('error', (error) => this.#closing.abort(error));
+    websocket.on('ping', (data) => this.#write((done) => websocket.pong(data, false, done)));
+    websocket.once('close', () => {
+      stopping.removeEventListener('abort', onStop);
+      this.#closing.abort(new SocketClosedError());
+    });
+    if (stopping.aborted) onStop();
+  }
+
+  send(message: Uint8Array): void {
+    this.#write((done) => this.#websocket.send(message, { binary: true }, done));
+  }
+
+  sent(message: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      this.#write((done) => this.#websocket.send(message, { binary: true }, done), resolve);
+    });
+  }
+
+  async read(idleMs: number): Promise<Uint8Array | string | undefined> {
+    this.#arrived ??= this.#listen();
+    if (this.#arrived.length === 0 && !this.signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      using _limit = this.#clock.timer(idleMs, () => this.drop());
+      this.#websocket.resume();
+      await promise;
+    }
+    return this.#arrived.shift();
+  }
+
+  ping(): void {
+    this.#write((done) => this.#websocket.ping(undefined, undefined, done));
+  }
+
+  close(code?: number, reason?: string): void {
+    if (this.#websocket.readyState !== this.#websocket.OPEN) return;
+    this.#end();
+    const limit = this.#clock.timer(CLOSE_MS, () => this.#websocket.terminate());
+    this.#websocket.once('close', () => limit[Symbol.dispose]());
+    this.#websocket.close(code, reason);
+    // The client's close frame has to be read.
+    this.#websocket.resume();
+  }
+
+  drop(): void {
+    this.#end();
+    this.#websocket.terminate();
+  }
+
+  sayAtStop(code: number, reason: string): void {
+    this.#atStop = { code, reason };
+  }
+
+  #listen(): (Uint8Array | string)[] {
+    const arrived: (Uint8Array | string)[] = [];
+    this.#websocket.on('message', (data, isBinary) => {
+      if (this.signal.aborted) return;
+      arrived.push(isBinary ? bytesOf(data) : bytesOf(data).toString());
+      this.#websocket.pause();
+      this.#wake?.();
+    });
+    this.signal.addEventListener('abort', () => this.#wake?.(), { once: true });
+    return arrived;
+  }
+
+  /** Nothing that has arrived counts any more. */
+  #end(): void {
+    if (this.#arrived !== undefined) this.#arrived.length = 0;
+    this.#closing.abort(new SocketClosedError());
+  }
+
+  /** @param over called when it is written, or never will be. There is no use in a close frame behind what the client does not take. */
+  #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
+    if (this.signal.aborted) return over();
+    if (this.#waiting === WAITING_MAX) {
+      this.drop();
+      return over();
+    }
+    this.#waiting++;
+    const limit = this.#clock.timer(WRITE_MS, () => this.drop());
+    write((error) => {
+      this.#waiting--;
+      limit[Symbol.dispose]();
+      // What the client sent before it left still counts.
+      if (error instanceof Error) this.#websocket.terminate();
+      over();
+    });
+  }
+}
+
+/** One buffer, as the default binary type gives it. */
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
+}
+
+/** Reason of a socket's signal. */
+class SocketClosedError extends Error {
+  readonly code = 'SOCKET_CLOSED';
+
+  constructor() {
+    super('the connection is closed');
+    this.name = 'SocketClosedError';
+  }
+}

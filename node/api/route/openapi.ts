@@ -1,0 +1,88 @@
+/** The OpenAPI document of one listener, written from the route table. */
+import type { Dialect, HeaderKey } from '../dialect.ts';
+import { CANONICAL_SEGMENT } from '../dialect.ts';
+import type { AnyParam, ParamTable } from '../values/params.ts';
+import { API_VERSION, DEBUG_API_VERSION } from '../versions.ts';
+import type { Port, Route } from './route.ts';
+import { type SchemaName, schemas } from './schemas.ts';
+
+const CONTENT_TYPES = {
+  octets: 'application/octet-stream',
+  json: 'application/json',
+  files: '*/*',
+  text: 'text/plain',
+} as const;
+const BINARY = { type: 'string', format: 'binary' } as const;
+const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
+const VERSION: Readonly<Record<Port, string>> = { main: API_VERSION, debug: DEBUG_API_VERSION };
+
+export function openApiDocument(
+  routes: readonly Route[],
+  dialect: Dialect,
+  port: Port,
+): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const row of routes) {
+    if (row.port !== 'both' && row.port !== port) continue;
+    const path = row.path.replace(new RegExp(`^/${CANONICAL_SEGMENT}(?=/|$)`), `/${dialect.segment}`);
+    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row, dialect) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: TITLE[port], version: VERSION[port] },
+    servers: [{ url: '/' }, { url: '/v1' }],
+    paths,
+    components: { schemas: schemas(dialect) },
+  };
+}
+
+function operation(row: Route, dialect: Dialect): Record<string, unknown> {
+  const parameters = [
+    ...parametersOf('path', row.params ?? {}, (name) => name),
+    ...parametersOf('query', row.query ?? {}, (name) => name),
+    ...parametersOf('header', row.headers ?? {}, (name) => dialect.headers[name as HeaderKey].active),
+  ];
+  return {
+    summary: row.summary,
+    parameters,
+    ...(row.body === undefined ? {} : { requestBody: requestBody(row.body) }),
+    responses: responses(row),
+  };
+}
+
+function parametersOf(place: string, table: ParamTable, wireName: (name: string) => string): unknown[] {
+  return Object.entries(table).map(([name, param]) => ({
+    name: wireName(name),
+    in: place,
+    required: place === 'path' || param.required,
+    schema: schemaOf(param),
+  }));
+}
+
+function schemaOf({ kind, absent }: AnyParam): Record<string, unknown> {
+  return absent === undefined ? kind.schema : { ...kind.schema, default: absent };
+}
+
+function requestBody({ content, schema }: NonNullable<Route['body']>): unknown {
+  return { content: { [CONTENT_TYPES[content]]: { schema: schema === undefined ? BINARY : refTo(schema) } } };
+}
+
+function responses(row: Route): Record<string, unknown> {
+  const answers: Record<string, unknown> = {};
+  for (const [i, status] of row.success.entries()) {
+    answers[status] = { description: `success (${status})`, ...(i === 0 ? contentOf(row) : {}) };
+  }
+  const problem = { 'application/json': { schema: refTo('Problem') } };
+  return { ...answers, default: { description: 'what went wrong', content: problem } };
+}
+
+function contentOf({ response, method }: Route): Record<string, unknown> {
+  if (response === undefined || method === 'HEAD') return {};
+  if (response === 'octets') return { content: { [CONTENT_TYPES.octets]: { schema: BINARY } } };
+  if (response === 'text') return { content: { [CONTENT_TYPES.text]: { schema: { type: 'string' } } } };
+  return { content: { [CONTENT_TYPES.json]: { schema: refTo(response) } } };
+}
+
+function refTo(name: SchemaName): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}

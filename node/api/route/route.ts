@@ -1,0 +1,105 @@
+/**
+ * What a route declares. From this one row come routing, reading and validating of parameters, the types its handler
+ * sees, the gates in front of it, the OpenAPI document and the checks against the carried-over route list.
+ */
+import type { Dialect, HeaderKey } from '../dialect.ts';
+import type { ApiErrorCode, ErrorWording } from '../errors.ts';
+import type { Answer } from '../exchange/answer.ts';
+import type { RequestBody } from '../exchange/request-body.ts';
+import type { GateName, Gates } from '../gates.ts';
+import type { ApiMetrics } from '../metrics.ts';
+import type { NodeServices } from '../services.ts';
+import type { Gas } from '../values/gas.ts';
+import type { HeaderTable, ParamTable, ValuesOf } from '../values/params.ts';
+import type { SchemaName } from './schemas.ts';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Port = 'main' | 'debug';
+
+/** The request line and its headers, as sent. */
+export interface RequestView {
+  readonly method: string;
+  /** Undecoded path and query. */
+  readonly target: string;
+  /** First value of a header by its key; undefined when it was not sent. */
+  header(key: HeaderKey): string | undefined;
+}
+
+/** What is known before any parameter is read. */
+export interface EarlyCall {
+  readonly dialect: Dialect;
+  readonly request: RequestView;
+  /** Whether the request says that it has a body. */
+  readonly hasBody: boolean;
+}
+
+/** One call of a handler. */
+export interface Call<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
+  readonly services: NodeServices;
+  readonly dialect: Dialect;
+  readonly params: ValuesOf<P>;
+  readonly query: ValuesOf<Q>;
+  readonly headers: ValuesOf<H>;
+  /** Of routes behind the gate `gas`. */
+  readonly gas: Gas;
+  /** Takes the one place of an operation whose slot is no gate. @throws ApiError when it is taken */
+  readonly takeSlot: Gates['takeSlot'];
+  readonly body: RequestBody;
+  readonly request: RequestView;
+  /** Aborts when the client is gone or the server stops. */
+  readonly signal: AbortSignal;
+  readonly port: Port;
+  /** The whole table, for the document that describes it. */
+  readonly routes: readonly Route[];
+  readonly metrics: ApiMetrics;
+}
+
+interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
+  readonly method: Method;
+  /** `{name}` is one segment; `{path}` and `{multiAddress}` take the rest. */
+  readonly path: string;
+  readonly port: Port | 'both';
+  readonly summary: string;
+  /** Gates of the path; every row of one path has the same. */
+  readonly gates: readonly GateName[];
+  readonly params?: P;
+  readonly query?: Q;
+  readonly headers?: H;
+  /** Headers are read before path and query. */
+  readonly headersFirst?: true;
+  readonly body?: { readonly content: 'octets' | 'json' | 'files'; readonly schema?: SchemaName };
+  /** Longest body in bytes, compared with `Content-Length` before the handler and with what is read. */
+  readonly bodyLimit?: number;
+  /** Statuses of success. */
+  readonly success: readonly number[];
+  /** Shape of the first success; absent: no body. */
+  readonly response?: SchemaName | 'octets' | 'text';
+  /** Answer to a failure that no code of its own describes. */
+  readonly failure?: ApiErrorCode;
+  /** This operation's words for domain errors. */
+  readonly errors?: ErrorWording;
+  /** An answer given before any parameter is looked at; it may also refuse with an ApiError. */
+  early?(call: EarlyCall): Answer | undefined;
+  handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
+}
+
+/** A row whose parameter types are known to its handler alone. */
+export type Route = RouteSpec<ParamTable, ParamTable, HeaderTable>;
+
+/** A route without parameters of a kind. */
+type NoParams = Readonly<Record<string, never>>;
+
+/** Gives a row the types of its own parameters. */
+export function route<
+  P extends ParamTable = NoParams,
+  Q extends ParamTable = NoParams,
+  H extends HeaderTable = NoParams,
+>(row: RouteSpec<P, Q, H>): Route {
+  return row;
+}
+
+/** Answer of an operation that has nothing to tell. */
+export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };
+
+/** The same of one that has made something. */
+export const CREATED: Answer = { status: 201, json: { code: 201, message: 'Created' } };

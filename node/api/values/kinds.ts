@@ -1,0 +1,227 @@
+/**
+ * How the text of one path, query or header parameter becomes a value, with the exact error texts of
+ * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
+ */
+import secp256k1 from 'secp256k1';
+import { decodeMultiaddress, encodeMultiaddress } from '../../p2p/address/multiaddress.ts';
+import type { Dialect } from '../dialect.ts';
+import { decodeBase64 } from './base64.ts';
+import { referenceFromCid } from './cid.ts';
+import { checkMediaType } from './media-type.ts';
+
+/** A fragment of JSON Schema for the served OpenAPI document. */
+interface ParamSchema {
+  readonly type: 'string' | 'integer' | 'boolean';
+  readonly [keyword: string]: unknown;
+}
+
+/** A text that is no value of its kind. `unavailable`: a service that could tell is not there (503, not 400). */
+export class ParseFailure extends Error {
+  readonly code = 'PARSE_FAILURE';
+  readonly unavailable: boolean;
+
+  constructor(text: string, unavailable = false) {
+    super(text);
+    this.name = 'ParseFailure';
+    this.unavailable = unavailable;
+  }
+}
+
+export interface Kind<T> {
+  readonly schema: ParamSchema;
+  /** @throws ParseFailure; undefined means: as if it had not been sent */
+  readonly parse: (text: string, dialect: Dialect) => T | undefined;
+}
+
+const SYNTAX = 'invalid syntax';
+const RANGE = 'value out of range';
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 't', 'T', 'TRUE', 'true', 'True'].map((word) => [word, true] as const),
+  ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((word) => [word, false] as const),
+]);
+
+export const bool: Kind<boolean> = {
+  schema: { type: 'boolean' },
+  parse(text) {
+    const value = BOOLEANS.get(text);
+    if (value === undefined) throw new ParseFailure(SYNTAX);
+    return value;
+  },
+};
+
+export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
+
+/** Unsigned integer of `bits` bits. What is larger than `INTEGER_MAX` is cut to it. */
+export function uint(bits: 8 | 64): Kind<number> {
+  const max = 2n ** BigInt(bits) - 1n;
+  return {
+    schema: { type: 'integer', minimum: 0 },
+    parse: (value) => cut(bounded(value, /^[0-9]+$/, { min: 0n, max })),
+  };
+}
+
+/** Signed 64-bit integer, cut like the unsigned one. */
+export const int: Kind<number> = {
+  schema: { type: 'integer' },
+  parse: (value) => cut(bounded(value, /^[+-]?[0-9]+$/, { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+};
+
+/** As `uint(64)`, exact. */
+export const uint64: Kind<bigint> = {
+  schema: { type: 'integer', minimum: 0 },
+  parse: (value) => bounded(value, /^[0-9]+$/, { min: 0n, max: 2n ** 64n - 1n }),
+};
+
+/** Digits accepted by the big integer kind: 2^256 has 78, and BigInt takes quadratic time. */
+const BIGINT_DIGITS_MAX = 256;
+
+export const bigInteger: Kind<bigint> = {
+  schema: { type: 'string', pattern: '^[+-]?[0-9]+$' },
+  parse(value) {
+    if (!/^[+-]?[0-9]+$/.test(value) || value.length > BIGINT_DIGITS_MAX)
+      throw new ParseFailure('invalid value');
+    return toBigInt(value);
+  },
+};
+
+/** Bytes in hex, any length; empty text counts as absent. */
+export const hex: Kind<Uint8Array> = {
+  schema: { type: 'string', pattern: '^([A-Fa-f0-9]{2})+$' },
+  parse: (value) => (value === '' ? undefined : hexBytes(value)),
+};
+
+/** Text in base64 of either alphabet, padded. */
+export const base64Text: Kind<string> = {
+  schema: { type: 'string', contentEncoding: 'base64url' },
+  parse(value) {
+    const decoded = decodeBase64(value);
+    if (typeof decoded === 'number') throw new ParseFailure(`illegal base64 data at input byte ${decoded}`);
+    return Buffer.from(decoded).toString('utf8');
+  },
+};
+
+/** Comma-separated bytes in hex. Reading ends behind the first one that is empty or too long, as its check does. */
+export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
+  return {
+    schema: {
+      type: 'string',
+      pattern: `^([A-Fa-f0-9]{2}){1,${lengthMax}}(,([A-Fa-f0-9]{2}){1,${lengthMax}})*$`,
+    },
+    parse(value) {
+      const list: Uint8Array[] = [];
+      for (const part of value.split(',')) {
+        const bytes = hexBytes(part);
+        list.push(bytes);
+        if (bytes.length === 0 || bytes.length > lengthMax) break;
+      }
+      return list;
+    },
+  };
+}
+
+/** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
+export const reference: Kind<Uint8Array> = {
+  schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
+  parse(value, dialect) {
+    if (value === '') return undefined;
+    if (/^([0-9a-fA-F]{2})+$/.test(value)) return new Uint8Array(Buffer.from(value, 'hex'));
+    const result = referenceFromCid(value);
+    if (result instanceof Uint8Array) return result;
+    if (value.includes('.')) throw new ParseFailure('ENS service is not available', true);
+    const cause = `failed parsing CID ${value} err ${result}: could not parse`;
+    throw new ParseFailure(`${dialect.messages.invalidName}: ${cause}`);
+  },
+};
+
+const CHAIN_ADDRESS_SIZE = 20;
+
+/**
+ * A chain address as real nodes read one: `0x` or not, what is too long is cut and what is too short filled with zeros
+ * on the left, what follows a character that is no hex is left out. All zero counts as absent.
+ */
+export const chainAddress: Kind<Uint8Array> = {
+  schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
+  parse(value) {
+    const digits = value.replace(/^0[xX]/, '');
+    const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex').subarray(
+      -CHAIN_ADDRESS_SIZE,
+    );
+    if (bytes.every((byte) => byte === 0)) return undefined;
+    const address = new Uint8Array(CHAIN_ADDRESS_SIZE);
+    address.set(bytes, CHAIN_ADDRESS_SIZE - bytes.length);
+    return address;
+  },
+};
+
+/** A secp256k1 point, 33 bytes compressed or 65 bytes uncompressed; the value is the compressed form. */
+export const publicKey: Kind<Uint8Array> = {
+  schema: { type: 'string', pattern: '^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$' },
+  parse(value) {
+    if (value === '') return undefined;
+    const bytes = hexBytes(value);
+    if (bytes.length !== 33 && bytes.length !== 65) {
+      throw new ParseFailure(`malformed public key: invalid length: ${bytes.length}`);
+    }
+    if (!secp256k1.publicKeyVerify(bytes))
+      throw new ParseFailure('malformed public key: not a point of secp256k1');
+    return secp256k1.publicKeyConvert(bytes, true);
+  },
+};
+
+/** Multi-address without its leading slash, as the rest of a path. */
+export const multiAddress: Kind<string> = {
+  schema: { type: 'string' },
+  parse(value) {
+    const address = `/${value}`;
+    try {
+      return decodeMultiaddress(encodeMultiaddress(address));
+    } catch (error) {
+      throw new ParseFailure(`failed to parse multiaddr "${address}": ${(error as Error).message}`);
+    }
+  },
+};
+
+export const mediaType: Kind<string> = {
+  schema: { type: 'string' },
+  parse(value) {
+    if (value === '') return undefined;
+    const problem = checkMediaType(value);
+    if (problem !== undefined) throw new ParseFailure(problem);
+    return value;
+  },
+};
+
+function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {
+  if (!shape.test(value)) throw new ParseFailure(SYNTAX);
+  // Longer than any 64-bit number even without its zeros: out of range without converting it.
+  const digits = value.replace(/^[+-]?0*/, '');
+  if (digits.length > 20) throw new ParseFailure(RANGE);
+  const number = toBigInt(value);
+  if (number < min || number > max) throw new ParseFailure(RANGE);
+  return number;
+}
+
+/** Exact in a double, and the largest number that a key of the store holds; nothing is counted that far. */
+const INTEGER_MAX = 2 ** 48 - 1;
+
+function cut(value: bigint): number {
+  return Math.max(Math.min(Number(value), INTEGER_MAX), -INTEGER_MAX);
+}
+
+function toBigInt(value: string): bigint {
+  return value.startsWith('-') ? -BigInt(value.slice(1)) : BigInt(value.replace('+', ''));
+}
+
+function hexBytes(value: string): Uint8Array {
+  const bad = /[^0-9a-fA-F]/u.exec(value)?.[0];
+  if (bad !== undefined) throw new ParseFailure(`invalid hex byte: ${codePoint(bad)}`);
+  if (value.length % 2 !== 0) throw new ParseFailure('odd length hex string');
+  return new Uint8Array(Buffer.from(value, 'hex'));
+}
+
+/** `U+0047 'G'`; characters that do not print are left out. */
+function codePoint(character: string): string {
+  const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  return /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character) ? `${code} '${character}'` : code;
+}

@@ -1,0 +1,60 @@
+/** Several callers that want the same thing at the same time share one piece of work. */
+import { abortable } from '../abortable.ts';
+
+/** Reason of work that was given up. */
+const ABANDONED = new DOMException('nobody waits for it any more', 'AbortError');
+
+interface Flight<T> {
+  readonly result: Promise<T>;
+  readonly controller: AbortController;
+  waiting: number;
+  settled: boolean;
+}
+
+export class SingleFlight<T> {
+  readonly #flights = new Map<string, Flight<T>>();
+
+  /**
+   * Joins the running work for `key` or starts it. The work's signal aborts when its last caller has left.
+   * @throws the signal's reason when it aborts, else what the work throws
+   */
+  async join(
+    key: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const flight = this.#flights.get(key) ?? this.#start(key, work);
+    flight.waiting++;
+    try {
+      const result = await abortable(flight.result, signal);
+      flight.settled = true;
+      return result;
+    } finally {
+      flight.waiting--;
+      if (flight.waiting === 0) this.#end(key, flight);
+    }
+  }
+
+  /** Pieces of work under way. */
+  get size(): number {
+    return this.#flights.size;
+  }
+
+  /** Whether work for `key` is under way. */
+  has(key: string): boolean {
+    return this.#flights.has(key);
+  }
+
+  #start(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
+    const controller = new AbortController();
+    const flight: Flight<T> = { result: work(controller.signal), controller, waiting: 0, settled: false };
+    this.#flights.set(key, flight);
+    return flight;
+  }
+
+  #end(key: string, flight: Flight<T>): void {
+    if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    if (!flight.settled) flight.controller.abort(ABANDONED);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
+ * data formats 5.5, HTTP API completion 5.3. Every file is streamed into the splitter as it comes.
+ */
+import type { ChunkPutter } from '../../chunk/chunk.ts';
+import { toHex } from '../../crypto/hex.ts';
+import { Manifest } from '../../manifest/manifest.ts';
+import { CONTENT_TYPE, ERROR_DOCUMENT, FILENAME, INDEX_DOCUMENT } from '../../manifest/metadata.ts';
+import { saveManifest } from '../manifest-store.ts';
+import { type SplitOptions, split } from '../splitter.ts';
+import { ByteReader } from './byte-reader.ts';
+import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
+
+/**
+ * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
+ * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is cut off or no such body at all.
+ * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator.
+ * `INVALID_NAME`: name of a single file that begins with a separator.
+ */
+export type CollectionErrorCode =
+  | 'NO_FILES'
+  | 'INVALID_TAR_FILENAME'
+  | 'INVALID_TAR'
+  | 'INVALID_MULTIPART'
+  | 'INVALID_PART_NAME'
+  | 'INVALID_INDEX_DOCUMENT'
+  | 'INVALID_NAME';
+
+export class CollectionError extends Error {
+  readonly code: CollectionErrorCode;
+
+  constructor(code: CollectionErrorCode, message: string) {
+    super(message);
+    this.name = 'CollectionError';
+    this.code = code;
+  }
+}
+
+/** One file of a collection. What its consumer leaves of the body is skipped when the next entry is asked for. */
+export interface CollectionEntry {
+  /** Relative, without a leading separator. */
+  readonly path: string;
+  /** As sent with the file or known by its name; empty when neither says. */
+  readonly contentType: string;
+  /** Last part of the path. */
+  readonly filename: string;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface CollectionOptions extends SplitOptions {
+  readonly indexDocument?: string;
+  readonly errorDocument?: string;
+}
+
+/** Entry of a path that has metadata only. */
+const NO_ENTRY = new Uint8Array(0);
+/** Path whose metadata names the documents of a website. */
+const ROOT_PATH = '/';
+
+/**
+ * @param entries from `tarEntries` or `multipartEntries`
+ * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
+ * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, those of the entries; what the putter throws
+ */
+export async function storeCollection(
+  entries: AsyncIterable<CollectionEntry>,
+  putter: ChunkPutter,
+  { indexDocument = '', errorDocument = '', ...options }: CollectionOptions = {},
+): Promise<Uint8Array> {
+  if (indexDocument.includes('/'))
+    throw new CollectionError('INVALID_INDEX_DOCUMENT', 'index document contains a separator');
+  const manifest = newManifest(options);
+  let files = 0;
+  for await (const { path, contentType, filename, body } of entries) {
+    const { reference } = await split(body, putter, options);
+    await manifest.add(path, reference, { [CONTENT_TYPE]: contentType, [FILENAME]: filename });
+    files += 1;
+  }
+  if (files === 0) throw new CollectionError('NO_FILES', 'no files in root directory');
+  const documents = {
+    ...(indexDocument === '' ? {} : { [INDEX_DOCUMENT]: indexDocument }),
+    ...(errorDocument === '' ? {} : { [ERROR_DOCUMENT]: errorDocument }),
+  };
+  if (Object.keys(documents).length > 0) await manifest.add(ROOT_PATH, NO_ENTRY, documents);
+  return saveManifest(manifest, putter, options);
+}
+
+export interface FileOptions extends SplitOptions {
+  /** The hex of the file's reference when absent or empty. */
+  readonly name?: string;
+  /** Full text of the header; sniffed from the first bytes when absent or empty. */
+  readonly contentType?: string;
+}
+
+/**
+ * One file, with a manifest that has it as its index document.
+ * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
+ * @throws CollectionError `INVALID_NAME`; what the putter throws
+ */
+export async function storeFile(
+  body: AsyncIterable<Uint8Array>,
+  putter: ChunkPutter,
+  { name = '', contentType = '', ...options }: FileOptions = {},
+): Promise<Uint8Array> {
+  if (name.startsWith('/')) throw new CollectionError('INVALID_NAME', 'file name begins with a separator');
+  const { type, whole } = contentType === '' ? await sniffed(body) : { type: contentType, whole: body };
+  const { reference } = await split(whole, putter, options);
+  const path = name === '' ? toHex(reference) : name;
+  const manifest = newManifest(options);
+  await manifest.add(ROOT_PATH, NO_ENTRY, { [INDEX_DOCUMENT]: path });
+  await manifest.add(path, reference, { [CONTENT_TYPE]: type, [FILENAME]: path });
+  return saveManifest(manifest, putter, options);
+}
+
+function newManifest({ encryption }: SplitOptions): Manifest {
+  return Manifest.create(encryption?.obfuscationKey);
+}
+
+async function sniffed(
+  body: AsyncIterable<Uint8Array>,
+): Promise<{ type: string; whole: AsyncIterable<Uint8Array> }> {
+  const reader = new ByteReader(body);
+  const start = await reader.take(SNIFF_SIZE);
+  reader.unread(start);
+  return { type: sniffContentType(start), whole: reader.all() };
+}

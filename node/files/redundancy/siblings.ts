@@ -1,0 +1,166 @@
+/**
+ * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from whatever
+ * is there when some are lost. Specification: data formats 3.5 and 3.7.
+ */
+import { cacFromData } from '../../chunk/cac.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';
+import { recoverShards } from '../../crypto/erasure/erasure.ts';
+import { equalBytes, toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+import { malformed } from '../tree.ts';
+import type { RedundancyLevel } from './redundancy.ts';
+
+/** How a getter's chunks are made good when they are lost. */
+export interface Recovery {
+  readonly strategy: Strategy;
+  /** Whether the next strategy is tried when one has failed. */
+  readonly fallback: boolean;
+  /** Up to which level replicas of a root chunk are looked for; 0: none are. */
+  readonly level: RedundancyLevel;
+  /** For one chunk of redundant content. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Told of every chunk that was recovered. */
+  readonly keep: (chunk: Chunk) => void;
+}
+
+/** Chunks of some content, and what to do about those that are lost: without `recovery`, nothing. */
+export interface ContentGetter extends ChunkGetter {
+  readonly recovery?: Recovery;
+}
+
+/**
+ * `NONE`: nothing is fetched before it is asked for. `DATA`: all data chunks, no failure is tolerated. `PROX`: the
+ * nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones win.
+ */
+export const NONE = 0;
+export const DATA = 1;
+export const PROX = 2;
+export const RACE = 3;
+export type Strategy = typeof NONE | typeof DATA | typeof PROX | typeof RACE;
+
+/** Reason of fetches that are not needed any more. */
+const ENOUGH = new DOMException('enough chunks have come to recover the others', 'AbortError');
+
+export class Siblings {
+  readonly #addresses: readonly Uint8Array[];
+  readonly #dataCount: number;
+  readonly #getter: ChunkGetter;
+  readonly #recovery: Recovery;
+  readonly #enough = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #chunks: (Chunk | undefined)[] = [];
+  readonly #failures: unknown[] = [];
+  readonly #attempts: (Promise<boolean> | undefined)[] = [];
+  #fetched = 0;
+  #failed = 0;
+  /** Whether all data chunks are there in the end. */
+  #recovered: Promise<boolean> | undefined;
+  /** Called after every attempt. */
+  #onAttempt: (() => void) | undefined;
+
+  /** @param signal ends all fetches */
+  constructor(
+    { data, parities }: { data: readonly Uint8Array[]; parities: readonly Uint8Array[] },
+    { getter, recovery, signal }: { getter: ChunkGetter; recovery: Recovery; signal: AbortSignal },
+  ) {
+    this.#addresses = [...data, ...parities];
+    this.#dataCount = data.length;
+    this.#getter = getter;
+    this.#recovery = recovery;
+    this.#signal = AbortSignal.any([signal, this.#enough.signal]);
+  }
+
+  /**
+   * A data chunk. The first call starts the strategy.
+   * @throws ChunkNotFoundError when it is neither to be had nor recovered; JoinError when the parities are wrong
+   */
+  async get(place: number): Promise<Chunk> {
+    this.#recovered ??= this.#recover();
+    await either(this.#attempt(place), this.#recovered);
+    const chunk = this.#chunks[place];
+    if (chunk !== undefined) return chunk;
+    const cause = this.#failures[place];
+    if (isWrong(cause)) throw cause;
+    throw new ChunkNotFoundError(toHex(this.#addresses[place] as Uint8Array), { cause });
+  }
+
+  /** Never rejects. */
+  async #recover(): Promise<boolean> {
+    const parityCount = this.#addresses.length - this.#dataCount;
+    const { strategy, fallback } = this.#recovery;
+    for (let current: number = strategy; current <= RACE; current++) {
+      const isEnough =
+        (current === DATA && (await this.#fetchFirst(this.#dataCount, 0))) ||
+        (current === RACE && (await this.#fetchFirst(this.#addresses.length, parityCount)));
+      if (isEnough) return this.#decode();
+      if (!fallback) return false;
+    }
+    return false;
+  }
+
+  /** @param count of the first chunks to fetch @returns whether enough have come before too many have failed */
+  async #fetchFirst(count: number, failuresMax: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#onAttempt = () => {
+      if (this.#fetched >= this.#dataCount) resolve(true);
+      else if (this.#failed > failuresMax) resolve(false);
+    };
+    for (let place = 0; place < count; place++) void this.#attempt(place);
+    this.#onAttempt();
+    return promise;
+  }
+
+  /** Fetches a chunk, once. @returns whether it came; never rejects */
+  #attempt(place: number): Promise<boolean> {
+    return (this.#attempts[place] ??= this.#fetch(place));
+  }
+
+  async #fetch(place: number): Promise<boolean> {
+    const { clock, timeoutMs } = this.#recovery;
+    const deadline = clock.deadline(timeoutMs, this.#signal);
+    try {
+      this.#chunks[place] = await this.#getter.get(this.#addresses[place] as Uint8Array, deadline.signal);
+      this.#fetched += 1;
+      return true;
+    } catch (error) {
+      this.#failures[place] = error;
+      this.#failed += 1;
+      return false;
+    } finally {
+      deadline[Symbol.dispose]();
+      this.#onAttempt?.();
+    }
+  }
+
+  /** Makes the missing data chunks out of what is there. */
+  #decode(): boolean {
+    this.#enough.abort(ENOUGH);
+    // A single-owner chunk can be a child, but it is no shard: its address does not name its bytes.
+    const shards = this.#addresses.map((_, place) => {
+      const chunk = this.#chunks[place];
+      return chunk?.kind === 'cac' ? chunk.data : undefined;
+    });
+    if (shards.filter((shard) => shard !== undefined).length < this.#dataCount) return false;
+    for (const [place, data] of recoverShards(shards, this.#dataCount))
+      this.#accept(place, cacFromData(data));
+    return true;
+  }
+
+  #accept(place: number, chunk: Chunk): void {
+    const address = this.#addresses[place] as Uint8Array;
+    if (equalBytes(chunk.address, address)) {
+      this.#chunks[place] = chunk;
+      this.#recovery.keep(chunk);
+    } else this.#failures[place] = malformed(`its parities do not give chunk ${toHex(address)}`);
+  }
+}
+
+/** Whether one of the two ends well, as soon as that is known. */
+function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
+  return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
+}
+
+function isWrong(failure: unknown): boolean {
+  return failure instanceof Error && 'code' in failure && failure.code === 'MALFORMED_TREE';
+}

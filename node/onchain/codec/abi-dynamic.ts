@@ -1,0 +1,49 @@
+/** The part of the contract ABI that has no fixed length: texts of bytes, lists, and tuples that contain some. */
+import { type AbiValue, encodeWord } from './abi.ts';
+
+const WORD_SIZE = 32;
+
+/** Encoded value. One of no fixed length stands behind the others, and in its place stands where. */
+export interface Encoded {
+  readonly data: Uint8Array;
+  readonly dynamic: boolean;
+}
+
+export function word(value: AbiValue): Encoded {
+  return { data: encodeWord(value), dynamic: false };
+}
+
+/** `bytes`: the length, then whole words. */
+export function bytes(value: Uint8Array): Encoded {
+  const padded = new Uint8Array(Math.ceil(value.length / WORD_SIZE) * WORD_SIZE);
+  padded.set(value);
+  return { data: joined([encodeWord(value.length), padded]), dynamic: true };
+}
+
+/** `string`: the same of its UTF-8. */
+export function text(value: string): Encoded {
+  return bytes(new TextEncoder().encode(value));
+}
+
+/** A list of any length, of values of one type. */
+export function list(values: readonly Encoded[]): Encoded {
+  return { data: joined([encodeWord(values.length), tuple(...values).data]), dynamic: true };
+}
+
+export function tuple(...values: readonly Encoded[]): Encoded {
+  const size = (value: Encoded) => (value.dynamic ? WORD_SIZE : value.data.length);
+  let end = values.reduce((sum, value) => sum + size(value), 0);
+  const heads: Uint8Array[] = [];
+  const tails: Uint8Array[] = [];
+  for (const { data, dynamic } of values) {
+    heads.push(dynamic ? encodeWord(end) : data);
+    if (!dynamic) continue;
+    tails.push(data);
+    end += data.length;
+  }
+  return { data: joined([...heads, ...tails]), dynamic: tails.length > 0 };
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts));
+}

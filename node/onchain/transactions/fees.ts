@@ -1,0 +1,83 @@
+/** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
+import { ChainError } from '../ports.ts';
+
+/** Added to the suggested tip, percent, so that a transaction does not wait for fees that just rose. */
+export const TIP_BOOST_PERCENT = 25;
+/** Plain transfer; the chain refuses less. */
+export const GAS_LIMIT_MIN = 21_000n;
+/** A third of a block of the public chain: a broken estimate must not spend the account. */
+const GAS_LIMIT_MAX = 10_000_000n;
+/** State moves between estimate and block: one third is added. */
+const ESTIMATE_PERCENT = 133n;
+/** Share of the higher tip that a replacement offers: nodes of the public network refuse less than a tenth more. */
+const REPLACEMENT_PERCENT = 110n;
+
+/** Base units per gas. */
+export interface Fees {
+  readonly tipCap: bigint;
+  readonly feeCap: bigint;
+}
+
+/**
+ * @param gasPrice of the request; absent: 2 × base fee + boosted tip
+ * @param minimumTip least that is offered without a gas price
+ * @throws ChainError `GAS_PRICE_TOO_LOW` below the base fee; `RPC_ERROR` on a chain without EIP-1559
+ */
+export function feesFor(given: {
+  readonly baseFee: bigint | undefined;
+  readonly suggestedTip: bigint;
+  readonly gasPrice: bigint | undefined;
+  readonly tipBoostPercent: number;
+  readonly minimumTip: bigint;
+}): Fees {
+  const { baseFee, suggestedTip, gasPrice, tipBoostPercent, minimumTip } = given;
+  if (baseFee === undefined) {
+    throw new ChainError('RPC_ERROR', 'network does not appear to support EIP-1559 (no baseFee)');
+  }
+  if (gasPrice === undefined) {
+    const tipCap = max((suggestedTip * BigInt(100 + tipBoostPercent)) / 100n, minimumTip);
+    return { tipCap, feeCap: 2n * baseFee + tipCap };
+  }
+  if (gasPrice < baseFee) {
+    throw new ChainError(
+      'GAS_PRICE_TOO_LOW',
+      `specified gas price ${gasPrice} is below current base fee ${baseFee}`,
+    );
+  }
+  return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
+}
+
+/** What a replacement offers: a tenth more tip than the higher of both, and that on top of the higher fee cap. */
+export function replacementFees(current: Fees, replaced: Fees): Fees {
+  const tipCap = (max(current.tipCap, replaced.tipCap) * REPLACEMENT_PERCENT) / 100n;
+  return { tipCap, feeCap: max(current.feeCap, replaced.feeCap) + tipCap };
+}
+
+/**
+ * @param gasLimit of the request, 0 like absent
+ * @param minimum least for this operation, when it is not given; 0: none
+ * @param estimate of the endpoint, undefined when it could not tell
+ * @param fallback for a call that cannot be estimated
+ */
+export function gasLimitFor(given: {
+  readonly gasLimit: bigint | undefined;
+  readonly minimum: bigint;
+  readonly estimate: bigint | undefined;
+  readonly fallback: bigint;
+  readonly hasData: boolean;
+}): bigint {
+  const { gasLimit, minimum, estimate, fallback, hasData } = given;
+  if (gasLimit !== undefined && gasLimit > 0n) return clamp(gasLimit);
+  if (estimate !== undefined) return clamp(max((estimate * ESTIMATE_PERCENT) / 100n, minimum));
+  if (minimum > 0n) return clamp(minimum);
+  return hasData ? clamp(fallback) : GAS_LIMIT_MIN;
+}
+
+function clamp(gas: bigint): bigint {
+  if (gas < GAS_LIMIT_MIN) return GAS_LIMIT_MIN;
+  return gas > GAS_LIMIT_MAX ? GAS_LIMIT_MAX : gas;
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

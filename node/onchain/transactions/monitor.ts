@@ -1,0 +1,277 @@
+/**
+ * Follows the node's transactions until they are final. A round looks at every pending one: mined, replaced, or gone
+ * from the endpoint and then sent again from its stored bytes; and, when the chain has moved, at those that were mined
+ * or replaced lately, because a reorganisation takes that back. Rounds run only while there is something to follow, and
+ * an endpoint that is away, slow or behind merely delays them. `node-behaviour.md` 7.3.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { abortable } from '../../env/abortable.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { MetricsOf } from '../../env/metrics.ts';
+import type { SendingChain } from '../chain.ts';
+import type { TRANSACTION_METRICS } from '../metrics.ts';
+import { type BlockHeader, ChainError, type Receipt } from '../ports.ts';
+import { refusalOf } from './refusal.ts';
+import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
+
+/** A nonce that was used up this many blocks ago by a transaction nobody here knows is lost. Source: Bee v2.8.1 pkg/transaction. */
+const CANCELLED_AFTER_BLOCKS = 12;
+/** What is this deep stays: test chains keep the states of 64 blocks, no reorganisation goes beyond them. */
+const FINAL_AFTER_BLOCKS = 64;
+
+interface MonitorOptions {
+  /** Pause between two rounds, ms. */
+  readonly pollIntervalMs: number;
+  /** Of the node, `0x` and 40 hex. */
+  readonly account: string;
+}
+
+interface MonitorDeps {
+  readonly rpc: SendingChain;
+  readonly records: TransactionRecords;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: MetricsOf<typeof TRANSACTION_METRICS> | undefined;
+}
+
+/** Settled when its transaction is mined or replaced. */
+type Waiter = PromiseWithResolvers<Receipt>;
+
+export class Monitor {
+  readonly #options: MonitorOptions;
+  readonly #deps: MonitorDeps;
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #stopping = new AbortController();
+  /** Ends the pause between two rounds. */
+  #nap = new AbortController();
+  #running: Promise<void> | undefined;
+  /** Hash of the head at which everything recent was looked at. */
+  #lastHead: string | undefined;
+  readonly #held = new Set<string>();
+
+  constructor(options: MonitorOptions, deps: MonitorDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Looks at once, and goes on while there is something to follow. */
+  watch(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#nap.abort();
+    this.#running ??= this.#run();
+  }
+
+  /** Leaves a transaction alone until disposed: whoever sends it decides what becomes of it. */
+  hold(hash: string): Disposable {
+    this.#held.add(hash);
+    return { [Symbol.dispose]: () => this.#held.delete(hash) };
+  }
+
+  /** @param hash lower case @throws ChainError as `Transactions.wait` */
+  async wait(hash: string, signal: AbortSignal): Promise<Receipt> {
+    signal.throwIfAborted();
+    const record = this.#deps.records.find(hash);
+    if (record === undefined) throw new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
+    if (record.outcome?.kind === 'mined') return record.outcome.receipt;
+    if (record.outcome?.kind === 'cancelled') throw cancelled(hash);
+    if (this.#stopping.signal.aborted) throw closed();
+    let waiter = this.#waiters.get(hash);
+    if (waiter === undefined) {
+      waiter = Promise.withResolvers<Receipt>();
+      // Everybody who waits may have left by the time it is settled.
+      waiter.promise.catch((error: unknown) => this.#deps.log.debug({ hash, err: error }, 'wait has ended'));
+      this.#waiters.set(hash, waiter);
+    }
+    this.watch();
+    return abortable(waiter.promise, signal);
+  }
+
+  /** Ends the round that runs; whoever waits is told. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(closed());
+    await this.#running;
+    for (const waiter of this.#waiters.values()) waiter.reject(closed());
+    this.#waiters.clear();
+  }
+
+  async #run(): Promise<void> {
+    const stopping = this.#stopping.signal;
+    for (;;) {
+      const nap = new AbortController();
+      this.#nap = nap;
+      const left = await this.#tryRound(stopping);
+      if (stopping.aborted || (!left && !nap.signal.aborted)) break;
+      await this.#pause(AbortSignal.any([stopping, nap.signal]));
+    }
+    // Not later: who watches from here on starts the next run.
+    this.#running = undefined;
+  }
+
+  async #pause(ending: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.clock.sleep(this.#options.pollIntervalMs, ending);
+    } catch (error) {
+      if (!ending.aborted) throw error;
+    }
+  }
+
+  /** @returns whether anything is left to follow; a round that failed is repeated */
+  async #tryRound(signal: AbortSignal): Promise<boolean> {
+    try {
+      return await this.#round(signal);
+    } catch (error) {
+      if (signal.aborted) return false;
+      const { log } = this.#deps;
+      if (error instanceof ChainError) log.debug({ err: error }, 'transactions could not be looked at');
+      else log.error({ err: error }, 'outcome of a transaction could not be kept');
+      return true;
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<boolean> {
+    const { records, metrics } = this.#deps;
+    if (isEmpty(records)) return false;
+    const { number: head, hash } = await this.#head(signal);
+    // Another chain may be as long as the one before.
+    if (hash !== this.#lastHead) {
+      const all = await this.#each(records.recent(), (record) => this.#lookAtRecent(record, head, signal));
+      this.#lastHead = all ? hash : undefined;
+    }
+    await this.#each(records.pending(), (record) => this.#lookForReceipt(record, signal));
+    // Ascending by fee: the last one of a nonce is the one that counts.
+    const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
+    await this.#each(records.pending(), (record) =>
+      this.#lookAtPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
+    );
+    metrics?.pending.set(records.pending().length);
+    return !isEmpty(records);
+  }
+
+  async #head(signal: AbortSignal): Promise<BlockHeader> {
+    const head = await this.#deps.rpc.header('latest', signal);
+    if (head === undefined) throw new ChainError('RPC_ERROR', 'the endpoint has no blocks');
+    return head;
+  }
+
+  /**
+   * One after the other. What the endpoint cannot say about one does not keep the others waiting.
+   * @returns whether it could say something about all of them
+   */
+  async #each(
+    records: readonly TransactionRecord[],
+    look: (record: TransactionRecord) => Promise<void>,
+  ): Promise<boolean> {
+    let all = true;
+    for (const { hash } of records) {
+      // As it is now: it may have been forgotten while the ones before it were looked at.
+      const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
+      if (record === undefined) continue;
+      try {
+        await look(record);
+      } catch (error) {
+        if (!(error instanceof ChainError) || error.code === 'RPC_UNREACHABLE') throw error;
+        this.#deps.log.debug({ hash, err: error }, 'transaction could not be looked at');
+        all = false;
+      }
+    }
+    return all;
+  }
+
+  /** What was mined may be mined no more, or elsewhere; what was replaced may be mined after all. */
+  async #lookAtRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
+    const { rpc, records, log, metrics } = this.#deps;
+    const { hash, outcome } = record;
+    const receipt = await rpc.receipt(hash, signal);
+    if (receipt !== undefined) {
+      const known = outcome?.kind === 'mined' && isDeepStrictEqual(outcome.receipt, receipt);
+      if (!known) await this.#mined(record, receipt);
+      else if (head - receipt.blockNumber >= FINAL_AFTER_BLOCKS) await records.finish(hash);
+    } else if (outcome?.kind === 'mined') {
+      log.warn({ hash, block: outcome.receipt.blockNumber }, 'transaction is no longer mined');
+      metrics?.removed.inc();
+      await records.reopen(record);
+    } else if (outcome !== undefined && head - outcome.blockNumber >= FINAL_AFTER_BLOCKS) {
+      await records.finish(hash);
+    }
+  }
+
+  async #lookForReceipt(record: TransactionRecord, signal: AbortSignal): Promise<void> {
+    const receipt = await this.#deps.rpc.receipt(record.hash, signal);
+    if (receipt !== undefined) await this.#mined(record, receipt);
+  }
+
+  async #lookAtPending(
+    record: TransactionRecord,
+    { head, replaced }: { head: number; replaced: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { rpc, records } = this.#deps;
+    const { hash, nonce } = record;
+    const sameNonce = records.recent().filter((other) => other.nonce === nonce);
+    if (sameNonce.some(({ outcome }) => outcome?.kind === 'mined')) return this.#cancelled(record, head);
+    if ((await rpc.transactionState(hash, signal)) !== 'unknown') return;
+    if ((await rpc.minedCount(this.#options.account, 'latest', signal)) > nonce) {
+      if (await this.#isLost(record, head, signal)) await this.#cancelled(record, head);
+    } else if (!replaced) {
+      await this.#sendAgain(record, signal);
+    }
+  }
+
+  /** Its nonce is used, deep enough, and it has no receipt: looked at in this order, so that an old answer decides nothing. */
+  async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
+    const { rpc } = this.#deps;
+    if (head < CANCELLED_AFTER_BLOCKS) return false;
+    const usedThen = await rpc.minedCount(this.#options.account, head - CANCELLED_AFTER_BLOCKS, signal);
+    return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
+  }
+
+  /** The endpoint has lost it, or never had it. A refusal is tried again in the next round: funds and fees change. */
+  async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
+    const { rpc, log, metrics } = this.#deps;
+    try {
+      await rpc.sendRawTransaction(raw, signal);
+      metrics?.sentAgain.inc();
+      log.info({ hash, nonce }, 'transaction sent again');
+    } catch (error) {
+      if (refusalOf(error) === undefined) throw error;
+      log.debug({ hash, nonce, err: error }, 'transaction is refused');
+    }
+  }
+
+  async #mined(record: TransactionRecord, receipt: Receipt): Promise<void> {
+    const { hash } = record;
+    const { records, log, metrics } = this.#deps;
+    await records.settle(record, { kind: 'mined', receipt });
+    // Elsewhere on the chain than before is not a second time.
+    if (record.outcome === undefined) metrics?.[receipt.status === 'success' ? 'mined' : 'reverted'].inc();
+    log.debug({ hash, block: receipt.blockNumber, status: receipt.status }, 'transaction is mined');
+    this.#take(hash)?.resolve(receipt);
+  }
+
+  async #cancelled(record: TransactionRecord, head: number): Promise<void> {
+    const { hash, nonce } = record;
+    await this.#deps.records.settle(record, { kind: 'cancelled', blockNumber: head });
+    this.#deps.metrics?.cancelled.inc();
+    this.#deps.log.warn({ hash, nonce }, 'transaction cancelled');
+    this.#take(hash)?.reject(cancelled(hash));
+  }
+
+  #take(hash: string): Waiter | undefined {
+    const waiter = this.#waiters.get(hash);
+    this.#waiters.delete(hash);
+    return waiter;
+  }
+}
+
+function isEmpty(records: TransactionRecords): boolean {
+  return records.pending().length + records.recent().length === 0;
+}
+
+function cancelled(hash: string): ChainError {
+  return new ChainError('TRANSACTION_CANCELLED', `transaction cancelled: ${hash}`);
+}
+
+function closed(): ChainError {
+  return new ChainError('MONITOR_CLOSED', 'monitor closed');
+}

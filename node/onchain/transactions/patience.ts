@@ -1,0 +1,65 @@
+/**
+ * How long an operation that somebody waits for stays with its transactions. One that is not mined in time, because
+ * blocks or the endpoint stay away, fees have risen above its price or an earlier nonce is stuck, stays under way
+ * whatever its caller is told, and is followed and sent again like any other. `node-behaviour.md` 7.3.
+ */
+import type { Clock } from '../../env/clock.ts';
+import { hexBytes } from '../codec/hex.ts';
+import { encodeApprove } from '../contracts.ts';
+import { ChainError, type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
+
+/**
+ * Per transaction, ms: two dozen blocks of the public chain. An operation of two transactions is answered before the
+ * five minutes after which common HTTP clients stop waiting.
+ */
+export const MINED_WITHIN_MS = 120_000;
+/** `0x`, a selector, and the one who is allowed to spend. */
+const APPROVAL_DIGITS = 2 + 8 + 64;
+
+interface PatienceDeps {
+  readonly transactions: Pick<Transactions, 'wait' | 'pending'>;
+  readonly clock: Pick<Clock, 'deadline'>;
+}
+
+/** @throws ChainError `NOT_MINED` after a while, and what `Transactions.wait` throws */
+export async function minedInTime(hash: string, deps: PatienceDeps, signal: AbortSignal): Promise<Receipt> {
+  const { transactions, clock } = deps;
+  using deadline = clock.deadline(MINED_WITHIN_MS, signal);
+  try {
+    return await transactions.wait(hash, deadline.signal);
+  } catch (error) {
+    if (signal.aborted || !deadline.signal.aborted) throw error;
+    throw notMined(hash, transactions.pending(), error);
+  }
+}
+
+/**
+ * What a crash, or somebody who left, has left on its way to a contract is mined first: an approval would be repeated,
+ * and one that its operation has not used yet would be used twice. @throws ChainError `NOT_MINED` after a while
+ */
+export async function settleEarlier(
+  { contract, token }: { readonly contract: string; readonly token: string },
+  deps: PatienceDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const approval = encodeApprove(hexBytes(contract, 'contract'), 0n).slice(0, APPROVAL_DIGITS);
+  for (const { hash, to, data } of deps.transactions.pending()) {
+    if (to !== contract && !(to === token && data.startsWith(approval))) continue;
+    try {
+      await minedInTime(hash, deps, signal);
+    } catch (error) {
+      if (!(error instanceof ChainError) || error.code !== 'TRANSACTION_CANCELLED') throw error;
+    }
+  }
+}
+
+/** Names the transaction to do something about: the first one that has to be mined before all others. */
+function notMined(hash: string, waiting: readonly SentTransaction[], cause: unknown): ChainError {
+  const named = (of: string) =>
+    `${of} (${waiting.find((sent) => sent.hash === of)?.description ?? 'mined by now'})`;
+  // Of one nonce the dearest comes last, and is the one that an endpoint keeps.
+  const first = waiting.filter(({ nonce }) => nonce === waiting[0]?.nonce).at(-1)?.hash ?? hash;
+  const behind = first === hash ? '' : `, behind ${named(first)}`;
+  const text = `transaction ${named(hash)} is not mined after ${MINED_WITHIN_MS / 1000} s and stays under way${behind}`;
+  return new ChainError('NOT_MINED', text, { cause, blocking: first });
+}

@@ -1,0 +1,151 @@
+/**
+ * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the marks of those
+ * that still have to be looked at. A transaction and its mark change in one write.
+ */
+import type { KeyValueStore } from '../../store/ports.ts';
+import { encodeWord } from '../codec/abi.ts';
+import type { LogEntry, Receipt, SentTransaction } from '../ports.ts';
+
+/** Subsystem `transactions`. Marks hold the nonce, 32 bytes. */
+const STORED = 'stored/';
+const PENDING = 'pending/';
+/** Mined or cancelled, but so lately that a reorganisation could change it. */
+const RECENT = 'recent/';
+
+export interface TransactionRecord extends SentTransaction {
+  /** Signed bytes, 0x-hex. */
+  readonly raw: string;
+}
+
+export type Outcome = NonNullable<SentTransaction['outcome']>;
+
+export interface TransactionRecords {
+  /** @param hash 0x-hex in any case */
+  find(hash: string): TransactionRecord | undefined;
+  /** Ascending by nonce, of one nonce the cheaper first. */
+  pending(): TransactionRecord[];
+  /** In the same order; all of them have an outcome. */
+  recent(): TransactionRecord[];
+  /** A new one, pending. Durable when it resolves. */
+  add(record: TransactionRecord): Promise<void>;
+  /** Of a transaction that never went anywhere: no trace stays. */
+  forget(hash: string): Promise<void>;
+  /** Pending or recent → recent with this outcome. */
+  settle(record: TransactionRecord, outcome: Outcome): Promise<void>;
+  /** Recent → pending again. */
+  reopen(record: TransactionRecord): Promise<void>;
+  /** Recent → final. */
+  finish(hash: string): Promise<void>;
+}
+
+export function createTransactionRecords(state: KeyValueStore): TransactionRecords {
+  const find = (hash: string): TransactionRecord | undefined => {
+    const bytes = state.get(STORED + hash.toLowerCase());
+    return bytes === undefined ? undefined : decodeRecord(bytes);
+  };
+  // A copy: entries go while the caller waits.
+  const marked = (mark: string) =>
+    Array.from(state.entries(mark), ([key]) => find(key.slice(mark.length)))
+      .filter((record) => record !== undefined)
+      .sort(byNonce);
+
+  return {
+    find,
+    pending: () => marked(PENDING),
+    recent: () => marked(RECENT),
+    add: (record) =>
+      state.batch([
+        { put: STORED + record.hash, value: encodeRecord(record) },
+        { put: PENDING + record.hash, value: encodeWord(record.nonce) },
+      ]),
+    forget: (hash) => state.batch([{ remove: STORED + hash }, { remove: PENDING + hash }]),
+    settle: (record, outcome) =>
+      state.batch([
+        { put: STORED + record.hash, value: encodeRecord({ ...record, outcome }) },
+        { remove: PENDING + record.hash },
+        { put: RECENT + record.hash, value: encodeWord(record.nonce) },
+      ]),
+    reopen: (record) =>
+      state.batch([
+        { put: STORED + record.hash, value: encodeRecord({ ...record, outcome: undefined }) },
+        { remove: RECENT + record.hash },
+        { put: PENDING + record.hash, value: encodeWord(record.nonce) },
+      ]),
+    finish: (hash) => state.remove(RECENT + hash),
+  };
+}
+
+function byNonce(a: TransactionRecord, b: TransactionRecord): number {
+  return a.nonce - b.nonce || (a.gasFeeCap < b.gasFeeCap ? -1 : 1);
+}
+
+/** A record as JSON: amounts are decimal strings. */
+interface StoredRecord {
+  readonly hash: string;
+  readonly to: string;
+  readonly data: string;
+  readonly value: string;
+  readonly nonce: number;
+  readonly gasLimit: string;
+  readonly gasTipCap: string;
+  readonly gasFeeCap: string;
+  readonly tipBoostPercent: number;
+  readonly created: number;
+  readonly description: string;
+  readonly raw: string;
+  readonly cancelledAt?: number;
+  readonly receipt?: StoredReceipt;
+}
+
+interface StoredReceipt {
+  readonly status: Receipt['status'];
+  readonly blockNumber: number;
+  readonly gasUsed: string;
+  readonly logs: readonly LogEntry[];
+}
+
+function encodeRecord(record: TransactionRecord): Uint8Array {
+  const { outcome, value, gasLimit, gasTipCap, gasFeeCap, ...plain } = record;
+  const stored: StoredRecord = {
+    ...plain,
+    value: String(value),
+    gasLimit: String(gasLimit),
+    gasTipCap: String(gasTipCap),
+    gasFeeCap: String(gasFeeCap),
+    ...(outcome?.kind === 'cancelled' ? { cancelledAt: outcome.blockNumber } : {}),
+    ...(outcome?.kind === 'mined' ? { receipt: encodeReceipt(outcome.receipt) } : {}),
+  };
+  return Buffer.from(JSON.stringify(stored));
+}
+
+function encodeReceipt({ status, blockNumber, gasUsed, logs }: Receipt): StoredReceipt {
+  return { status, blockNumber, gasUsed: String(gasUsed), logs };
+}
+
+function decodeRecord(bytes: Uint8Array): TransactionRecord {
+  const stored = JSON.parse(Buffer.from(bytes).toString()) as StoredRecord;
+  const { hash, to, data, nonce, tipBoostPercent, created, description, raw } = stored;
+  return {
+    hash,
+    to,
+    data,
+    nonce,
+    tipBoostPercent,
+    created,
+    description,
+    raw,
+    value: BigInt(stored.value),
+    gasLimit: BigInt(stored.gasLimit),
+    gasTipCap: BigInt(stored.gasTipCap),
+    gasFeeCap: BigInt(stored.gasFeeCap),
+    outcome: decodeOutcome(stored),
+  };
+}
+
+function decodeOutcome({ hash, receipt, cancelledAt }: StoredRecord): Outcome | undefined {
+  if (receipt !== undefined) {
+    const gasUsed = BigInt(receipt.gasUsed);
+    return { kind: 'mined', receipt: { ...receipt, transactionHash: hash, gasUsed } };
+  }
+  return cancelledAt === undefined ? undefined : { kind: 'cancelled', blockNumber: cancelledAt };
+}

@@ -1,0 +1,81 @@
+import { equalBytes } from '../../crypto/hex.ts';
+import type { Signer } from '../../crypto/signer.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { KeyValueStore } from '../../store/ports.ts';
+import { decodeMessage, encodeMessage } from '../codec/codec.ts';
+import type { AddressRecord, Generation } from '../host.ts';
+import { BzzAddress, mintRecord, NO_CHEQUEBOOK, NO_TIME } from './record.ts';
+import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
+
+const KEY = 'own-record';
+
+/**
+ * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
+ * repeated byte for byte, also after a restart: a freshly signed one would make every peer rewrite and gossip it again.
+ * The one without time needs no storing for that, because signatures are deterministic.
+ */
+export class OwnRecord {
+  readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
+  readonly #state: KeyValueStore;
+  readonly #clock: Clock;
+  readonly #chequebook: () => Uint8Array | undefined;
+  #last: AddressRecord | undefined;
+  #timeless: AddressRecord | undefined;
+
+  constructor(
+    identity: { signer: Signer; networkId: bigint; nonce: Uint8Array },
+    deps: {
+      state: KeyValueStore;
+      clock: Clock;
+      /** 20 bytes; undefined: none. Says the same from the first record on. */
+      chequebook?: (() => Uint8Array | undefined) | undefined;
+    },
+  ) {
+    this.#identity = identity;
+    this.#state = deps.state;
+    this.#clock = deps.clock;
+    this.#chequebook = deps.chequebook ?? (() => undefined);
+    const stored = deps.state.get(KEY);
+    if (stored !== undefined) this.#last = decodeMessage(BzzAddress, stored);
+  }
+
+  /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
+  async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
+    const underlay = encodeUnderlays(fittingUnderlays([...new Set(underlays)].sort()));
+    return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
+  }
+
+  #untimed(underlay: Uint8Array): AddressRecord {
+    if (this.#timeless !== undefined && equalBytes(this.#timeless.underlay, underlay)) return this.#timeless;
+    const { nonce } = this.#identity;
+    const statement = { underlay, nonce, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
+    this.#timeless = mintRecord(statement, this.#identity);
+    return this.#timeless;
+  }
+
+  async #timed(underlay: Uint8Array): Promise<AddressRecord> {
+    const last = this.#last;
+    const chequebook = this.#chequebook() ?? NO_CHEQUEBOOK;
+    const isSame =
+      last !== undefined &&
+      equalBytes(last.underlay, underlay) &&
+      equalBytes(last.chequebook, chequebook) &&
+      this.#isOwn(last);
+    if (isSame) return last;
+    const now = BigInt(Math.floor(this.#clock.now() / 1000));
+    const next = (last?.timestamp ?? 0n) + 1n;
+    const timestamp = now > next ? now : next;
+    const { nonce } = this.#identity;
+    const record = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
+    this.#last = record;
+    await this.#state.put(KEY, encodeMessage(BzzAddress, record));
+    return record;
+  }
+
+  /** False for what an earlier identity of this data directory left behind. */
+  #isOwn(record: AddressRecord): boolean {
+    const { underlay, nonce, timestamp, chequebook } = record;
+    const again = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
+    return equalBytes(again.signature, record.signature) && equalBytes(nonce, this.#identity.nonce);
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * Address records: a node's signed statement where it can be dialled. `p2p-protocols.md` 3.3 and 3.4. A
+ * record of handshake 15.0.0 and hive 2.0.0 has a time; one of handshake 14.0.0 and hive 1.1.0 has none, here time 0,
+ * and its signature covers less. Vectors: `test/vectors/p2p.json`.
+ */
+import { equalBytes } from '../../crypto/hex.ts';
+import { overlayAddress } from '../../crypto/overlay.ts';
+import { recoverSigner, type Signer } from '../../crypto/signer.ts';
+import type { MessageOf } from '../codec/message.ts';
+import type { AddressRecord, Generation } from '../host.ts';
+import { decodeUnderlays } from './underlay.ts';
+
+/** The record on the wire and in the address book. */
+export const BzzAddress = {
+  underlay: [1, 'bytes'],
+  signature: [2, 'bytes'],
+  overlay: [3, 'bytes'],
+  nonce: [4, 'bytes'],
+  timestamp: [5, 'int64'],
+  chequebook: [6, 'bytes'],
+} as const;
+
+export const NO_CHEQUEBOOK = new Uint8Array(20);
+/** Of a record of generation 14.0.0. */
+export const NO_TIME = 0n;
+
+const PREFIX = new TextEncoder().encode('bee-handshake-');
+const NONCE_SIZE = 32;
+/** Clocks may differ by this much. */
+const FUTURE_SECONDS_MAX = 60n;
+/** Gossip refreshes a record at most this often. */
+const UPDATE_INTERVAL_SECONDS = 300n;
+
+export type RecordErrorCode =
+  | 'RECORD_INVALID'
+  | 'TIMESTAMP_NOT_POSITIVE'
+  | 'TIMESTAMP_IN_FUTURE'
+  | 'TIMESTAMP_NOT_NEWER'
+  | 'TIMESTAMP_TOO_SOON';
+
+export class RecordError extends Error {
+  readonly code: RecordErrorCode;
+
+  constructor(code: RecordErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RecordError';
+    this.code = code;
+  }
+}
+
+/** A record whose signature proves its overlay. */
+export interface ValidRecord {
+  readonly record: AddressRecord;
+  /** Signer, 20 bytes. */
+  readonly ethereum: Uint8Array;
+  /** At least one. */
+  readonly underlays: readonly string[];
+}
+
+/** Without a time it is a record of the older generation. */
+export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generation {
+  return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
+}
+
+/** The bytes that a record's signature covers. Network id big endian here, unlike in the overlay. */
+export function signData(record: Omit<AddressRecord, 'signature'>, networkId: bigint): Uint8Array {
+  const parts = [PREFIX, record.underlay, record.overlay, u64(networkId)];
+  if (generationOf(record) === '15.0.0') parts.push(record.nonce, u64(record.timestamp), record.chequebook);
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+function u64(value: bigint): Uint8Array {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigInt64(0, value);
+  return new Uint8Array(view.buffer);
+}
+
+export function mintRecord(
+  statement: { underlay: Uint8Array; nonce: Uint8Array; timestamp: bigint; chequebook: Uint8Array },
+  deps: { signer: Signer; networkId: bigint },
+): AddressRecord {
+  const overlay = overlayAddress(deps.signer.address, deps.networkId, statement.nonce);
+  const unsigned = { ...statement, overlay };
+  return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
+}
+
+/**
+ * @param wire as received; of a peer of generation 14.0.0 time and chequebook do not count
+ * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
+ */
+export function parseRecord(
+  wire: MessageOf<typeof BzzAddress>,
+  networkId: bigint,
+  generation: Generation = '15.0.0',
+): ValidRecord {
+  if (wire.nonce.length !== NONCE_SIZE) throw invalid(`nonce of ${wire.nonce.length} bytes`);
+  const record = generation === '15.0.0' ? withTime(wire) : withoutTime(wire);
+  const ethereum = signerOf(record, networkId);
+  if (!equalBytes(overlayAddress(ethereum, networkId, wire.nonce), wire.overlay)) {
+    throw invalid('the signer does not own the overlay');
+  }
+  return { record, ethereum, underlays: underlaysOf(wire.underlay) };
+}
+
+function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
+  if (wire.chequebook.length !== 0 && wire.chequebook.length !== NO_CHEQUEBOOK.length) {
+    throw invalid(`chequebook of ${wire.chequebook.length} bytes`);
+  }
+  if (wire.timestamp <= NO_TIME)
+    throw new RecordError('TIMESTAMP_NOT_POSITIVE', 'timestamp must be positive');
+  return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
+}
+
+/** A record as generation 14.0.0 has it, without what is not part of it there. */
+export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
+  return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
+}
+
+/** Is a record with this timestamp news, given the stored one of its overlay? Unix seconds. @throws RecordError */
+export function checkTimestamp(
+  timestamp: bigint,
+  known: { stored: bigint | undefined; nowSeconds: bigint; source: 'handshake' | 'gossip' },
+): void {
+  if (timestamp > known.nowSeconds + FUTURE_SECONDS_MAX) {
+    throw new RecordError('TIMESTAMP_IN_FUTURE', 'timestamp in future');
+  }
+  const { stored } = known;
+  if (stored === undefined || stored === NO_TIME) return;
+  const stale = known.source === 'handshake' ? timestamp < stored : timestamp <= stored;
+  if (stale) throw new RecordError('TIMESTAMP_NOT_NEWER', 'timestamp not newer than existing');
+  if (known.source === 'gossip' && timestamp <= stored + UPDATE_INTERVAL_SECONDS) {
+    throw new RecordError('TIMESTAMP_TOO_SOON', 'timestamp within minimum update interval');
+  }
+}
+
+function signerOf(record: AddressRecord, networkId: bigint): Uint8Array {
+  try {
+    return recoverSigner(signData(record, networkId), record.signature);
+  } catch (cause) {
+    throw invalid('signature', cause);
+  }
+}
+
+function underlaysOf(bytes: Uint8Array): string[] {
+  try {
+    return decodeUnderlays(bytes);
+  } catch (cause) {
+    throw invalid('underlay', cause);
+  }
+}
+
+function invalid(what: string, cause?: unknown): RecordError {
+  return new RecordError('RECORD_INVALID', `invalid address: ${what}`, { cause });
+}

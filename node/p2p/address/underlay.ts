@@ -1,0 +1,152 @@
+/** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
+import { uvarintSize } from '../codec/table.ts';
+import { decodeMultiaddress, encodeMultiaddress } from './multiaddress.ts';
+
+/** First byte of a list; no multiaddress starts with it. */
+const LIST = 0x99;
+export const UNDERLAYS_MAX = 20;
+export const UNDERLAY_BYTES_MAX = 2048;
+
+export class UnderlayError extends Error {
+  readonly code = 'UNDERLAY_INVALID';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'UnderlayError';
+  }
+}
+
+/** One address is written plainly, none or several as a list, in the given order. */
+export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
+  const encoded = underlays.map(encodeMultiaddress);
+  if (encoded.length === 1) return encoded[0] as Uint8Array;
+  const parts = encoded.flatMap((bytes) => [Uint8Array.from(prefix(bytes)), bytes]);
+  return new Uint8Array(Buffer.concat([Uint8Array.of(LIST), ...parts]));
+}
+
+/** The best of them, as many as the limits allow: IPv4, public and plain TCP first, otherwise in the given order. */
+export function fittingUnderlays(underlays: readonly string[]): string[] {
+  const best = [...underlays].sort((a, b) => score(a) - score(b));
+  const kept: string[] = [];
+  let size = 1;
+  for (const underlay of best) {
+    const { length } = encodeMultiaddress(underlay);
+    size += uvarintSize(length) + length;
+    if (kept.length === UNDERLAYS_MAX || size > UNDERLAY_BYTES_MAX) break;
+    kept.push(underlay);
+  }
+  return kept;
+}
+
+/** @returns at least one address, as text @throws UnderlayError */
+export function decodeUnderlays(bytes: Uint8Array): string[] {
+  if (bytes.length === 0) throw new UnderlayError('no underlay');
+  if (bytes.length > UNDERLAY_BYTES_MAX) throw new UnderlayError(`underlays of ${bytes.length} bytes`);
+  const parts = bytes[0] === LIST ? splitList(bytes) : [bytes];
+  if (parts.length === 0) throw new UnderlayError('empty list of underlays');
+  return parts.map(parse);
+}
+
+/** Identity at the end of an underlay. */
+export function peerIdOf(underlay: string): string | undefined {
+  return /\/p2p\/([1-9A-HJ-NP-Za-km-z]+)$/.exec(underlay)?.[1];
+}
+
+/** @param hostAndPort `host:port`, IPv6 in brackets; no host means all interfaces @throws UnderlayError */
+export function underlayOf(hostAndPort: string): string {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]*)):(\d{1,5})$/.exec(hostAndPort);
+  if (match === null) throw new UnderlayError(`not host:port: ${hostAndPort}`);
+  const [, ip6, host = '', port] = match;
+  if (ip6 !== undefined) return `/ip6/${ip6}/tcp/${port}`;
+  if (host === '') return `/ip4/0.0.0.0/tcp/${port}`;
+  return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) ? `/ip4/${host}/tcp/${port}` : `/dns/${host}/tcp/${port}`;
+}
+
+/** An IPv4 address that a socket for both families shows as IPv6, as what it is. */
+export function plainAddress(address: string): string {
+  return address.replace(
+    /^\/ip6\/::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\//,
+    (_all, high: string, low: string) => {
+      const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+      return `/ip4/${a >> 8}.${a & 0xff}.${b >> 8}.${b & 0xff}/`;
+    },
+  );
+}
+
+/** Can we dial it? Plain TCP to an address or a name, no relay. */
+export function isDialable(underlay: string): boolean {
+  return /^\/(ip4|ip6|dns|dns4|dns6)\/[^/]+\/tcp\/\d+(\/p2p\/[^/]+)?$/.test(underlay);
+}
+
+/** Loopback addresses lead every other machine to itself: they are of use only where there is nothing else. */
+export function withoutLoopback(underlays: readonly string[]): readonly string[] {
+  const rest = underlays.filter((underlay) => !isLoopback(underlay));
+  return rest.length > 0 ? rest : underlays;
+}
+
+/** The address alone. */
+export function withoutPeerId(underlay: string): string {
+  const peerId = peerIdOf(underlay);
+  return peerId === undefined ? underlay : underlay.slice(0, -`/p2p/${peerId}`.length);
+}
+
+export function withPeerId(address: string, peerId: string): string {
+  return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
+}
+
+/** Not reachable from the public network: loopback, private and link-local addresses, and names of the own machine. */
+export function isPrivate(underlay: string): boolean {
+  const [, kind, host = ''] = underlay.split('/');
+  if (kind === 'ip4') return PRIVATE_IP4.test(host);
+  if (kind === 'ip6') return host === '::1' || /^(f[cd]|fe[89ab])/i.test(host);
+  return /^(.+\.)?localhost$/i.test(host);
+}
+
+const PRIVATE_IP4 =
+  /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
+
+export function isLoopback(underlay: string): boolean {
+  return /^\/(ip4\/127\.|ip6\/::1\/)/.test(underlay);
+}
+
+/** Lower is better: IPv4 before others, public before private before loopback, plain TCP first. */
+function score(underlay: string): number {
+  const family = underlay.startsWith('/ip4/') ? 0 : 100;
+  const scope = isLoopback(underlay) ? 20 : isPrivate(underlay) ? 10 : 0;
+  const secure = /\/(tls|wss)(\/|$)/.test(underlay);
+  const kind = /\/wss?(\/|$)/.test(underlay) ? (secure ? 2 : 1) : underlay.includes('/tcp/') ? 0 : 3;
+  return family + scope + kind;
+}
+
+function prefix(bytes: Uint8Array): number[] {
+  return bytes.length < 0x80 ? [bytes.length] : [(bytes.length & 0x7f) | 0x80, bytes.length >> 7];
+}
+
+function splitList(bytes: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 1; at < bytes.length; ) {
+    let length = 0;
+    let shift = 0;
+    for (let more = true; more; shift += 7) {
+      const byte = bytes[at++];
+      if (byte === undefined || shift > 14) throw new UnderlayError('underlay list ends within a length');
+      length |= (byte & 0x7f) << shift;
+      more = byte >= 0x80;
+    }
+    if (length === 0 || at + length > bytes.length)
+      throw new UnderlayError('underlay list ends within an address');
+    if (parts.push(bytes.subarray(at, at + length)) > UNDERLAYS_MAX) {
+      throw new UnderlayError(`more than ${UNDERLAYS_MAX} underlays`);
+    }
+    at += length;
+  }
+  return parts;
+}
+
+function parse(bytes: Uint8Array): string {
+  try {
+    return decodeMultiaddress(bytes);
+  } catch (cause) {
+    throw new UnderlayError('underlay is no multiaddress', { cause });
+  }
+}

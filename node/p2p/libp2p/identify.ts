@@ -1,0 +1,104 @@
+/**
+ * identify 1.0.0 and ping 1.0.0, the two services every node of the public network expects of another one
+ * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
+ */
+import { equalBytes } from '../../crypto/hex.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
+import { decodeMultiaddress, encodeMultiaddress } from '../address/multiaddress.ts';
+import { encodeFrame } from '../codec/codec.ts';
+import { StreamError } from '../host.ts';
+import type { FramedStream } from '../stream/framed-stream.ts';
+import type { RawStream } from '../transport.ts';
+
+export const IDENTIFY_ID = '/ipfs/id/1.0.0';
+export const PING_ID = '/ipfs/ping/1.0.0';
+
+const PROTOCOL_VERSION = 'ipfs/0.1.0';
+/** What a ping carries, and the most that is echoed at once. */
+export const PING_SIZE = 32;
+/** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
+const PINGS_PER_STREAM_MAX = 100_000;
+
+/** Who pings comes back within seconds, or opens another stream. */
+const PING_IDLE_MS = 60_000;
+/** A node has a few; each is parsed and compared. */
+const LISTEN_ADDRESSES_MAX = 64;
+
+const Identify = {
+  publicKey: [1, 'bytes'],
+  listenAddrs: [2, ['repeated', 'bytes']],
+  protocols: [3, ['repeated', 'string']],
+  observedAddr: [4, 'bytes'],
+  protocolVersion: [5, 'string'],
+  agentVersion: [6, 'string'],
+} as const;
+
+/** What we say about ourselves. */
+export interface Identity {
+  /** Protobuf of the public key. */
+  readonly publicKey: Uint8Array;
+  readonly agentVersion: string;
+  readonly addresses: readonly string[];
+  readonly protocolIds: readonly string[];
+}
+
+/** Serving side: one message, then the end. */
+export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: string): void {
+  const { publicKey, agentVersion, addresses, protocolIds } = own;
+  const message = {
+    publicKey,
+    agentVersion,
+    protocolVersion: PROTOCOL_VERSION,
+    listenAddrs: addresses.map(encodeMultiaddress),
+    observedAddr: encodeMultiaddress(remoteAddress),
+    protocols: [...protocolIds],
+  };
+  raw.write(encodeFrame(Identify, message));
+  raw.closeWrite();
+}
+
+/** Asking side. @returns listen addresses of the other end, as text; those we cannot read, and too many, are left out */
+export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
+  const { listenAddrs } = await stream.read(Identify, signal);
+  return listenAddrs.slice(0, LISTEN_ADDRESSES_MAX).flatMap((bytes) => {
+    try {
+      return decodeMultiaddress(bytes);
+    } catch (error) {
+      if (error instanceof Error) return [];
+      throw error;
+    }
+  });
+}
+
+/** Asking side, once. @param payload 32 bytes that nobody else sends @throws StreamError when something else comes back */
+export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void> {
+  raw.write(payload);
+  for (let seen = 0; seen < payload.length; ) {
+    const bytes = await raw.read();
+    if (bytes === undefined)
+      throw new StreamError('STREAM_ENDED', 'the other side closed instead of an echo');
+    const expected = payload.subarray(seen, seen + bytes.length);
+    if (!equalBytes(bytes, expected)) throw new StreamError('STREAM_RESET', 'ping: the echo differs');
+    seen += bytes.length;
+  }
+  raw.closeWrite();
+}
+
+/** Serving side: every 32 bytes come back until the other side ends, or has been silent for too long. */
+export async function answerPing(raw: RawStream, clock: Clock): Promise<void> {
+  let size = 0;
+  for (;;) {
+    const bytes = raw.take() ?? (await nextPing(raw, clock));
+    if (bytes === undefined) break;
+    size += bytes.length;
+    if (size > PING_SIZE * PINGS_PER_STREAM_MAX) throw new StreamError('STREAM_RESET', 'too many pings');
+    raw.write(bytes);
+    await raw.drained();
+  }
+  raw.closeWrite();
+}
+
+async function nextPing(raw: RawStream, clock: Clock): Promise<Uint8Array | undefined> {
+  using _limit = clock.timer(PING_IDLE_MS, () => raw.reset(new TimeoutError(PING_IDLE_MS)));
+  return await raw.read();
+}

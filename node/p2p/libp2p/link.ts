@@ -1,0 +1,223 @@
+import { abortable, LazyDeadline } from '../../env/abortable.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import { isLoopback, isPrivate, peerIdOf, withPeerId } from '../address/underlay.ts';
+import { StreamError } from '../host.ts';
+import { FramedStream } from '../stream/framed-stream.ts';
+import type { AcceptedStream, Link, LinkEvents, RawStream } from '../transport.ts';
+import type { SecureChannel } from './channel.ts';
+import {
+  answerIdentify,
+  answerPing,
+  askIdentify,
+  askPing,
+  IDENTIFY_ID,
+  type Identity,
+  PING_ID,
+} from './identify.ts';
+import { acceptProtocol, ProposedStream, proposeInTurn } from './multistream.ts';
+import { YamuxSession, type YamuxStream } from './yamux.ts';
+
+/** Until an opened stream has named its protocol. */
+const NEGOTIATION_TIMEOUT_MS = 10_000;
+/** A dialler that does not answer identify is known by the address it came from; its handshake waits this long at most. */
+const IDENTIFY_TIMEOUT_MS = 2_000;
+/** How long a closing socket may take to send what it holds. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+export interface LinkDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: LinkEvents;
+  readonly identity: () => Identity;
+  /** Runs at the end of this turn of the event loop. */
+  readonly defer: (flush: () => void) => void;
+  readonly ended: (link: Libp2pLink) => void;
+}
+
+/** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
+export class Libp2pLink implements Link {
+  readonly remoteId: string;
+  readonly remoteAddress: string;
+  readonly direction: Link['direction'];
+  /** `clock.monotonic()` of the last byte. */
+  lastHeard: number;
+  readonly #channel: SecureChannel;
+  readonly #deps: LinkDeps;
+  readonly #session: YamuxSession;
+  #ended = false;
+
+  constructor(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, deps: LinkDeps) {
+    this.remoteId = channel.remoteId;
+    this.remoteAddress = end.remoteAddress;
+    this.direction = end.direction;
+    this.lastHeard = deps.clock.monotonic();
+    this.#channel = channel;
+    this.#deps = deps;
+    this.#session = new YamuxSession(
+      { client: end.direction === 'outbound' },
+      {
+        send: (bytes) => this.#send(bytes),
+        defer: deps.defer,
+        accepted: (stream) => void this.#accept(stream),
+        broken: (error) => this.#breakOff(error),
+      },
+    );
+  }
+
+  /** Begins to read. Called once, after the host knows the link. */
+  start(): void {
+    const { connection } = this.#channel;
+    connection.onDrain(() => this.#session.drained());
+    void this.#receive();
+    connection.onClosed((error) => this.#end(error ?? closedByOther()));
+  }
+
+  open(protocolId: string): RawStream {
+    return new ProposedStream(this.#session.open(), protocolId);
+  }
+
+  async negotiate(protocolIds: readonly string[], signal: AbortSignal): Promise<AcceptedStream> {
+    const raw = this.#session.open();
+    try {
+      return await abortable(proposeInTurn(raw, protocolIds), signal);
+    } catch (error) {
+      raw.reset(error as Error);
+      throw error;
+    }
+  }
+
+  /** What go-libp2p would keep of the announced addresses: as public as the address that we see. */
+  async listenAddresses(signal: AbortSignal): Promise<string[]> {
+    using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
+    let announced: string[] = [];
+    const stream = new FramedStream(this.open(IDENTIFY_ID), this.#deps);
+    const failed = (error: unknown) => {
+      stream.reset(error as Error);
+      this.#deps.log.debug({ err: error, remote: this.remoteId }, 'peer does not identify itself');
+    };
+    try {
+      announced = await askIdentify(stream, deadline.signal);
+      // Nobody waits for it, but it has to end.
+      stream.close().catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+    const kept = announced.filter((address) => comparable(address, this.remoteAddress));
+    const foreign = (address: string) => (peerIdOf(address) ?? this.remoteId) !== this.remoteId;
+    const own = kept.filter((address) => !foreign(address));
+    return (own.length > 0 ? own : [this.remoteAddress]).map((address) => withPeerId(address, this.remoteId));
+  }
+
+  /** One `/ipfs/ping/1.0.0`. @param payload 32 bytes @returns round-trip time, ms @throws StreamError; the signal's reason */
+  async ping(payload: Uint8Array, signal: AbortSignal): Promise<number> {
+    const { clock } = this.#deps;
+    const start = clock.monotonic();
+    const raw = this.open(PING_ID);
+    try {
+      await abortable(askPing(raw, payload), signal);
+      return clock.monotonic() - start;
+    } catch (error) {
+      raw.reset(error as Error);
+      throw error;
+    }
+  }
+
+  keepAlive(): void {
+    this.#session.ping();
+  }
+
+  close(reason: Error): void {
+    void this.shutDown(reason);
+  }
+
+  /** No farewell: who breaks the rules, or does not read, would go on sending until it had heard it. */
+  #breakOff(reason: Error): void {
+    if (this.#ended) return;
+    this.#end(reason);
+    this.#channel.connection.abort(reason);
+  }
+
+  /** Resolves when the socket is closed. */
+  async shutDown(reason: Error): Promise<void> {
+    if (this.#ended) return;
+    this.#session.goAway();
+    this.#end(reason);
+    const { connection } = this.#channel;
+    using deadline = this.#deps.clock.deadline(CLOSE_TIMEOUT_MS);
+    try {
+      await connection.close(deadline.signal);
+    } catch (error) {
+      connection.abort(error as Error);
+    }
+  }
+
+  async #receive(): Promise<void> {
+    const { stream } = this.#channel;
+    try {
+      for (;;) {
+        const bytes = stream.take() ?? (await stream.read());
+        if (bytes === undefined) return this.close(closedByOther());
+        this.lastHeard = this.#deps.clock.monotonic();
+        this.#session.receive(bytes);
+      }
+    } catch (error) {
+      this.close(error as Error);
+    }
+  }
+
+  #send(bytes: Uint8Array): boolean {
+    const { connection, stream } = this.#channel;
+    try {
+      // Bytes of more than one noise message: one system call for all.
+      connection.corked(() => stream.write(bytes));
+      return !connection.isFull();
+    } catch (error) {
+      this.#deps.log.debug({ err: error, remote: this.remoteId }, 'connection lost while writing');
+      this.#end(error as Error);
+      return false;
+    }
+  }
+
+  async #accept(raw: YamuxStream): Promise<void> {
+    const { clock, events, log } = this.#deps;
+    const deadline = new LazyDeadline(clock, NEGOTIATION_TIMEOUT_MS);
+    try {
+      const { protocolId, stream } = await acceptProtocol(
+        raw,
+        (id) => isService(id) || events.supports(id),
+        deadline,
+      );
+      if (protocolId === IDENTIFY_ID) {
+        answerIdentify(stream, this.#deps.identity(), this.remoteAddress);
+        await new FramedStream(stream, this.#deps).close();
+      } else if (protocolId === PING_ID) await answerPing(stream, clock);
+      else events.accepted(this, protocolId, stream);
+    } catch (error) {
+      raw.reset(error as Error);
+      if (log.isLevelEnabled('debug')) log.debug({ err: error, remote: this.remoteId }, 'stream refused');
+    } finally {
+      deadline[Symbol.dispose]();
+    }
+  }
+
+  #end(reason: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#session.end(reason);
+    this.#deps.ended(this);
+  }
+}
+
+function isService(protocolId: string): boolean {
+  return protocolId === IDENTIFY_ID || protocolId === PING_ID;
+}
+
+function comparable(announced: string, seen: string): boolean {
+  if (isLoopback(seen)) return true;
+  return isPrivate(seen) ? !isLoopback(announced) : !isPrivate(announced);
+}
+
+function closedByOther(): StreamError {
+  return new StreamError('STREAM_RESET', 'the other side closed the connection');
+}

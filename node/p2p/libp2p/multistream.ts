@@ -1,0 +1,297 @@
+/**
+ * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline.
+ * The opener proposes one id and goes on at once (lazy negotiation), which saves a round trip per stream.
+ */
+import { abortable } from '../../env/abortable.ts';
+import { StreamError } from '../host.ts';
+import { FrameReader } from '../stream/framing.ts';
+import type { AcceptedStream, RawStream } from '../transport.ts';
+
+const PROTOCOL = '/multistream/1.0.0';
+const NOTHING = new Uint8Array(0);
+const LINE_END = 0x0a;
+/** Longest proposal that is read. */
+const PROPOSAL_SIZE_MAX = 1024;
+/** Proposals that one opener may make before we give up on it. */
+const PROPOSALS_MAX = 10;
+
+/** Header and proposal as they go out, one entry per protocol id of this program. */
+const proposals = new Map<string, Uint8Array>();
+
+function encodeLine(text: string): Uint8Array {
+  const line = Buffer.from(`${text}\n`);
+  const prefix = line.length < 0x80 ? [line.length] : [(line.length & 0x7f) | 0x80, line.length >> 7];
+  return Buffer.concat([Uint8Array.from(prefix), line]);
+}
+
+const HEADER_LINE = encodeLine(PROTOCOL);
+const REFUSED = 'na';
+const REFUSED_LINE = encodeLine(REFUSED);
+
+/** Header and `protocolId`, both as sent by the opener and as confirmed by the acceptor. */
+export function proposalOf(protocolId: string): Uint8Array {
+  const known = proposals.get(protocolId);
+  if (known !== undefined) return known;
+  const bytes = Buffer.concat([HEADER_LINE, encodeLine(protocolId)]);
+  proposals.set(protocolId, bytes);
+  return bytes;
+}
+
+/** Reads the lines of one negotiation and keeps what follows them. */
+class Lines {
+  readonly #frames = new FrameReader(PROPOSAL_SIZE_MAX);
+
+  push(bytes: Uint8Array): void {
+    this.#frames.push(bytes);
+  }
+
+  next(): string | undefined {
+    const frame = this.#frames.next();
+    if (frame === undefined) return undefined;
+    const text = textOf(frame.bytes);
+    if (!text.endsWith('\n')) throw new StreamError('STREAM_RESET', 'multistream: line without end');
+    return text.slice(0, -1);
+  }
+
+  rest(): Uint8Array | undefined {
+    return this.#frames.rest();
+  }
+}
+
+/**
+ * The stream after our proposal of `protocolId`. The proposal travels with the first write; the first read checks the
+ * answer. @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
+ */
+export class ProposedStream implements RawStream {
+  readonly #raw: RawStream;
+  readonly #protocolId: string;
+  #unsent: Uint8Array | undefined;
+  #isAgreed = false;
+  /** Of an answer that comes in pieces. */
+  #lines: Lines | undefined;
+  #headerSeen = false;
+  /** Came after the answer in the same packet. */
+  #early: Uint8Array | undefined;
+
+  constructor(raw: RawStream, protocolId: string) {
+    this.#raw = raw;
+    this.#protocolId = protocolId;
+    this.#unsent = proposalOf(protocolId);
+  }
+
+  write(bytes: Uint8Array): void {
+    const proposal = this.#unsent;
+    this.#unsent = undefined;
+    if (proposal === undefined) this.#raw.write(bytes);
+    else this.#raw.write(bytes.length === 0 ? proposal : Buffer.concat([proposal, bytes]));
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#raw.drained();
+  }
+
+  take(): Uint8Array | undefined {
+    while (!this.#isAgreed) {
+      const bytes = this.#raw.take();
+      if (bytes === undefined) return undefined;
+      this.#negotiate(bytes);
+    }
+    const early = this.#early;
+    this.#early = undefined;
+    return early ?? this.#raw.take();
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return this.#isAgreed && this.#early === undefined ? this.#raw.read() : this.#firstRead();
+  }
+
+  async #firstRead(): Promise<Uint8Array | undefined> {
+    await this.agreed();
+    return this.take() ?? this.#raw.read();
+  }
+
+  /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
+  async agreed(): Promise<void> {
+    this.#propose();
+    while (!this.#isAgreed) {
+      const bytes = await this.#raw.read();
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      this.#negotiate(bytes);
+    }
+  }
+
+  #propose(): void {
+    if (this.#unsent !== undefined) this.write(NOTHING);
+  }
+
+  closeWrite(): void {
+    this.#propose();
+    this.#raw.closeWrite();
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+
+  #negotiate(bytes: Uint8Array): void {
+    const expected = proposalOf(this.#protocolId);
+    if (this.#lines === undefined && startsWith(bytes, expected)) {
+      this.#isAgreed = true;
+      if (bytes.length > expected.length) this.#early = bytes.subarray(expected.length);
+      return;
+    }
+    this.#lines ??= new Lines();
+    this.#negotiateByLine(this.#lines, bytes);
+  }
+
+  #negotiateByLine(lines: Lines, bytes: Uint8Array): void {
+    lines.push(bytes);
+    for (let line = lines.next(); line !== undefined; line = lines.next()) {
+      if (!this.#headerSeen && line === PROTOCOL) this.#headerSeen = true;
+      else if (this.#headerSeen && line === this.#protocolId) {
+        this.#early = lines.rest();
+        this.#isAgreed = true;
+        return;
+      } else throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${this.#protocolId}`);
+    }
+  }
+}
+
+/**
+ * Proposes one protocol after the other, on one stream, until the other side takes one. Nothing is sent ahead of the
+ * answer, because what follows a refused proposal would be read as the next one.
+ * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is taken
+ */
+export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
+  const lines = new Lines();
+  const nextLine = async (): Promise<string> => {
+    for (;;) {
+      const line = lines.next();
+      if (line !== undefined) return line;
+      const bytes = await raw.read();
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      lines.push(bytes);
+    }
+  };
+  for (const [turn, protocolId] of protocolIds.entries()) {
+    raw.write(turn === 0 ? proposalOf(protocolId) : encodeLine(protocolId));
+    if (turn === 0 && (await nextLine()) !== PROTOCOL) {
+      throw new StreamError('STREAM_RESET', 'multistream: no header');
+    }
+    const answer = await nextLine();
+    if (answer === protocolId) return { protocolId, stream: resumed(raw, lines.rest()) };
+    if (answer !== REFUSED) throw new StreamError('STREAM_RESET', 'multistream: neither taken nor refused');
+  }
+  throw new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolIds.join(' or ')}`);
+}
+
+/**
+ * Accepting side: answers proposals until one is supported.
+ * @param deadline its signal is asked for only when something has to be waited for
+ * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
+ */
+export async function acceptProtocol(
+  raw: RawStream,
+  supports: (id: string) => boolean,
+  deadline: { readonly signal: AbortSignal },
+): Promise<AcceptedStream> {
+  const first = raw.take();
+  const atOnce = first && acceptFirst(raw, first, supports);
+  if (atOnce !== undefined) return atOnce;
+  const lines = new Lines();
+  if (first !== undefined) lines.push(first);
+  // Our header travels with the answer, unless the opener waits for it before it proposes.
+  let headerDue = false;
+  for (let count = 0; count < PROPOSALS_MAX; ) {
+    const line = lines.next();
+    if (line === undefined) {
+      if (headerDue) raw.write(HEADER_LINE);
+      headerDue = false;
+      const bytes = raw.take() ?? (await abortable(raw.read(), deadline.signal));
+      if (bytes === undefined)
+        throw new StreamError('STREAM_ENDED', 'the other side closed during negotiation');
+      lines.push(bytes);
+    } else if (line === PROTOCOL) {
+      headerDue = true;
+      count++;
+    } else if (supports(line)) {
+      raw.write(headerDue ? proposalOf(line) : encodeLine(line));
+      return { protocolId: line, stream: resumed(raw, lines.rest()) };
+    } else {
+      if (headerDue) raw.write(HEADER_LINE);
+      headerDue = false;
+      raw.write(REFUSED_LINE);
+      count++;
+    }
+  }
+  throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
+}
+
+/** The usual opening, header and one supported proposal in the first packet; undefined when it is anything else. */
+function acceptFirst(
+  raw: RawStream,
+  bytes: Uint8Array,
+  supports: (id: string) => boolean,
+): AcceptedStream | undefined {
+  const start = HEADER_LINE.length + 1;
+  const end = start + (bytes[HEADER_LINE.length] ?? 0);
+  if (end - start >= 0x80 || bytes[end - 1] !== LINE_END || !startsWith(bytes, HEADER_LINE)) return undefined;
+  const protocolId = textOf(bytes.subarray(start, end - 1));
+  if (!supports(protocolId)) return undefined;
+  raw.write(proposalOf(protocolId));
+  const stream = bytes.length === end ? raw : new ResumedStream(raw, bytes.subarray(end));
+  return { protocolId, stream };
+}
+
+function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
+  if (bytes.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (bytes[i] !== prefix[i]) return false;
+  return true;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+function resumed(raw: RawStream, rest: Uint8Array | undefined): RawStream {
+  return rest === undefined ? raw : new ResumedStream(raw, rest);
+}
+
+/** A stream whose next bytes have been read already. */
+class ResumedStream implements RawStream {
+  readonly #raw: RawStream;
+  #early: Uint8Array | undefined;
+
+  constructor(raw: RawStream, early: Uint8Array) {
+    this.#raw = raw;
+    this.#early = early;
+  }
+
+  take(): Uint8Array | undefined {
+    const early = this.#early;
+    this.#early = undefined;
+    return early ?? this.#raw.take();
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return this.#early === undefined ? this.#raw.read() : Promise.resolve(this.take());
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#raw.write(bytes);
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#raw.drained();
+  }
+
+  closeWrite(): void {
+    this.#raw.closeWrite();
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+}

@@ -1,0 +1,223 @@
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import { peerIdOf } from '../address/underlay.ts';
+import { HostError, StreamError } from '../host.ts';
+import { ConnectionGate } from '../peers/connection-gate.ts';
+import type { Tcp, TcpConnection, TcpListener } from '../tcp-host.ts';
+import type { Link, LinkEvents, Transport } from '../transport.ts';
+import type { Secure, SecureChannel } from './channel.ts';
+import { PING_SIZE } from './identify.ts';
+import { Libp2pLink } from './link.ts';
+
+/** Securing an accepted connection. */
+const UPGRADE_TIMEOUT_MS = 15_000;
+/** Connections that are being secured; more are refused, so that strangers cannot take all memory. */
+const UPGRADES_MAX = 256;
+/** Connections at once: full bins, and strangers that probe us. */
+const LINKS_MAX = 1_500;
+/** How often the links are looked after. */
+const KEEP_ALIVE_MS = 30_000;
+/** A link without any byte for this long, in spite of two pings, is dead. */
+const SILENCE_MAX_MS = 90_000;
+
+export interface TransportOptions {
+  readonly localId: string;
+  /** Protobuf of the public key. */
+  readonly publicKey: Uint8Array;
+  readonly agentVersion: string;
+  /** Multiaddress to listen on. */
+  readonly listen: string;
+  /** Advertised instead of the listening addresses. */
+  readonly advertised: string | undefined;
+}
+
+/** A libp2p identity used once. */
+export interface Stranger {
+  /** Protobuf of the public key, which ends in the key's 32 bytes. */
+  readonly publicKey: Uint8Array;
+  readonly secure: Secure;
+}
+
+export interface TransportDeps {
+  readonly tcp: Tcp;
+  readonly secure: Secure;
+  readonly stranger: () => Stranger;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly defer: (flush: () => void) => void;
+}
+
+/** Of a link that only asks. */
+const NOTHING_SERVED: LinkEvents = {
+  supports: () => false,
+  protocolIds: () => [],
+  opened: () => undefined,
+  closed: () => undefined,
+  accepted: () => undefined,
+};
+
+/** Links over TCP. */
+export class Libp2pTransport implements Transport {
+  readonly localId: string;
+  readonly #options: TransportOptions;
+  readonly #deps: TransportDeps;
+  readonly #gate = new ConnectionGate();
+  readonly #links = new Set<Libp2pLink>();
+  readonly #stopped = new AbortController();
+  #listener: TcpListener | undefined;
+  #events: LinkEvents | undefined;
+  #upgrading = 0;
+
+  constructor(options: TransportOptions, deps: TransportDeps) {
+    this.localId = options.localId;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  addresses(): string[] {
+    if (this.#listener === undefined) return [];
+    if (this.#options.advertised !== undefined) return [this.#options.advertised];
+    return this.#listener.addresses();
+  }
+
+  /** @throws HostError `LISTEN_FAILED` */
+  async start(events: LinkEvents): Promise<void> {
+    this.#events = events;
+    const { tcp, log } = this.#deps;
+    try {
+      this.#listener = await tcp.listen(this.#options.listen, {
+        accepted: (connection) => void this.#upgradeInbound(connection, events),
+        failed: (error) => log.warn({ err: error }, 'connection not accepted'),
+      });
+    } catch (cause) {
+      throw listenFailed(this.#options.listen, cause as NodeJS.ErrnoException);
+    }
+    void this.#keepAlive();
+  }
+
+  async dial(underlay: string, signal: AbortSignal): Promise<Link> {
+    const events = this.#events;
+    if (events === undefined) throw new HostError('HOST_CLOSED', 'the host is not listening');
+    const connection = await this.#deps.tcp.dial(underlay, signal);
+    try {
+      const expected = peerIdOf(underlay);
+      const channel = await this.#deps.secure(connection, 'dialler', { signal, expected });
+      return this.#adopt(channel, { remoteAddress: connection.remoteAddress, direction: 'outbound' }, events);
+    } catch (error) {
+      connection.abort(error as Error);
+      throw error;
+    }
+  }
+
+  async probe(underlay: string, signal: AbortSignal): Promise<number> {
+    const { clock, log, defer } = this.#deps;
+    const { publicKey, secure } = this.#deps.stranger();
+    const connection = await this.#deps.tcp.dial(underlay, signal);
+    try {
+      const channel = await secure(connection, 'dialler', { signal, expected: peerIdOf(underlay) });
+      const end = { remoteAddress: connection.remoteAddress, direction: 'outbound' } as const;
+      const { agentVersion } = this.#options;
+      const identity = () => ({ publicKey, agentVersion, addresses: [], protocolIds: [] });
+      const link = new Libp2pLink(channel, end, {
+        clock,
+        log,
+        defer,
+        events: NOTHING_SERVED,
+        identity,
+        ended: () => undefined,
+      });
+      link.start();
+      try {
+        // The key is as fresh as the identity: nobody else sends it.
+        return await link.ping(publicKey.subarray(-PING_SIZE), signal);
+      } finally {
+        await link.shutDown(new StreamError('STREAM_RESET', 'the probe is over'));
+      }
+    } catch (error) {
+      connection.abort(error as Error);
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    const reason = new StreamError('STREAM_RESET', 'the host is closed');
+    await Promise.all(Array.from(this.#links, (link) => link.shutDown(reason)));
+    await this.#listener?.close();
+    this.#listener = undefined;
+    this.#events = undefined;
+  }
+
+  async #upgradeInbound(connection: TcpConnection, events: LinkEvents): Promise<void> {
+    const { clock, log, secure } = this.#deps;
+    const remote = connection.remoteAddress;
+    const isFull = this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX;
+    if (isFull || !this.#gate.enter(remote, clock.monotonic())) {
+      connection.abort(new HostError('DIAL_FAILED', 'too many connections'));
+      return;
+    }
+    connection.onClosed(() => this.#gate.left(remote));
+    this.#upgrading++;
+    using deadline = clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
+    try {
+      const channel = await secure(connection, 'listener', { signal: deadline.signal });
+      this.#adopt(channel, { remoteAddress: remote, direction: 'inbound' }, events);
+    } catch (error) {
+      log.debug({ err: error, remote }, 'inbound connection not secured');
+      connection.abort(error as Error);
+    } finally {
+      this.#upgrading--;
+    }
+  }
+
+  #adopt(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, events: LinkEvents): Link {
+    const { clock, log, defer } = this.#deps;
+    const { publicKey, agentVersion, localId } = this.#options;
+    if (this.#stopped.signal.aborted) throw new HostError('HOST_CLOSED', 'the host is closed');
+    if (channel.remoteId === localId) throw new HostError('SELF_DIAL', 'that is our own address');
+    const link = new Libp2pLink(channel, end, {
+      clock,
+      log,
+      defer,
+      events,
+      identity: () => ({
+        publicKey,
+        agentVersion,
+        addresses: this.addresses(),
+        protocolIds: events.protocolIds(),
+      }),
+      ended: (ended) => {
+        if (this.#links.delete(ended)) events.closed(ended);
+      },
+    });
+    this.#links.add(link);
+    events.opened(link);
+    link.start();
+    return link;
+  }
+
+  /** Asks quiet links for a sign of life and drops those that give none: the other end has crashed or is cut off. */
+  async #keepAlive(): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(KEEP_ALIVE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      const now = clock.monotonic();
+      for (const link of this.#links) {
+        if (now - link.lastHeard > SILENCE_MAX_MS)
+          link.close(new StreamError('STREAM_RESET', 'the link is dead'));
+        else if (now - link.lastHeard > KEEP_ALIVE_MS / 2) link.keepAlive();
+      }
+    }
+  }
+}
+
+function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {
+  const why = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message;
+  return new HostError('LISTEN_FAILED', `cannot listen on ${address}: ${why}`, { cause });
+}

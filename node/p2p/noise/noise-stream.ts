@@ -1,0 +1,214 @@
+/**
+ * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
+ * multiplexers they speak. Every noise message has its length in front, two bytes big endian.
+ */
+
+import { IdentityError, identityKeyOf, type OwnIdentity } from '../address/identity-key.ts';
+import { decodeMessage, encodeMessage } from '../codec/codec.ts';
+import { StreamError } from '../host.ts';
+import type { RawStream } from '../transport.ts';
+import {
+  type CipherState,
+  type DhKey,
+  NoiseInitiator,
+  NoiseResponder,
+  type Received,
+  TAG_SIZE,
+} from './noise.ts';
+
+export const NOISE_ID = '/noise';
+
+const LENGTH_SIZE = 2;
+const MESSAGE_SIZE_MAX = 65_535;
+const PLAINTEXT_SIZE_MAX = MESSAGE_SIZE_MAX - TAG_SIZE;
+const SIGNED_PREFIX = Buffer.from('noise-libp2p-static-key:');
+
+const Extensions = { streamMuxers: [2, ['repeated', 'string']] } as const;
+const Payload = {
+  identityKey: [1, 'bytes'],
+  identitySig: [2, 'bytes'],
+  extensions: [4, Extensions],
+} as const;
+
+/** What this node says in every handshake. */
+export interface NoiseIdentity {
+  readonly staticKey: DhKey;
+  readonly payload: Uint8Array;
+}
+
+/** What an identity says of a static key. @param muxers protocol ids of the multiplexers that it speaks */
+export function noisePayload(proof: {
+  identityKey: Uint8Array;
+  identitySig: Uint8Array;
+  muxers: string[];
+}): Uint8Array {
+  const { identityKey, identitySig, muxers: streamMuxers } = proof;
+  return encodeMessage(Payload, { identityKey, identitySig, extensions: { streamMuxers } });
+}
+
+/** What this node says, signed once: the static key lives as long as the process. */
+export function noiseIdentity(own: OwnIdentity, staticKey: DhKey, muxers: string[]): NoiseIdentity {
+  const identityKey = own.publicKey;
+  const identitySig = own.sign(Buffer.concat([SIGNED_PREFIX, staticKey.publicKey]));
+  return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }) };
+}
+
+export interface NoiseChannel {
+  readonly remoteId: string;
+  /** Multiplexers that the other side names; none when it leaves them to a negotiation. */
+  readonly muxers: readonly string[];
+  readonly stream: RawStream;
+}
+
+/**
+ * Dialling side. Nobody but `expected` learns who we are.
+ * @throws NoiseError, IdentityError, StreamError
+ */
+export async function noiseOutbound(
+  raw: RawStream,
+  own: NoiseIdentity,
+  expected: string | undefined,
+): Promise<NoiseChannel> {
+  const frames = new NoiseFrames(raw);
+  const noise = new NoiseInitiator(own.staticKey);
+  raw.write(frame(noise.start()));
+  const other = identified(noise.receive(await frames.read()));
+  if (expected !== undefined && other.remoteId !== expected) {
+    throw new IdentityError(`another node answers: ${other.remoteId}`);
+  }
+  raw.write(frame(noise.finish(own.payload)));
+  return { ...other, stream: new EncryptedStream(raw, frames, noise.ciphers()) };
+}
+
+/** Accepting side. @throws NoiseError, IdentityError, StreamError */
+export async function noiseInbound(raw: RawStream, own: NoiseIdentity): Promise<NoiseChannel> {
+  const frames = new NoiseFrames(raw);
+  const noise = new NoiseResponder(own.staticKey);
+  raw.write(frame(noise.answer(await frames.read(), own.payload)));
+  const other = identified(noise.finish(await frames.read()));
+  return { ...other, stream: new EncryptedStream(raw, frames, noise.ciphers()) };
+}
+
+/** Who holds the static key. @throws IdentityError */
+function identified({ staticKey, payload }: Received): Omit<NoiseChannel, 'stream'> {
+  const { identityKey, identitySig, extensions } = decodeMessage(Payload, payload);
+  const key = identityKeyOf(identityKey);
+  if (!key.verifies(Buffer.concat([SIGNED_PREFIX, staticKey]), identitySig)) {
+    throw new IdentityError('the static key is not signed by the identity');
+  }
+  return { remoteId: key.peerId, muxers: extensions?.streamMuxers ?? [] };
+}
+
+function frame(message: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(LENGTH_SIZE + message.length);
+  out.writeUInt16BE(message.length);
+  out.set(message, LENGTH_SIZE);
+  return out;
+}
+
+function lengthOf(size: number): Buffer {
+  const out = Buffer.allocUnsafe(LENGTH_SIZE);
+  out.writeUInt16BE(size);
+  return out;
+}
+
+/** Cuts what arrives into noise messages. */
+class NoiseFrames {
+  readonly #raw: RawStream;
+  #buffer: Uint8Array = new Uint8Array(0);
+
+  constructor(raw: RawStream) {
+    this.#raw = raw;
+  }
+
+  /** The next message that is here as a whole. */
+  take(): Uint8Array | undefined {
+    for (;;) {
+      const message = this.#next();
+      if (message !== undefined) return message;
+      const bytes = this.#raw.take();
+      if (bytes === undefined) return undefined;
+      this.#push(bytes);
+    }
+  }
+
+  /** Resolves when there is more to take, or with false at the end. @throws StreamError `STREAM_ENDED` within a message */
+  async more(): Promise<boolean> {
+    const bytes = await this.#raw.read();
+    if (bytes !== undefined) this.#push(bytes);
+    else if (this.#buffer.length > 0)
+      throw new StreamError('STREAM_ENDED', 'the other side closed within a message');
+    return bytes !== undefined;
+  }
+
+  /** @throws StreamError `STREAM_ENDED` */
+  async read(): Promise<Uint8Array> {
+    for (;;) {
+      const message = this.take();
+      if (message !== undefined) return message;
+      if (!(await this.more()))
+        throw new StreamError('STREAM_ENDED', 'the other side closed during the handshake');
+    }
+  }
+
+  #next(): Uint8Array | undefined {
+    const [high, low] = this.#buffer;
+    if (high === undefined || low === undefined) return undefined;
+    const end = LENGTH_SIZE + high * 256 + low;
+    if (this.#buffer.length < end) return undefined;
+    const message = this.#buffer.subarray(LENGTH_SIZE, end);
+    this.#buffer = this.#buffer.subarray(end);
+    return message;
+  }
+
+  #push(bytes: Uint8Array): void {
+    this.#buffer = this.#buffer.length === 0 ? bytes : Buffer.concat([this.#buffer, bytes]);
+  }
+}
+
+/** A stream under encryption. */
+class EncryptedStream implements RawStream {
+  readonly #raw: RawStream;
+  readonly #frames: NoiseFrames;
+  readonly #ciphers: { readonly send: CipherState; readonly receive: CipherState };
+
+  constructor(raw: RawStream, frames: NoiseFrames, ciphers: { send: CipherState; receive: CipherState }) {
+    this.#raw = raw;
+    this.#frames = frames;
+    this.#ciphers = ciphers;
+  }
+
+  write(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at += PLAINTEXT_SIZE_MAX) {
+      const plaintext = bytes.subarray(at, at + PLAINTEXT_SIZE_MAX);
+      const pieces = this.#ciphers.send.encrypt(plaintext);
+      if (pieces.length === 1) this.#raw.write(frame(pieces[0] as Uint8Array));
+      else for (const piece of [lengthOf(plaintext.length + TAG_SIZE), ...pieces]) this.#raw.write(piece);
+    }
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#raw.drained();
+  }
+
+  take(): Uint8Array | undefined {
+    const message = this.#frames.take();
+    return message === undefined ? undefined : this.#ciphers.receive.decrypt(message);
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const bytes = this.take();
+      if (bytes !== undefined) return bytes;
+      if (!(await this.#frames.more())) return undefined;
+    }
+  }
+
+  closeWrite(): void {
+    this.#raw.closeWrite();
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '../../env/clock.ts';
+import type { KeyValueStore } from '../../store/ports.ts';
+import { decodeMessage, encodeMessage } from '../codec/codec.ts';
+import type { BlocklistEntry } from '../host.ts';
+
+const PREFIX = 'blocklist-';
+/** Far more than misbehave at a time. Beyond it the entry that would expire first is dropped. */
+const ENTRIES_MAX = 10_000;
+
+const Entry = {
+  since: [1, 'uint64'],
+  durationMs: [2, 'uint64'],
+  reason: [3, 'string'],
+  fullNode: [4, 'bool'],
+} as const;
+
+/** Refused overlays, kept over restarts and measured by the wall clock. Expired entries vanish when they are looked at. */
+export class Blocklist {
+  readonly #state: KeyValueStore;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, BlocklistEntry>();
+  /** Still on disk, where they have no effect; removed together with the next write. */
+  readonly #expired = new Set<string>();
+
+  constructor(deps: { state: KeyValueStore; clock: Clock }) {
+    this.#state = deps.state;
+    this.#clock = deps.clock;
+    for (const [key, value] of deps.state.entries(PREFIX)) {
+      const overlay = key.slice(PREFIX.length);
+      const { since, durationMs, reason, fullNode } = decodeMessage(Entry, value);
+      const entry = { overlay, fullNode, reason, durationMs: Number(durationMs), since: Number(since) };
+      this.#entries.set(overlay, entry);
+    }
+  }
+
+  /** A second entry keeps the longer duration and starts anew. */
+  async add(entry: Omit<BlocklistEntry, 'since'>): Promise<void> {
+    const known = this.#valid(entry.overlay);
+    const durationMs = known === undefined ? entry.durationMs : longer(known.durationMs, entry.durationMs);
+    const stored = { ...entry, durationMs, since: this.#clock.now() };
+    if (this.#entries.size >= ENTRIES_MAX && known === undefined) this.#makeRoom();
+    this.#expired.delete(entry.overlay);
+    this.#entries.set(entry.overlay, stored);
+    const { since, reason, fullNode } = stored;
+    const value = {
+      since: BigInt(Math.floor(since)),
+      durationMs: BigInt(Math.ceil(durationMs)),
+      reason,
+      fullNode,
+    };
+    const changes = [...this.#expired].map((overlay) => ({ remove: PREFIX + overlay }));
+    this.#expired.clear();
+    await this.#state.batch([
+      ...changes,
+      { put: PREFIX + entry.overlay, value: encodeMessage(Entry, value) },
+    ]);
+  }
+
+  has(overlay: string): boolean {
+    return this.#valid(overlay) !== undefined;
+  }
+
+  list(): BlocklistEntry[] {
+    return [...this.#entries.keys()].flatMap((overlay) => this.#valid(overlay) ?? []);
+  }
+
+  #makeRoom(): void {
+    const valid = this.list();
+    if (valid.length < ENTRIES_MAX) return;
+    const [first, ...others] = valid as [BlocklistEntry, ...BlocklistEntry[]];
+    const { overlay } = others.reduce((a, b) => (endOf(b) < endOf(a) ? b : a), first);
+    this.#entries.delete(overlay);
+    this.#expired.add(overlay);
+  }
+
+  #valid(overlay: string): BlocklistEntry | undefined {
+    const entry = this.#entries.get(overlay);
+    if (entry === undefined) return undefined;
+    if (this.#clock.now() < endOf(entry)) return entry;
+    this.#entries.delete(overlay);
+    this.#expired.add(overlay);
+    return undefined;
+  }
+}
+
+/** Wall time in milliseconds. */
+function endOf({ since, durationMs }: BlocklistEntry): number {
+  return durationMs === 0 ? Number.POSITIVE_INFINITY : since + durationMs;
+}
+
+/** Zero means for ever. */
+function longer(a: number, b: number): number {
+  return a === 0 || b === 0 ? 0 : Math.max(a, b);
+}

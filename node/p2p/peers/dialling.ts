@@ -1,0 +1,91 @@
+/** Which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
+import type { Clock } from '../../env/clock.ts';
+import { fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
+import { HostError } from '../host.ts';
+import type { Link, Transport } from '../transport.ts';
+import { DialBreaker } from './dial-breaker.ts';
+
+/** One underlay, until the link is secured; a probe as a whole. */
+const DIAL_TIMEOUT_MS = 15_000;
+
+export interface DiallingOptions {
+  /** Dial private addresses: networks on one machine have no others. */
+  readonly allowPrivateCidrs: boolean;
+}
+
+export interface DiallingDeps {
+  readonly transport: Transport;
+  readonly clock: Clock;
+}
+
+export class Dialling {
+  readonly #options: DiallingOptions;
+  readonly #deps: DiallingDeps;
+  readonly #breaker = new DialBreaker();
+
+  constructor(options: DiallingOptions, deps: DiallingDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Those that we can dial, in the given order; at least one. @throws HostError `UNDERLAY_INVALID`, `SELF_DIAL` */
+  choose(underlays: readonly string[]): string[] {
+    const supported = this.#supported(underlays);
+    if (supported.length === 0) throw new HostError('UNDERLAY_INVALID', 'no supported addresses');
+    const foreign = supported.filter((underlay) => peerIdOf(underlay) !== this.#deps.transport.localId);
+    if (foreign.length === 0) throw new HostError('SELF_DIAL', 'cannot connect to self');
+    return foreign;
+  }
+
+  /** @throws HostError `DIAL_FAILED`, `DIAL_PAUSED`, others of the transport */
+  async dial(underlay: string, signal: AbortSignal): Promise<Link> {
+    const { transport, clock } = this.#deps;
+    this.#breaker.check(clock.monotonic());
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+    try {
+      const link = await transport.dial(underlay, deadline.signal);
+      this.#breaker.succeeded();
+      return link;
+    } catch (cause) {
+      const error = dialError(underlay, cause);
+      if (error.code === 'DIAL_FAILED' && !signal.aborted) this.#breaker.failed(clock.monotonic());
+      throw error;
+    }
+  }
+
+  /** As a stranger, best address first. @returns ms @throws HostError `DIAL_FAILED`; the signal's reason */
+  async probe(underlays: readonly string[], signal: AbortSignal): Promise<number> {
+    const { clock, transport } = this.#deps;
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+    let failure: unknown = new HostError('UNDERLAY_INVALID', 'no supported addresses');
+    for (const underlay of fittingUnderlays(this.#supported(underlays))) {
+      try {
+        return await transport.probe(underlay, deadline.signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = error;
+      }
+    }
+    throw new HostError('DIAL_FAILED', `not reachable: ${(failure as Error).message}`, { cause: failure });
+  }
+
+  #supported(underlays: readonly string[]): string[] {
+    const { allowPrivateCidrs } = this.#options;
+    return underlays.filter(
+      (underlay) => isDialable(underlay) && (allowPrivateCidrs || !isPrivate(underlay)),
+    );
+  }
+}
+
+function dialError(underlay: string, cause: unknown): HostError {
+  if (cause instanceof HostError) return cause;
+  return new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
+}
+
+/** This machine has no way there, perhaps no network at all: nothing is said about the peer. */
+export function isUnreachable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && (cause.code === 'ENETUNREACH' || cause.code === 'EHOSTUNREACH')) return true;
+  }
+  return false;
+}

@@ -1,0 +1,149 @@
+/**
+ * Protocol streams of registered peers: headers exchange, handlers, limits. `p2p-protocols.md` 2.2 and 2.3.
+ */
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { MetricsOf } from '../../env/metrics.ts';
+import type { MessageOf } from '../codec/message.ts';
+import {
+  type Headers,
+  type HeadersAnswer,
+  type MessageStream,
+  type Peer,
+  type ProtocolHandler,
+  type ProtocolSpec,
+  StreamError,
+} from '../host.ts';
+import type { P2P_METRICS } from '../metrics.ts';
+import { FramedStream, PeerStream } from '../stream/framed-stream.ts';
+import { HeadersMessage, headersMessage, headersOf, NO_HEADERS } from '../stream/headers.ts';
+import type { Link, RawStream } from '../transport.ts';
+import type { Session, Sessions } from './sessions.ts';
+
+/** On each side. */
+const HEADERS_TIMEOUT_MS = 10_000;
+
+export interface OpenOptions {
+  readonly signal?: AbortSignal;
+  readonly headers?: Headers;
+}
+
+interface Registration {
+  readonly spec: ProtocolSpec;
+  readonly handler: ProtocolHandler;
+  readonly answer: HeadersAnswer | undefined;
+}
+
+interface StreamDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsOf<typeof P2P_METRICS>;
+}
+
+export class PeerStreams {
+  readonly #sessions: Sessions;
+  readonly #deps: StreamDeps;
+  readonly #metrics: MetricsOf<typeof P2P_METRICS>;
+  readonly #protocols = new Map<string, Registration>();
+
+  constructor(sessions: Sessions, deps: StreamDeps) {
+    this.#sessions = sessions;
+    this.#deps = deps;
+    this.#metrics = deps.metrics;
+  }
+
+  handle(spec: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void {
+    for (const id of [spec.id, ...(spec.accepts ?? [])]) {
+      if (this.#protocols.has(id)) throw new RangeError(`protocol ${id} has a handler already`);
+      this.#protocols.set(id, { spec, handler, answer });
+    }
+  }
+
+  supports(protocolId: string): boolean {
+    return this.#protocols.has(protocolId);
+  }
+
+  protocolIds(): Iterable<string> {
+    return this.#protocols.keys();
+  }
+
+  async open(peer: Peer, protocolId: string, options: OpenOptions): Promise<MessageStream> {
+    const session = this.#sessions.of(peer.id);
+    const link = session?.peer === peer ? this.#sessions.linkOf(session) : undefined;
+    if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
+    const stream = this.#framed(link.open(protocolId), options.signal);
+    const limit = this.#headersLimit(stream);
+    try {
+      await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
+      const received = await stream.read(HeadersMessage);
+      this.#metrics.createdStreams.inc();
+      return new PeerStream(peer, headersOf(received), stream);
+    } catch (error) {
+      stream.reset(error as Error);
+      throw error;
+    } finally {
+      limit[Symbol.dispose]();
+    }
+  }
+
+  /** Without headers in time the stream ends, and with it whoever reads from it. */
+  #headersLimit(stream: FramedStream): Disposable {
+    const timedOut = () => stream.reset(new StreamError('HEADERS_TIMEOUT', 'no headers from the peer'));
+    return this.#deps.clock.timer(HEADERS_TIMEOUT_MS, timedOut);
+  }
+
+  /** Serves a stream that the other side opened; resets it when nobody may. */
+  accept(link: Link, protocolId: string, raw: RawStream): void {
+    const session = this.#sessions.ofRemote(link.remoteId);
+    const registration = this.#protocols.get(protocolId);
+    const serving = session?.serving.get(protocolId) ?? 0;
+    if (
+      session === undefined ||
+      registration === undefined ||
+      serving >= registration.spec.inboundStreamsMax
+    ) {
+      this.#metrics.unexpected.inc();
+      raw.reset(new StreamError('STREAM_RESET', 'unexpected stream'));
+      return;
+    }
+    session.serving.set(protocolId, serving + 1);
+    this.#metrics.handledStreams.inc();
+    void this.#serve(session, registration, { protocolId, raw });
+  }
+
+  async #serve(
+    session: Session,
+    { spec, handler, answer }: Registration,
+    { protocolId, raw }: { protocolId: string; raw: RawStream },
+  ): Promise<void> {
+    const { peer, serving } = session;
+    const frames = this.#framed(raw, undefined);
+    try {
+      try {
+        // They nearly always come with the first packet.
+        const received = headersOf(frames.take(HeadersMessage) ?? (await this.#awaitHeaders(frames)));
+        await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
+        await handler(new PeerStream(peer, received, frames), peer.closed);
+      } finally {
+        // Before the close: the other side may open its next stream as soon as it sees our end.
+        serving.set(protocolId, (serving.get(protocolId) ?? 1) - 1);
+      }
+      await frames.close();
+    } catch (error) {
+      frames.reset(error as Error);
+      this.#metrics.resetStreams.inc();
+      const { log } = this.#deps;
+      if (log.isLevelEnabled('debug'))
+        log.debug({ err: error, protocol: spec.id, peer: peer.id }, 'stream failed');
+    }
+  }
+
+  async #awaitHeaders(frames: FramedStream): Promise<MessageOf<typeof HeadersMessage>> {
+    using _limit = this.#headersLimit(frames);
+    return await frames.read(HeadersMessage);
+  }
+
+  #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {
+    return new FramedStream(raw, { clock: this.#deps.clock, signal });
+  }
+}

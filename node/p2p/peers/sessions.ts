@@ -1,0 +1,105 @@
+import { setMaxListeners } from 'node:events';
+import type { Introduction } from '../handshake/rules.ts';
+import { type AddressRecord, type Peer, StreamError } from '../host.ts';
+import type { Link } from '../transport.ts';
+
+/** One peer from its handshake to its disconnect. */
+export interface Session {
+  readonly peer: Peer;
+  readonly record: AddressRecord;
+  /** On which it introduced itself. */
+  readonly link: Link;
+  readonly remoteId: string;
+  /** Aborts `peer.closed`. */
+  readonly controller: AbortController;
+  /** Inbound streams that are being served, per protocol id. */
+  readonly serving: Map<string, number>;
+}
+
+/** @param known what the introduction does not say */
+export function newSession(
+  link: Link,
+  introduction: Introduction,
+  known: Pick<Peer, 'id' | 'direction' | 'generation' | 'connectedAt'>,
+): Session {
+  const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
+  const controller = new AbortController();
+  // Every stream of the peer listens.
+  setMaxListeners(0, controller.signal);
+  const { overlay } = record;
+  const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
+  const peer = { ...known, ...said, closed: controller.signal };
+  return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map() };
+}
+
+/**
+ * Who is who: overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that
+ * introduced itself first; further links of that identity belong to the same session.
+ */
+export class Sessions {
+  readonly #byOverlay = new Map<string, Session>();
+  readonly #byRemoteId = new Map<string, Session>();
+  readonly #links = new Map<string, Set<Link>>();
+
+  addLink(link: Link): void {
+    const links = this.#links.get(link.remoteId);
+    if (links === undefined) this.#links.set(link.remoteId, new Set([link]));
+    else links.add(link);
+  }
+
+  /** @returns the session that has lost its last link */
+  removeLink(link: Link): Session | undefined {
+    const links = this.#links.get(link.remoteId);
+    if (links === undefined || !links.delete(link) || links.size > 0) return undefined;
+    this.#links.delete(link.remoteId);
+    return this.#byRemoteId.get(link.remoteId);
+  }
+
+  /** An open link to this identity, oldest first. */
+  link(remoteId: string): Link | undefined {
+    return this.#links.get(remoteId)?.values().next().value;
+  }
+
+  /**
+   * The link for our streams: the one that the peer introduced itself on, while it is open. The other side may know us
+   * by that one alone, when both have dialled at the same time and the other introduction is still under way.
+   */
+  linkOf({ link, remoteId }: Session): Link | undefined {
+    return this.#links.get(remoteId)?.has(link) === true ? link : this.link(remoteId);
+  }
+
+  links(remoteId: string): Link[] {
+    return [...(this.#links.get(remoteId) ?? [])];
+  }
+
+  /** @returns the session that has this overlay or this identity already; nothing is registered then */
+  register(session: Session): Session | undefined {
+    const { peer, remoteId } = session;
+    const known = this.#byOverlay.get(peer.id) ?? this.#byRemoteId.get(remoteId);
+    if (known !== undefined) return known;
+    this.#byOverlay.set(peer.id, session);
+    this.#byRemoteId.set(remoteId, session);
+    return undefined;
+  }
+
+  /** Forgets the session and aborts `peer.closed`. @returns false when it was gone already */
+  remove(session: Session): boolean {
+    if (this.#byOverlay.get(session.peer.id) !== session) return false;
+    this.#byOverlay.delete(session.peer.id);
+    this.#byRemoteId.delete(session.remoteId);
+    session.controller.abort(new StreamError('STREAM_RESET', 'the peer is disconnected'));
+    return true;
+  }
+
+  of(overlayHex: string): Session | undefined {
+    return this.#byOverlay.get(overlayHex);
+  }
+
+  ofRemote(remoteId: string): Session | undefined {
+    return this.#byRemoteId.get(remoteId);
+  }
+
+  all(): Session[] {
+    return [...this.#byOverlay.values()];
+  }
+}

@@ -1,0 +1,128 @@
+import { abortable } from '../../env/abortable.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
+import { decodeMessage, decodeOwned, encodeFrame } from '../codec/codec.ts';
+import type { MessageOf, MessageTable } from '../codec/message.ts';
+import { type Headers, type MessageStream, type Peer, StreamError } from '../host.ts';
+import type { RawStream } from '../transport.ts';
+import { FrameReader } from './framing.ts';
+
+/** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
+const FULL_CLOSE_MS = 30_000;
+
+/** How long the other side may leave no room for what we write; then it has stopped reading. */
+const WRITE_STALL_MS = 30_000;
+
+/** Of a write into a transport that has room. */
+const ROOM = Promise.resolve();
+
+/** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
+export class FramedStream {
+  readonly #raw: RawStream;
+  readonly #clock: Clock;
+  /** Bounds reads that bring no signal of their own. */
+  readonly #signal: AbortSignal | undefined;
+  readonly #frames = new FrameReader();
+  /** A read that an aborted caller left behind; its bytes belong to the next one. */
+  #pending: Promise<Uint8Array | undefined> | undefined;
+
+  constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined }) {
+    this.#raw = raw;
+    this.#clock = deps.clock;
+    this.#signal = deps.signal;
+  }
+
+  async read<T extends MessageTable>(table: T, signal = this.#signal): Promise<MessageOf<T>> {
+    for (;;) {
+      const message = this.take(table);
+      if (message !== undefined) return message;
+      this.#pending ??= this.#raw.read();
+      const bytes = await abortable(this.#pending, signal);
+      this.#pending = undefined;
+      if (bytes === undefined) throw new StreamError('STREAM_ENDED', 'the other side closed the stream');
+      this.#frames.push(bytes);
+    }
+  }
+
+  /** A message that is here already. */
+  take<T extends MessageTable>(table: T): MessageOf<T> | undefined {
+    for (;;) {
+      const frame = this.#frames.next();
+      if (frame !== undefined) {
+        return frame.owned ? decodeOwned(table, frame.bytes) : decodeMessage(table, frame.bytes);
+      }
+      const bytes = this.#pending === undefined ? this.#raw.take() : undefined;
+      if (bytes === undefined) return undefined;
+      this.#frames.push(bytes);
+    }
+  }
+
+  write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
+    try {
+      this.#raw.write(encodeFrame(table, message));
+      const room = this.#raw.drained();
+      return room === undefined ? ROOM : this.#within(room);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Without room in time the stream ends, and with it whoever writes to it. */
+  async #within(room: Promise<void>): Promise<void> {
+    const stalled = Promise.withResolvers<never>();
+    using _limit = this.#clock.timer(WRITE_STALL_MS, () => {
+      const reason = new TimeoutError(WRITE_STALL_MS);
+      this.#raw.reset(reason);
+      stalled.reject(reason);
+    });
+    await Promise.race([room, stalled.promise]);
+  }
+
+  async close(): Promise<void> {
+    const limit = this.#clock.timer(FULL_CLOSE_MS, () => this.#raw.reset(new TimeoutError(FULL_CLOSE_MS)));
+    try {
+      this.#raw.closeWrite();
+      const early = this.#frames.buffered > 0;
+      if (early || (await (this.#pending ?? this.#raw.read())) !== undefined) {
+        throw new StreamError('STREAM_RESET', 'bytes instead of the end of the stream');
+      }
+    } catch (error) {
+      this.#raw.reset(error as Error);
+      throw error;
+    } finally {
+      limit[Symbol.dispose]();
+    }
+  }
+
+  reset(reason: Error): void {
+    this.#raw.reset(reason);
+  }
+}
+
+/** A stream of one protocol to one peer, after the headers exchange. */
+export class PeerStream implements MessageStream {
+  readonly peer: Peer;
+  readonly headers: Headers;
+  readonly #frames: FramedStream;
+
+  constructor(peer: Peer, headers: Headers, frames: FramedStream) {
+    this.peer = peer;
+    this.headers = headers;
+    this.#frames = frames;
+  }
+
+  read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>> {
+    return this.#frames.read(table, signal);
+  }
+
+  write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
+    return this.#frames.write(table, message);
+  }
+
+  close(): Promise<void> {
+    return this.#frames.close();
+  }
+
+  reset(reason: Error): void {
+    this.#frames.reset(reason);
+  }
+}

@@ -1,0 +1,109 @@
+/** Frames on a stream: uvarint length ‖ message. `p2p-protocols.md` 2.1. */
+
+import { StreamError } from '../host.ts';
+import { compact } from './compact.ts';
+
+/** Readers of the public network refuse longer messages. */
+export const MESSAGE_SIZE_MAX = 131_072;
+/** Bytes of the longest length prefix that can still be allowed: 131 072 needs three. */
+const PREFIX_BYTES_MAX = 3;
+
+export interface Frame {
+  readonly bytes: Uint8Array;
+  /** True when `bytes` is memory of this frame alone, false when it is a window into a network buffer. */
+  readonly owned: boolean;
+}
+
+/**
+ * Cuts arriving bytes into frames. Bytes that came early stay here until they are asked for; nothing is copied
+ * unless a frame is spread over several arrivals.
+ */
+export class FrameReader {
+  readonly #limit: number;
+  readonly #parts: Uint8Array[] = [];
+  #buffered = 0;
+
+  constructor(limit = MESSAGE_SIZE_MAX) {
+    this.#limit = limit;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#parts.push(bytes);
+    this.#buffered += bytes.length;
+    compact(this.#parts, this.#buffered);
+  }
+
+  /** Bytes that arrived and were not handed out. */
+  get buffered(): number {
+    return this.#buffered;
+  }
+
+  /** Everything that arrived and was not handed out, as one piece; the reader is empty afterwards. */
+  rest(): Uint8Array | undefined {
+    return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
+  }
+
+  /** The next whole frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
+  next(): Frame | undefined {
+    const prefix = this.#prefix();
+    if (prefix === undefined || this.#buffered < prefix.size + prefix.length) return undefined;
+    this.#drop(prefix.size);
+    return this.#take(prefix.length);
+  }
+
+  #prefix(): { size: number; length: number } | undefined {
+    let length = 0;
+    for (let i = 0; i < PREFIX_BYTES_MAX; i++) {
+      const byte = this.#at(i);
+      if (byte === undefined) return undefined;
+      length |= (byte & 0x7f) << (7 * i);
+      if (byte >= 0x80) continue;
+      if (length > this.#limit) break;
+      return { size: i + 1, length };
+    }
+    throw new StreamError('MESSAGE_TOO_LARGE', `message longer than ${this.#limit} bytes`);
+  }
+
+  #at(index: number): number | undefined {
+    let offset = index;
+    for (const part of this.#parts) {
+      if (offset < part.length) return part[offset];
+      offset -= part.length;
+    }
+    return undefined;
+  }
+
+  #drop(count: number): void {
+    let rest = count;
+    this.#buffered -= count;
+    while (rest > 0) {
+      const first = this.#parts[0] as Uint8Array;
+      if (first.length > rest) {
+        this.#parts[0] = first.subarray(rest);
+        return;
+      }
+      this.#parts.shift();
+      rest -= first.length;
+    }
+  }
+
+  #take(length: number): Frame {
+    const first = this.#parts[0];
+    if (first === undefined || first.length >= length) {
+      const bytes = first === undefined ? new Uint8Array(0) : first.subarray(0, length);
+      this.#drop(length);
+      return { bytes, owned: false };
+    }
+    const bytes = new Uint8Array(length);
+    let filled = 0;
+    while (filled < length) {
+      const part = this.#parts[0] as Uint8Array;
+      const taken = part.length > length - filled ? part.subarray(0, length - filled) : part;
+      bytes.set(taken, filled);
+      filled += taken.length;
+      this.#drop(taken.length);
+    }
+    return { bytes, owned: true };
+  }
+}

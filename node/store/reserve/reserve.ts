@@ -1,0 +1,362 @@
+/** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
+import { BINS, isResponsible, proximityOrder } from '../../chunk/address.ts';
+import type { Chunk } from '../../chunk/chunk.ts';
+import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
+import { fromBigEndian } from '../../crypto/big-endian.ts';
+import { toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+import type { Backend, Entry, Transaction } from '../backend.ts';
+import type { ChunkTable } from '../chunk-table.ts';
+import { StoreError } from '../errors.ts';
+import { type Reserve, type ReserveEntry, type ReserveItem, ReserveOverwriteError } from '../ports.ts';
+import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
+import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
+
+const EPOCH = Buffer.from('reserveEpoch');
+const RADIUS = Buffer.from('reserveRadius');
+const ADDRESS_SIZE = 32;
+const TIMESTAMP_SIZE = 8;
+/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+const BIN_OFFSET = ADDRESS_SIZE;
+const ADDRESS_OFFSET = BIN_OFFSET + 1;
+const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
+/** Entries of a batch that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
+const EVICTED_MAX = 64;
+
+export interface ReserveOptions {
+  readonly reserveCapacity: number;
+  /** Radius of a new reserve, and the least one of an old reserve. */
+  readonly radius: number;
+}
+
+interface ReserveDeps {
+  readonly backend: Backend;
+  readonly chunks: ChunkTable;
+  readonly overlay: Uint8Array;
+}
+
+/** What the last lives of the reserve have left. */
+interface Found {
+  readonly epoch: bigint;
+  readonly radius: number;
+}
+
+/** Opens the reserve; the first time, this is the beginning of its epoch. */
+export async function openReserve(
+  options: ReserveOptions,
+  deps: ReserveDeps & { clock: Clock },
+): Promise<Reserve> {
+  const { backend, clock } = deps;
+  const epoch = await backend.change((tx) => {
+    const stored = tx.get('meta', EPOCH);
+    if (stored !== undefined) return decodeNumber(stored);
+    const seconds = Math.floor(clock.now() / 1000);
+    tx.put('meta', EPOCH, encodeNumber(seconds));
+    return seconds;
+  });
+  const radius = backend.get('meta', RADIUS);
+  const found: Found = {
+    epoch: BigInt(epoch),
+    radius: Math.max(options.radius, radius === undefined ? 0 : decodeNumber(radius)),
+  };
+  return new StoredReserve({ capacity: options.reserveCapacity, ...found }, deps);
+}
+
+class StoredReserve implements Reserve {
+  readonly #capacity: number;
+  readonly #epoch: bigint;
+  readonly #backend: Backend;
+  readonly #chunks: ChunkTable;
+  readonly #overlay: Uint8Array;
+  readonly #bins: ReserveBins;
+  readonly #putListeners = new Set<(bin: number) => void>();
+  readonly #overflowListeners = new Set<() => void>();
+  readonly #radiusListeners = new Set<(radius: number, before: number) => void>();
+  #radius: number;
+  /** Entries whose put is not committed yet, by key, and how many there are per bin. */
+  readonly #arriving = new Set<string>();
+  readonly #arrivingIn = new Uint32Array(BINS);
+
+  constructor(
+    { capacity, epoch, radius }: Found & { capacity: number },
+    { backend, chunks, overlay }: ReserveDeps,
+  ) {
+    this.#capacity = capacity;
+    this.#epoch = epoch;
+    this.#radius = radius;
+    this.#backend = backend;
+    this.#chunks = chunks;
+    this.#overlay = overlay;
+    this.#bins = new ReserveBins(backend);
+  }
+
+  async put(chunk: Chunk, stamp: Stamp): Promise<void> {
+    const holding: ReserveEntry = {
+      address: chunk.address,
+      batchId: stamp.batchId,
+      stampHash: stampHash(stamp),
+    };
+    const landed = this.#arrives(holding);
+    let counts: BinCounts | undefined;
+    try {
+      if (landed !== undefined && this.#isOverflowing())
+        for (const listener of this.#overflowListeners) listener();
+      counts = await this.#backend.change((tx) => this.#put(tx, holding, { chunk, stamp }));
+    } finally {
+      landed?.();
+    }
+    if (counts === undefined) return;
+    this.#bins.committed(counts);
+    const bin = this.#binOf(chunk.address);
+    for (const listener of this.#putListeners) listener(bin);
+  }
+
+  has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean {
+    return this.#backend.has('reserve', this.#key({ address, batchId, stampHash }));
+  }
+
+  load(
+    address: Uint8Array,
+    batchId: Uint8Array,
+    stampHash: Uint8Array,
+  ): { chunk: Chunk; stamp: Stamp } | undefined {
+    const record = this.#backend.get('reserve', this.#key({ address, batchId, stampHash }));
+    const chunk = record && this.#chunks.get(address);
+    return chunk && { chunk, stamp: decodeStamp(record.subarray(NUMBER_SIZE)) };
+  }
+
+  items(bin: number, fromBinId: bigint, limit: number): ReserveItem[] {
+    const { from, to } = binRange(bin, fromBinId);
+    return this.#backend.scan('bins', from, to, limit).map(([key, value]) => ({
+      binId: binIdOf(key),
+      address: value.subarray(0, ADDRESS_SIZE),
+      batchId: value.subarray(ADDRESS_SIZE, 2 * ADDRESS_SIZE),
+      stampHash: value.subarray(2 * ADDRESS_SIZE),
+    }));
+  }
+
+  evictBatch(batchId: Uint8Array): Promise<number> {
+    return this.#takeOut((tx) => tx.scan('reserve', batchId, behind(batchId), EVICTED_MAX));
+  }
+
+  release(entries: readonly ReserveEntry[]): Promise<number> {
+    const below = new Map<string, Uint8Array>();
+    for (const entry of entries) {
+      if (this.#isWithinRadius(entry.address)) continue;
+      const key = this.#key(entry);
+      // Taken out twice, an entry would take the bytes of another one with it.
+      below.set(idOf(key), key);
+    }
+    if (below.size === 0) return Promise.resolve(0);
+    return this.#takeOut((tx) =>
+      [...below.values()].flatMap((key) => {
+        const record = tx.get('reserve', key);
+        return record === undefined ? [] : [[key, record] as const];
+      }),
+    );
+  }
+
+  hasIndex({ batchId, index }: Pick<Stamp, 'batchId' | 'index'>): boolean {
+    return this.#backend.has('stampIndex', join(batchId, index));
+  }
+
+  hasRoomFor(address: Uint8Array): boolean {
+    if (this.#expectedFrom(0) < this.#capacity) return true;
+    return this.#isWithinRadius(address) && !this.#isOverflowing();
+  }
+
+  batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]> {
+    // As a change it waits for its turn; a page after page of reads would not.
+    return this.#backend.change((tx) => {
+      const found: Uint8Array[] = [];
+      let from = after === undefined ? START : behind(after);
+      while (found.length < limit) {
+        const entry = tx.scan('reserve', from, END, 1)[0];
+        if (entry === undefined) break;
+        const batchId = entry[0].subarray(0, BIN_OFFSET);
+        found.push(batchId);
+        from = behind(batchId);
+      }
+      return found;
+    });
+  }
+
+  onPut(listener: (bin: number) => void): () => void {
+    this.#putListeners.add(listener);
+    return () => this.#putListeners.delete(listener);
+  }
+
+  onOverflow(listener: () => void): () => void {
+    this.#overflowListeners.add(listener);
+    return () => this.#overflowListeners.delete(listener);
+  }
+
+  size(): number {
+    return this.sizeFrom(0);
+  }
+
+  sizeWithinRadius(): number {
+    return this.sizeFrom(this.#radius);
+  }
+
+  sizeFrom(firstBin: number): number {
+    return this.#bins.count(firstBin);
+  }
+
+  lastBinIds(): bigint[] {
+    return this.#bins.lastIds();
+  }
+
+  radius(): number {
+    return this.#radius;
+  }
+
+  async setRadius(radius: number): Promise<void> {
+    const before = this.#radius;
+    this.#radius = radius;
+    const written = this.#backend.change((tx) => tx.put('meta', RADIUS, encodeNumber(radius)));
+    if (radius !== before) for (const listener of this.#radiusListeners) listener(radius, before);
+    await written;
+  }
+
+  onRadius(listener: (radius: number, before: number) => void): () => void {
+    this.#radiusListeners.add(listener);
+    return () => this.#radiusListeners.delete(listener);
+  }
+
+  epoch(): bigint {
+    return this.#epoch;
+  }
+
+  capacity(): number {
+    return this.#capacity;
+  }
+
+  /** @returns what it made of the bins, undefined when the stamp was there already */
+  #put(
+    tx: Transaction,
+    holding: ReserveEntry,
+    { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
+  ): BinCounts | undefined {
+    if (tx.has('reserve', this.#key(holding))) return undefined;
+    const indexKey = join(stamp.batchId, stamp.index);
+    const used = tx.get('stampIndex', indexKey);
+    const counts = new Map<number, number>();
+    if (used === undefined) {
+      this.#chunks.retainLatest(tx, chunk);
+    } else {
+      const old = overwritten(used, stamp);
+      this.#leave(tx, old, counts);
+      // In this order a chunk that keeps its address never loses its last reference.
+      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.release(tx, old.address);
+    }
+    this.#enter(tx, { holding, stamp, counts });
+    tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
+    return counts;
+  }
+
+  #enter(
+    tx: Transaction,
+    { holding, stamp, counts }: { holding: ReserveEntry; stamp: Stamp; counts: Map<number, number> },
+  ): void {
+    const bin = this.#binOf(holding.address);
+    const { id, count } = this.#bins.enter(tx, bin);
+    counts.set(bin, count);
+    tx.put('reserve', this.#key(holding), join(encodeNumber(id), encodeStamp(stamp)));
+    tx.put('bins', binKey(bin, id), join(holding.address, holding.batchId, holding.stampHash));
+  }
+
+  #leave(tx: Transaction, holding: ReserveEntry, counts: Map<number, number>): void {
+    const key = this.#key(holding);
+    const record = tx.get('reserve', key);
+    if (record === undefined) {
+      throw new StoreError('STORE_CORRUPT', `the reserve lacks chunk ${toHex(holding.address)} of its index`);
+    }
+    const bin = this.#binOf(holding.address);
+    counts.set(bin, this.#bins.leave(tx, bin, 1));
+    tx.remove('reserve', key);
+    tx.remove('bins', binKey(bin, decodeNumber(record)));
+  }
+
+  /** @param choose records of table `reserve` @returns how many have left */
+  async #takeOut(choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
+    const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx)));
+    this.#bins.committed(counts);
+    return taken;
+  }
+
+  #remove(tx: Transaction, entries: readonly Entry[]): { taken: number; counts: BinCounts } {
+    const leaving = new Map<number, number>();
+    for (const [key, record] of entries) {
+      const bin = key[BIN_OFFSET]!;
+      leaving.set(bin, (leaving.get(bin) ?? 0) + 1);
+      tx.remove('reserve', key);
+      tx.remove('bins', binKey(bin, decodeNumber(record)));
+      const { batchId, index } = decodeStamp(record.subarray(NUMBER_SIZE));
+      tx.remove('stampIndex', join(batchId, index));
+      this.#chunks.release(tx, key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET));
+    }
+    const counts = new Map<number, number>();
+    for (const [bin, count] of leaving) counts.set(bin, this.#bins.leave(tx, bin, count));
+    return { taken: entries.length, counts };
+  }
+
+  /** Counts a new entry until its put is committed. @returns ends that; undefined for one that is counted already */
+  #arrives(entry: ReserveEntry): (() => void) | undefined {
+    const key = this.#key(entry);
+    const id = idOf(key);
+    if (this.#arriving.has(id) || this.#backend.has('reserve', key)) return undefined;
+    const bin = key[BIN_OFFSET]!;
+    this.#arriving.add(id);
+    this.#arrivingIn[bin]! += 1;
+    return () => {
+      this.#arriving.delete(id);
+      this.#arrivingIn[bin]! -= 1;
+    };
+  }
+
+  /** Entries in the bins from one on, with those on their way: by the time they are committed more would have come. */
+  #expectedFrom(firstBin: number): number {
+    let expected = this.sizeFrom(firstBin);
+    for (let bin = firstBin; bin < BINS; bin++) expected += this.#arrivingIn[bin]!;
+    return expected;
+  }
+
+  #isOverflowing(): boolean {
+    return this.#expectedFrom(this.#radius) >= this.#capacity;
+  }
+
+  #isWithinRadius(address: Uint8Array): boolean {
+    return isResponsible(this.#overlay, address, this.#radius);
+  }
+
+  #binOf(address: Uint8Array): number {
+    return proximityOrder(this.#overlay, address);
+  }
+
+  #key({ address, batchId, stampHash }: ReserveEntry): Uint8Array {
+    return join(batchId, Uint8Array.of(this.#binOf(address)), address, stampHash);
+  }
+}
+
+/** A key as one that a map can hold. */
+function idOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('latin1');
+}
+
+/**
+ * A stamp's index is in use: the newer stamp wins, for every kind of batch.
+ * @param used record of the stamp index @returns what has to leave @throws ReserveOverwriteError unless `stamp` is newer
+ */
+function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): ReserveEntry {
+  const stored = used.subarray(0, TIMESTAMP_SIZE);
+  if (Buffer.compare(stored, timestamp) >= 0) {
+    const [previous, current] = [stored, timestamp].map((time) => fromBigEndian(time));
+    throw new ReserveOverwriteError(
+      `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(batchId)}: overwriting chunk with newer timestamp`,
+    );
+  }
+  const address = used.subarray(TIMESTAMP_SIZE, TIMESTAMP_SIZE + ADDRESS_SIZE);
+  return { address, batchId, stampHash: used.subarray(TIMESTAMP_SIZE + ADDRESS_SIZE) };
+}

@@ -1,0 +1,53 @@
+/**
+ * Chunks that have just left the upload store because a peer holds them. A reader may ask that peer before the push
+ * arrives there and this node after its receipt: without these it would hear twice that there is no such chunk, though
+ * it was somewhere all the time. They can be read, but the node does not count as holding them.
+ */
+import type { Chunk } from '../../chunk/chunk.ts';
+import { toHex } from '../../crypto/hex.ts';
+import type { Clock } from '../../env/clock.ts';
+
+/** Four megabytes of memory at most; seconds of a fast upload, where a reader needs a fraction of one. */
+const CHUNKS_MAX = 1024;
+/** Longer than a reader that waits for credit takes from one peer to the next, milliseconds. */
+const KEPT_MS = 10_000;
+
+interface Kept {
+  readonly chunk: Chunk;
+  /** 32 bytes. */
+  readonly batchId: Uint8Array;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
+export class HandedOver {
+  readonly #clock: Clock;
+  /** By hex address, the oldest first. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param batchId of the stamp under which it was pushed, 32 bytes */
+  add(chunk: Chunk, batchId: Uint8Array): void {
+    const now = this.#clock.monotonic();
+    const id = toHex(chunk.address);
+    this.#kept.delete(id);
+    this.#kept.set(id, { chunk, batchId, until: now + KEPT_MS });
+    for (const [oldest, { until }] of this.#kept) {
+      if (until > now && this.#kept.size <= CHUNKS_MAX) return;
+      this.#kept.delete(oldest);
+    }
+  }
+
+  get(address: Uint8Array): Chunk | undefined {
+    const kept = this.#kept.get(toHex(address));
+    return kept !== undefined && kept.until > this.#clock.monotonic() ? kept.chunk : undefined;
+  }
+
+  /** Forgets what was stamped by batches that are no more: nobody else has it any longer either. */
+  forget(isGone: (batchId: Uint8Array) => boolean): void {
+    for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
+  }
+}

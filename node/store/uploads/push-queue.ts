@@ -1,0 +1,252 @@
+/**
+ * Chunks that wait to be pushed (`node-behaviour.md` 2.2).
+ *
+ * Pushes are numbered in upload order. Numbers are given out in blocks, and a block belongs to one session, so that the
+ * pusher steps over an open session block by block and a rollback finds what is its own. While a session is open, a
+ * marker lies in `openSessions`; one that is found at the start belongs to a session that a crash cut short.
+ */
+import type { Chunk } from '../../chunk/chunk.ts';
+import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
+import { toHex } from '../../crypto/hex.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Backend, TableReader, Transaction } from '../backend.ts';
+import type { ChunkTable } from '../chunk-table.ts';
+import { StoreError } from '../errors.ts';
+import type { PendingPush, UploadStore } from '../ports.ts';
+import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
+
+/** Numbers in a block: 16 MiB of chunks, so that even a terabyte has only some sixty thousand blocks. */
+export const BLOCK_SIZE = 4096;
+/** Not 0, so that no push has the number 0 and "after 0" means all. */
+const FIRST_BLOCK = 1;
+/** Pushes taken back per transaction, so that a long rollback stops the node only for milliseconds at a time. */
+const ROLLBACK_STEP = 256;
+/** Blocks looked at per read. */
+const BLOCK_PAGE = 64;
+const ADDRESS_SIZE = 32;
+const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
+const TOTALS = Buffer.from('uploadTotals');
+const NONE = new Uint8Array();
+
+type Totals = ReturnType<UploadStore['totals']>;
+
+/** A session's number is that of its first block. */
+export interface PushPlace {
+  readonly session: number;
+  readonly sequence: number;
+}
+
+interface PushRecord {
+  readonly address: Uint8Array;
+  readonly tagUid: number;
+  readonly stamp: Stamp;
+}
+
+export class PushQueue {
+  readonly #backend: Backend;
+  readonly #chunks: ChunkTable;
+  readonly #log: Logger;
+  #nextBlock: number;
+
+  constructor(deps: { backend: Backend; chunks: ChunkTable; log: Logger }) {
+    const { backend, chunks, log } = deps;
+    this.#backend = backend;
+    this.#chunks = chunks;
+    this.#log = log;
+    const last = backend.last('blocks', START, END);
+    this.#nextBlock = last === undefined ? FIRST_BLOCK : decodeNumber(last) + 1;
+  }
+
+  /** A block that nobody has had. */
+  nextBlock(): number {
+    this.#nextBlock += 1;
+    return this.#nextBlock - 1;
+  }
+
+  /** Sequence 0 of a block opens the block, and the first block of a session opens the session. */
+  open(tx: Transaction, { session, sequence }: PushPlace): void {
+    if (sequence % BLOCK_SIZE !== 0) return;
+    const block = sequence / BLOCK_SIZE;
+    if (block === session) tx.put('openSessions', encodeNumber(session), NONE);
+    tx.put('blocks', encodeNumber(block), encodeNumber(session));
+  }
+
+  /** @returns false when the chunk waits already under the same batch; then nothing is stored */
+  add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
+    const { chunk, stamp, tagUid } = push;
+    const key = join(chunk.address, stamp.batchId);
+    const waiting = tx.get('uploads', key);
+    if (waiting !== undefined && !this.#mayBeUndone(tx, decodeNumber(waiting), place.session)) return false;
+    const sequence = encodeNumber(place.sequence);
+    tx.put('uploads', key, sequence);
+    tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
+    this.#chunks.retainLatest(tx, chunk);
+    this.#count(tx, { uploaded: 0, synced: 0, pending: 1 });
+    return true;
+  }
+
+  /** The session's pushes may be seen from now on. */
+  close(tx: Transaction, session: number, uploaded: number): void {
+    tx.remove('openSessions', encodeNumber(session));
+    this.#count(tx, { uploaded, synced: 0, pending: 0 });
+  }
+
+  /** Of closed sessions, ascending, with sequences above `after`. */
+  pending(after: number, limit: number): PendingPush[] {
+    const found: PendingPush[] = [];
+    for (const [block, session] of this.#blocksFrom(Math.floor((after + 1) / BLOCK_SIZE))) {
+      if (this.#isOpen(this.#backend, session)) continue;
+      const first = Math.max(after + 1, block * BLOCK_SIZE);
+      const pushes = this.#scan(this.#backend, first, (block + 1) * BLOCK_SIZE, limit - found.length);
+      if (pushes.length === 0 && first === block * BLOCK_SIZE) this.#forgetBlock(block);
+      for (const [sequence, record] of pushes) found.push(this.#waiting(sequence, record));
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  has(reader: TableReader, push: PendingPush): boolean {
+    return reader.has('pushes', encodeNumber(push.sequence));
+  }
+
+  /** Takes a push that has ended out of the queue. @returns false when it had been already */
+  finish(tx: Transaction, push: PendingPush, synced: number): boolean {
+    const record = tx.get('pushes', encodeNumber(push.sequence));
+    if (record === undefined) return false;
+    this.#remove(tx, push.sequence, decodePush(record));
+    this.#count(tx, { uploaded: 0, synced, pending: -1 });
+    return true;
+  }
+
+  totals(): Totals {
+    return totalsOf(this.#backend);
+  }
+
+  openSessions(): number[] {
+    return this.#backend
+      .scan('openSessions', START, END, Number.MAX_SAFE_INTEGER)
+      .map(([session]) => decodeNumber(session));
+  }
+
+  /**
+   * Takes back everything a session has put, in steps; the marker goes last, so that a crash in between only means that
+   * the next start goes on. The bytes of a replaced single-owner chunk stay the new ones.
+   */
+  async rollback(session: number): Promise<void> {
+    for (const [block, owner] of this.#blocksFrom(session)) {
+      if (owner !== session) continue;
+      while ((await this.#backend.change((tx) => this.#rollbackStep(tx, block))) === ROLLBACK_STEP);
+      await this.#backend.change((tx) => tx.remove('blocks', encodeNumber(block)));
+    }
+    await this.#backend.change((tx) => tx.remove('openSessions', encodeNumber(session)));
+  }
+
+  #rollbackStep(tx: Transaction, block: number): number {
+    const pushes = this.#scan(tx, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE, ROLLBACK_STEP);
+    for (const [sequence, record] of pushes) this.#remove(tx, sequence, record);
+    this.#count(tx, { uploaded: 0, synced: 0, pending: -pushes.length });
+    return pushes.length;
+  }
+
+  /** Relying on a push of another open session would lose the chunk when that one is rolled back. */
+  #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
+    const owner = tx.get('blocks', encodeNumber(Math.floor(sequence / BLOCK_SIZE)));
+    if (owner === undefined) return false;
+    const session = decodeNumber(owner);
+    return session !== ownSession && this.#isOpen(tx, session);
+  }
+
+  #isOpen(reader: TableReader, session: number): boolean {
+    return reader.has('openSessions', encodeNumber(session));
+  }
+
+  *#blocksFrom(block: number): Generator<readonly [block: number, session: number]> {
+    let from = block;
+    for (;;) {
+      const page = this.#backend.scan('blocks', encodeNumber(from), END, BLOCK_PAGE);
+      for (const [key, session] of page) yield [decodeNumber(key), decodeNumber(session)];
+      if (page.length < BLOCK_PAGE) return;
+      from = decodeNumber(page[BLOCK_PAGE - 1]![0]) + 1;
+    }
+  }
+
+  #scan(
+    reader: TableReader,
+    from: number,
+    to: number,
+    limit: number,
+  ): [sequence: number, record: PushRecord][] {
+    return reader
+      .scan('pushes', encodeNumber(from), encodeNumber(to), limit)
+      .map(([sequence, record]) => [decodeNumber(sequence), decodePush(record)]);
+  }
+
+  #waiting(sequence: number, { address, tagUid, stamp }: PushRecord): PendingPush {
+    let loaded: Chunk | undefined;
+    const load = () => (loaded ??= this.#load(address));
+    return {
+      sequence,
+      tagUid,
+      address,
+      stamp,
+      get chunk() {
+        return load();
+      },
+    };
+  }
+
+  #load(address: Uint8Array): Chunk {
+    const chunk = this.#chunks.get(address);
+    if (chunk === undefined) {
+      throw new StoreError('STORE_CORRUPT', `chunk ${toHex(address)} waits to be pushed but is not stored`);
+    }
+    return chunk;
+  }
+
+  #remove(tx: Transaction, sequence: number, { address, stamp }: PushRecord): void {
+    tx.remove('pushes', encodeNumber(sequence));
+    const key = join(address, stamp.batchId);
+    const waiting = tx.get('uploads', key);
+    if (waiting !== undefined && decodeNumber(waiting) === sequence) tx.remove('uploads', key);
+    this.#chunks.release(tx, address);
+  }
+
+  #count(tx: Transaction, change: Totals): void {
+    const { uploaded, synced, pending } = totalsOf(tx);
+    const totals = [uploaded + change.uploaded, synced + change.synced, pending + change.pending];
+    tx.put('meta', TOTALS, encodeNumbers(totals));
+  }
+
+  #forgetBlock(block: number): void {
+    const forget = (tx: Transaction) => {
+      const rest = tx.scan(
+        'pushes',
+        encodeNumber(block * BLOCK_SIZE),
+        encodeNumber((block + 1) * BLOCK_SIZE),
+        1,
+      );
+      if (rest.length === 0) tx.remove('blocks', encodeNumber(block));
+    };
+    this.#backend
+      .change(forget)
+      .catch((error: unknown) => this.#log.warn({ error, block }, 'block of pushes stays'));
+  }
+}
+
+function totalsOf(reader: TableReader): Totals {
+  const record = reader.get('meta', TOTALS);
+  if (record === undefined) return { uploaded: 0, synced: 0, pending: 0 };
+  return {
+    uploaded: decodeNumber(record),
+    synced: decodeNumber(record, NUMBER_SIZE),
+    pending: decodeNumber(record, 2 * NUMBER_SIZE),
+  };
+}
+
+function decodePush(record: Uint8Array): PushRecord {
+  return {
+    address: record.subarray(0, ADDRESS_SIZE),
+    tagUid: decodeNumber(record, ADDRESS_SIZE),
+    stamp: decodeStamp(record.subarray(STAMP_OFFSET)),
+  };
+}

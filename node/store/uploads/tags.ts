@@ -1,0 +1,78 @@
+/** Tags: counters of one upload (`node-behaviour.md` 2.2, `data-formats.md` 10.1). */
+import type { Clock } from '../../env/clock.ts';
+import type { Backend, Transaction } from '../backend.ts';
+import type { Tag, TagStore } from '../ports.ts';
+import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
+
+const LAST_UID = Buffer.from('lastTag');
+const ADDRESS_SIZE = 32;
+/** The order of the numbers in a record; the address, when there is one, follows. */
+const FIELDS = ['split', 'seen', 'stored', 'sent', 'synced', 'startedAt'] as const;
+const ADDRESS_OFFSET = FIELDS.length * NUMBER_SIZE;
+
+export type TagCounts = Partial<Record<Exclude<(typeof FIELDS)[number], 'startedAt'>, number>>;
+
+export interface Tags extends TagStore {
+  /** Adds to the counters of a tag and, when `reference` is given, sets its address; does nothing when it is deleted. */
+  count(tx: Transaction, uid: number, counts: TagCounts, reference?: Uint8Array): void;
+}
+
+export function createTags(backend: Backend, clock: Clock): Tags {
+  return {
+    create() {
+      const startedAt = clock.now();
+      return backend.change((tx) => {
+        const last = tx.get('meta', LAST_UID);
+        const uid = last === undefined ? 1 : decodeNumber(last) + 1;
+        const address = new Uint8Array();
+        const tag: Tag = { uid, split: 0, seen: 0, stored: 0, sent: 0, synced: 0, address, startedAt };
+        tx.put('meta', LAST_UID, encodeNumber(uid));
+        put(tx, tag);
+        return tag;
+      });
+    },
+    get(uid) {
+      const record = backend.get('tags', encodeNumber(uid));
+      return record === undefined ? undefined : decode(uid, record);
+    },
+    list(offset, limit) {
+      const entries = backend.scan('tags', START, END, offset + limit);
+      return entries.slice(offset).map(([key, record]) => decode(decodeNumber(key), record));
+    },
+    remove: (uid) => backend.change((tx) => tx.remove('tags', encodeNumber(uid))),
+    count(tx, uid, counts, reference) {
+      const record = tx.get('tags', encodeNumber(uid));
+      if (record === undefined) return;
+      const tag = decode(uid, record);
+      put(tx, {
+        ...tag,
+        split: tag.split + (counts.split ?? 0),
+        seen: tag.seen + (counts.seen ?? 0),
+        stored: tag.stored + (counts.stored ?? 0),
+        sent: tag.sent + (counts.sent ?? 0),
+        synced: tag.synced + (counts.synced ?? 0),
+        // Of an encrypted reference only the address is shown.
+        address: reference?.slice(0, ADDRESS_SIZE) ?? tag.address,
+      });
+    },
+  };
+}
+
+function put(tx: Transaction, tag: Tag): void {
+  tx.put('tags', encodeNumber(tag.uid), join(encodeNumbers(FIELDS.map((field) => tag[field])), tag.address));
+}
+
+function decode(uid: number, record: Uint8Array): Tag {
+  const number = (field: (typeof FIELDS)[number]) =>
+    decodeNumber(record, FIELDS.indexOf(field) * NUMBER_SIZE);
+  return {
+    uid,
+    split: number('split'),
+    seen: number('seen'),
+    stored: number('stored'),
+    sent: number('sent'),
+    synced: number('synced'),
+    startedAt: number('startedAt'),
+    address: record.slice(ADDRESS_OFFSET),
+  };
+}

@@ -1,0 +1,58 @@
+/** The upload store: sessions that bring chunks, and what the pusher reports about them (`node-behaviour.md` 2.2). */
+import type { Logger } from '../../env/logger.ts';
+import type { Backend } from '../backend.ts';
+import type { ChunkTable } from '../chunk-table.ts';
+import type { PushOutcome, UploadStore } from '../ports.ts';
+import type { HandedOver } from './handed-over.ts';
+import { PushQueue } from './push-queue.ts';
+import type { TagCounts, Tags } from './tags.ts';
+import { StoredUploadSession } from './upload-session.ts';
+
+const COUNTS: Record<PushOutcome, TagCounts> = {
+  synced: { synced: 1 },
+  stored: { synced: 1, stored: 1 },
+  dropped: {},
+};
+
+interface Deps {
+  readonly backend: Backend;
+  readonly chunks: ChunkTable;
+  readonly tags: Tags;
+  readonly handedOver: HandedOver;
+  readonly log: Logger;
+}
+
+/** Takes back the sessions that a crash cut short, then opens the store. */
+export async function openUploads({ backend, chunks, tags, handedOver, log }: Deps): Promise<UploadStore> {
+  const queue = new PushQueue({ backend, chunks, log });
+  for (const session of queue.openSessions()) {
+    log.info({ session }, 'taking back an upload that was cut short');
+    await queue.rollback(session);
+  }
+  const listeners: (() => void)[] = [];
+  const onClosed = () => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    openSession: (tagUid) => new StoredUploadSession(tagUid, { backend, queue, tags, onClosed }),
+    pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
+    pendingCount: () => queue.totals().pending,
+    sent(push) {
+      backend
+        .change((tx) => {
+          if (queue.has(tx, push)) tags.count(tx, push.tagUid, { sent: 1 });
+        })
+        .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
+    },
+    report(push, outcome) {
+      if (outcome === 'synced' && queue.has(backend, push)) handedOver.add(push.chunk, push.stamp.batchId);
+      return backend.change((tx) => {
+        const counts = COUNTS[outcome];
+        if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);
+      });
+    },
+    onPushable: (listener) => void listeners.push(listener),
+    forgetBatches: (isGone) => handedOver.forget(isGone),
+    totals: () => queue.totals(),
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * Starts clusters in a process of its own and says what each start took, a JSON line each:
+ * `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`.
+ */
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { DriverName } from '../../harness/places/driver.ts';
+import { anonymousMib, cpuMicroseconds } from './processes.ts';
+
+/** What one start took. */
+export interface Started {
+  readonly totalMs: number;
+  readonly chainMs: number;
+  readonly nodesMs: number;
+  readonly meshedMs: number;
+  readonly batchUsableMs: number;
+  readonly stopMs: number;
+  /** Per node. */
+  readonly cpuMs: number;
+  readonly mib: number;
+}
+
+const [driver, nodes, rounds, stateDir = ''] = process.argv.slice(2);
+const count = Number(nodes);
+for (let round = 0; round < Number(rounds); round++) {
+  const embedded = driver === 'embedded';
+  globalThis.gc?.();
+  const before = { mib: anonymousMib(process.pid), cpu: process.cpuUsage() };
+  const called = performance.now();
+  const net = await Cluster.start({ nodes: count, seed: 7, driver: driver as DriverName, stateDir });
+  const totalMs = performance.now() - called;
+  const own = process.cpuUsage(before.cpu);
+  const cpuMs = embedded ? (own.user + own.system) / 1000 : cpuMicroseconds(net) / 1000;
+  globalThis.gc?.();
+  const mib = embedded
+    ? anonymousMib(process.pid) - before.mib
+    : net.nodes.reduce((sum, { pid = 0 }) => sum + anonymousMib(pid), 0);
+  const stopping = performance.now();
+  await net.stop();
+  const { chainMs, nodesMs, meshedMs, batchUsableMs } = net.timings;
+  const said: Started = {
+    totalMs,
+    chainMs,
+    nodesMs,
+    meshedMs,
+    batchUsableMs,
+    stopMs: performance.now() - stopping,
+    cpuMs: cpuMs / count,
+    mib: mib / count,
+  };
+  process.stdout.write(`${JSON.stringify(said)}\n`);
+}

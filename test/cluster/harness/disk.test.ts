@@ -1,0 +1,55 @@
+/** Starts on disks that take nothing: they end with the folder, the reason and a remedy, and leave nothing behind. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { createProcessDriver } from '../../../harness/places/process.ts';
+import { startChain } from '../../../harness/start/chain-start.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-disk-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('a chain whose log is on a full disk says that, not only that it ended', async () => {
+  const cache = join(folder, 'cache');
+  const compileCache = { nodes: cache, embedded: cache, tools: cache };
+  const chain = startChain({
+    driver: createProcessDriver({ stopWithParent: true, compileCache, token: 'disk' }),
+    options: {
+      port: 0,
+      chainId: 31_337,
+      networkId: 1,
+      blockTimeMs: 1000,
+      steady: false,
+      gate: false,
+      accounts: [],
+      batches: [],
+      chequebooks: [],
+    },
+    optionsFile: join(folder, 'options.json'),
+    // The device that is always full.
+    log: '/dev/full',
+    stopWithParent: true,
+    onStarted: () => undefined,
+  });
+  await expect(chain).rejects.toMatchObject({
+    code: 'CANNOT_WRITE',
+    message: 'cannot write to /dev: disk full (ENOSPC); choose another with SVCNET_STATE',
+  });
+});
+
+test('a state folder that cannot be is named', async () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const stateDir = join(file, 'state');
+  await expect(Cluster.start({ nodes: 1, stateDir })).rejects.toMatchObject({
+    code: 'CANNOT_WRITE',
+    message: `cannot write to ${stateDir}: a file is where a folder should be (ENOTDIR); choose another with SVCNET_STATE`,
+  });
+  expect(existsSync(stateDir)).toBe(false);
+});

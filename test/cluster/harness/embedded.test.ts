@@ -1,0 +1,293 @@
+/** Clusters whose nodes are all in one process: this one, or one in the background. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/machine/processes.ts';
+import type { Incident } from '../../../harness/nodes/membership.ts';
+import { readRecord } from '../../../harness/state/state.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');
+const WATCHDOG = join(import.meta.dirname, '../../../harness/places/embedded/watchdog.ts');
+const WAIT = { timeoutMs: 30_000 };
+let stateDir: string;
+
+beforeAll(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-embedded-'));
+});
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+
+function clusters(): string[] {
+  const folder = join(stateDir, 'clusters');
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+function processesOf(name: string): ProcessId[] {
+  return labelled(readRecord(stateDir, name)?.token ?? 'no such cluster');
+}
+
+async function svcnet(...args: string[]): Promise<{ code: number; out: string }> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, SVCNET_STATE: stateDir },
+  });
+  let out = '';
+  child.stdout.on('data', (part: Buffer) => (out += part.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, out };
+}
+
+async function listens(url: string): Promise<boolean> {
+  const { port, hostname } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname });
+  try {
+    return await new Promise((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe('a cluster in this process', () => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await Cluster.start({ nodes: 3, seed: 5, driver: 'embedded', name: 'here', stateDir });
+  });
+  afterAll(() => net.stop());
+
+  test('has no process but its chain’s', () => {
+    expect(net.nodes.map(({ pid }) => pid)).toEqual([process.pid, process.pid, process.pid]);
+    // The chain, Anvil and the shell that guards it.
+    expect(processesOf('here')).toHaveLength(3);
+  });
+
+  test('is who the seed says, like one of processes', async () => {
+    await using processes = await Cluster.start({ nodes: 3, seed: 5, stateDir });
+    const facts = (one: Cluster) =>
+      one.nodes.map(({ overlay, ethereum, batch }) => ({ overlay, ethereum, batch }));
+    expect(facts(net)).toEqual(facts(processes));
+    const peerIds = (one: Cluster) => one.nodes.map(({ p2p }) => p2p.split('/').at(-1));
+    expect(peerIds(net)).toEqual(peerIds(processes));
+  });
+
+  test('carries an upload to the others', async () => {
+    const data = randomBytes(300_000);
+    const { reference } = await net.node(0).bytes.upload(data);
+    await net.synced(reference);
+    expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
+  });
+
+  test('keeps what a node had acknowledged when it is killed', async () => {
+    const node = net.node(1);
+    const data = randomBytes(50_000);
+    const { reference } = await node.bytes.upload(data, { pin: true });
+    await node.kill();
+    expect([node.state, await listens(node.api)]).toEqual(['killed', false]);
+    await net.meshed();
+    await node.start();
+    expect(await node.pins.list()).toContain(reference);
+    expect(Buffer.compare(await node.bytes.download(reference), data)).toBe(0);
+    await net.meshed();
+  });
+
+  test('a paused node accepts and does not answer, until it is resumed', async () => {
+    const node = net.node(1);
+    await node.pause();
+    expect(node.state).toBe('paused');
+    const silent: unknown = await node.client
+      .health(AbortSignal.timeout(200))
+      .catch((error: unknown) => error);
+    expect(silent).toMatchObject({ class: 'client.timeout' });
+    await node.resume();
+    expect((await node.client.health()).status).toBe('ok');
+  });
+
+  test('is seen and changed by other processes', async () => {
+    const { out } = await svcnet('ps', '--name', 'here', '--json');
+    expect((JSON.parse(out) as { nodes: { pid: number }[] }).nodes.map(({ pid }) => pid)).toEqual([
+      process.pid,
+      process.pid,
+      process.pid,
+    ]);
+    const incidents: Incident[] = [];
+    const forget = net.membership.onIncident((incident) => incidents.push(incident));
+    expect((await svcnet('kill', 'node-2', '--name', 'here')).code).toBe(0);
+    await until(
+      'nobody has noticed',
+      async () => (incidents.length > 0 ? { done: true } : { missing: net.node(2).state }),
+      WAIT,
+    );
+    forget();
+    expect(incidents).toEqual([expect.objectContaining({ part: 'node-2', what: 'died', how: 'SIGKILL' })]);
+    await net.node(2).start();
+  });
+
+  test('a node that cannot start says why, and takes nobody along', async () => {
+    const node = net.node(1);
+    await node.kill();
+    const file = join(node.dataDir, 'node.json');
+    const document = readFileSync(file, 'utf8');
+    writeFileSync(file, document.replace(/"swap-endpoint": ".*"/, '"swap-endpoint": "nowhere"'));
+    const error: unknown = await node.start().catch((cause: unknown) => cause);
+    expect(error).toMatchObject({
+      code: 'PROCESS_FAILED',
+      message: expect.stringContaining('node-1 has ended') as string,
+      hint: expect.stringContaining('nowhere') as string,
+    });
+    expect((await net.node(0).client.health()).status).toBe('ok');
+    writeFileSync(file, document);
+    await node.start();
+    await net.meshed();
+  });
+
+  test('takes no calls from those who do not know its token', async () => {
+    const { port } = JSON.parse(readFileSync(join(net.folder, 'holder.json'), 'utf8')) as { port: number };
+    for (const headers of [{}, { Authorization: 'Bearer guessed' }]) {
+      const answer = await fetch(`http://127.0.0.1:${port}/kill`, {
+        method: 'POST',
+        headers,
+        body: '["node-0",1]',
+      });
+      expect(answer.status).toBe(401);
+    }
+    expect((await net.node(0).observe()).state).toBe('running');
+  });
+});
+
+test('a process that computes without end is reported, although nothing in it can run', async () => {
+  const program = `
+    import { watchLoop } from ${JSON.stringify(WATCHDOG)};
+    watchLoop('busy', 300);
+    setTimeout(() => { const until = performance.now() + 3000; while (performance.now() < until); }, 500);`;
+  const file = join(stateDir, 'loop.mts');
+  writeFileSync(file, program);
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (part: Buffer) => (said += part.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).toBe(0);
+  expect(said.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
+});
+
+test('an embedded node keeps its data on disk when it is asked to', async () => {
+  await using net = await Cluster.start({
+    nodes: 1,
+    driver: 'embedded',
+    store: 'disk',
+    batches: false,
+    stateDir,
+  });
+  expect(readdirSync(join(net.node(0).dataDir, 'store'))).toContain('index.mdb');
+});
+
+describe.each(['process', 'embedded'] as const)('after kill -9 of who started a cluster (%s)', (driver) => {
+  /** Everything that the second cluster, started beside it, is made of. */
+  async function untouched(work: () => Promise<void>): Promise<void> {
+    await using beside = await Cluster.start({
+      nodes: 1,
+      driver,
+      batches: false,
+      name: `beside-${driver}`,
+      stateDir,
+    });
+    const before = processesOf(beside.name);
+    await work();
+    expect(processesOf(beside.name)).toEqual(before);
+    expect((await beside.node(0).client.health()).status).toBe('ok');
+  }
+
+  async function allGone(processes: readonly ProcessId[]): Promise<void> {
+    await until(
+      'processes are left',
+      async () => {
+        const left = processes.filter(isAlive);
+        return left.length === 0 ? { done: true } : { missing: JSON.stringify(left) };
+      },
+      WAIT,
+    );
+  }
+
+  test('a library’s cluster goes with it, and the next start removes its folder', async () => {
+    await untouched(async () => {
+      const name = `doomed-${driver}`;
+      const file = join(stateDir, `${name}.mts`);
+      writeFileSync(
+        file,
+        `import { Cluster } from ${JSON.stringify(LIBRARY)};
+         const net = await Cluster.start({ nodes: 2, driver: '${driver}', name: '${name}', stateDir: ${JSON.stringify(stateDir)} });
+         console.log(JSON.stringify(net.nodes.map(({ api }) => api)));
+         setInterval(() => {}, 1000);`,
+      );
+      const program = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const [line] = (await once(program.stdout, 'data')) as [Buffer];
+      const processes = processesOf(name);
+      program.kill('SIGKILL');
+      await allGone(processes);
+      for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
+      expect(clusters()).toContain(name);
+      await using _next = await Cluster.start({ nodes: 1, driver, batches: false, stateDir });
+      expect(clusters()).not.toContain(name);
+    });
+  });
+
+  test('down removes a start that was killed half way, which no record names completely', async () => {
+    await untouched(async () => {
+      const name = `half-${driver}`;
+      const starting = spawn(process.execPath, [CLI, 'up', '-n', '3', '--driver', driver, '--name', name], {
+        stdio: 'ignore',
+        env: { ...process.env, SVCNET_STATE: stateDir },
+      });
+      // The chain runs, nodes are about to.
+      await until(
+        'nothing has been started',
+        async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
+        WAIT,
+      );
+      starting.kill('SIGKILL');
+      const processes = processesOf(name);
+      expect(processes.length).toBeGreaterThan(0);
+      const { code } = await svcnet('down', '--name', name);
+      expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
+      await allGone(processes);
+    });
+  });
+
+  test('down removes a cluster of which everything has been killed', async () => {
+    await untouched(async () => {
+      const name = `killed-${driver}`;
+      const { out } = await svcnet(
+        'up',
+        '-n',
+        '2',
+        '--driver',
+        driver,
+        '--name',
+        name,
+        '--no-batches',
+        '--json',
+      );
+      const { nodes } = JSON.parse(out) as { nodes: { api: string; pid: number }[] };
+      // The one process of all nodes, or the first of them; and the chain, whose Anvil nobody has a record of.
+      const first = processOf(nodes[0]?.pid ?? 0);
+      process.kill(first?.pid ?? 0, 'SIGKILL');
+      const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));
+      process.kill(chain?.pid ?? 0, 'SIGKILL');
+      const { code } = await svcnet('down', '--name', name);
+      expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);
+      for (const { api } of nodes) expect(await listens(api)).toBe(false);
+      expect((await svcnet('down', '--name', name)).code).toBe(0);
+    });
+  });
+});
+
+function commandLine(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+}

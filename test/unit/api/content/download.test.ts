@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { httpDate } from '../../../../node/api/values/http-date.ts';
+import { BATCH } from '../fake-postage.ts';
+import { NOW_MS, startKit } from '../kit.ts';
+
+const body = Buffer.from(Array.from({ length: 50_000 }, (_, i) => i % 251));
+const { api, knobs, services } = await startKit();
+const uploaded = await api.main.inject({
+  method: 'POST',
+  url: '/svc?name=dir/a%20%22b%22.bin',
+  headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/x-own; a=b' },
+  payload: body,
+});
+const bytes = await api.main.inject({
+  method: 'POST',
+  url: '/bytes',
+  headers: { 'svc-postage-batch-id': BATCH },
+  payload: body,
+});
+const content: string = bytes.json().reference;
+/** The same content over both routes: the conditions and ranges are one code. */
+const URLS = [`/bytes/${content}`, `/svc/${uploaded.json().reference}/`, `/svc/${uploaded.json().reference}`];
+
+function get(url: string, headers: Record<string, string> = {}) {
+  return api.main.inject({ url, headers });
+}
+
+describe.each(URLS)('GET %s', (url) => {
+  test('the whole content and what is to know about it', async () => {
+    const { statusCode, headers, rawPayload } = await get(url);
+    expect(statusCode).toBe(200);
+    expect(rawPayload.equals(body)).toBe(true);
+    expect(headers).toMatchObject({
+      'content-length': '50000',
+      'accept-ranges': 'bytes',
+      etag: `"${content}"`,
+      'last-modified': httpDate(NOW_MS),
+      'access-control-expose-headers': 'content-disposition',
+    });
+    expect(headers['cache-control']).toBeUndefined();
+  });
+
+  test('one range', async () => {
+    const { statusCode, headers, rawPayload } = await get(url, { range: 'bytes=4090-4099' });
+    expect(statusCode).toBe(206);
+    expect(headers['content-range']).toBe('bytes 4090-4099/50000');
+    expect(headers['content-length']).toBe('10');
+    expect(headers.etag).toBe(`"${content}"`);
+    expect(rawPayload.equals(body.subarray(4090, 4100))).toBe(true);
+  });
+
+  test('the last bytes', async () => {
+    const { headers, rawPayload } = await get(url, { range: 'bytes=-3' });
+    expect(headers['content-range']).toBe('bytes 49997-49999/50000');
+    expect(rawPayload.equals(body.subarray(-3))).toBe(true);
+  });
+
+  test('several ranges come as parts, each with its place and type', async () => {
+    const { statusCode, headers, rawPayload } = await get(url, { range: 'bytes=0-1, 49998-' });
+    expect(statusCode).toBe(206);
+    const boundary = /^multipart\/byteranges; boundary=([0-9a-f]+)$/.exec(
+      String(headers['content-type']),
+    )?.[1];
+    const type = url.startsWith('/bytes') ? 'application/octet-stream' : 'text/x-own; a=b';
+    expect(rawPayload.toString('latin1')).toBe(
+      [
+        `--${boundary}\r\nContent-Range: bytes 0-1/50000\r\nContent-Type: ${type}\r\n\r\n${body.toString('latin1', 0, 2)}`,
+        `--${boundary}\r\nContent-Range: bytes 49998-49999/50000\r\nContent-Type: ${type}\r\n\r\n${body.toString('latin1', 49_998)}`,
+        `--${boundary}--\r\n`,
+      ].join('\r\n'),
+    );
+    expect(headers['content-length']).toBe(String(rawPayload.length));
+  });
+
+  test('a range that is none', async () => {
+    const { statusCode, headers, body: text } = await get(url, { range: 'bytes=5-2' });
+    expect([statusCode, text]).toEqual([416, 'invalid range\n']);
+    expect(headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'content-length': '14',
+    });
+    for (const name of ['etag', 'last-modified', 'content-range']) expect(headers[name]).toBeUndefined();
+  });
+
+  test('a range behind the end', async () => {
+    const { statusCode, headers, body: text } = await get(url, { range: 'bytes=50000-' });
+    expect([statusCode, text]).toEqual([416, 'invalid range: failed to overlap\n']);
+    expect(headers['content-range']).toBe('bytes */50000');
+  });
+
+  test('content that the client has', async () => {
+    const { statusCode, headers, rawPayload } = await get(url, { 'if-none-match': `W/"${content}"` });
+    expect([statusCode, rawPayload.length]).toEqual([304, 0]);
+    expect(headers.etag).toBe(`"${content}"`);
+    for (const name of ['content-type', 'content-length', 'last-modified'])
+      expect(headers[name]).toBeUndefined();
+  });
+
+  test('content that is not the wanted one', async () => {
+    const { statusCode, headers, rawPayload } = await get(url, { 'if-match': '"x"' });
+    expect([statusCode, rawPayload.length, headers['content-length']]).toEqual([412, 0, '0']);
+    expect(headers['last-modified']).toBe(httpDate(NOW_MS));
+  });
+});
+
+describe('HEAD', () => {
+  test('a file: its headers, without conditions and ranges', async () => {
+    const url = URLS[1] ?? '';
+    const headers = { range: 'bytes=0-1', 'if-none-match': '*' };
+    const answer = await api.main.inject({ method: 'HEAD', url, headers });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/x-own; a=b',
+      'content-length': '50000',
+      etag: `"${content}"`,
+      'content-disposition': String.raw`inline; filename="a \"b\".bin"`,
+    });
+    for (const name of ['accept-ranges', 'last-modified']) expect(answer.headers[name]).toBeUndefined();
+  });
+});
+
+describe('failures', () => {
+  test('a chunk that is missing before the first byte is an error, a later one breaks the body', async () => {
+    const other = await startKit();
+    const root = services.store.chunks.get(Buffer.from(content, 'hex'));
+    if (root !== undefined) other.knobs.network.set(content, root);
+    const answer = await other.api.main.inject({ url: `/bytes/${content}` });
+    expect(answer.json()).toEqual({ code: 500, message: 'joiner failed' });
+    const first = Buffer.from(root?.data ?? []).subarray(8, 40);
+    const leaf = services.store.chunks.get(first);
+    if (leaf !== undefined) other.knobs.network.set(first.toString('hex'), leaf);
+    await expect(other.api.main.inject({ url: `/bytes/${content}` })).rejects.toThrow();
+  });
+
+  test('a chunk that takes longer than the request allows is one that is not there', async () => {
+    const slow = await startKit();
+    let aborted = false;
+    slow.services.netstore.getter = () => ({
+      get: (_address, signal) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => {
+            aborted = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    });
+    const headers = { 'svc-chunk-retrieval-timeout': '1ms' };
+    const answer = await slow.api.main.inject({ url: `/bytes/${content}`, headers });
+    expect(answer.json()).toEqual({ code: 404, message: 'Not Found' });
+    expect(aborted).toBe(true);
+  });
+
+  test('the speed of a finished download is measured', async () => {
+    knobs.nowMs = NOW_MS;
+    const { body: text } = await get('/metrics');
+    expect(text).toMatch(/^svc_api_download_speed_count\{endpoint="bytes"\} [1-9]/m);
+    expect(text).toMatch(/^svc_api_download_speed_count\{endpoint="svc"\} [1-9]/m);
+  });
+});

@@ -1,0 +1,275 @@
+import { Value } from 'typebox/value';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { dialectOf } from '../../../../node/api/dialect.ts';
+import type { Method } from '../../../../node/api/route/route.ts';
+import { type SchemaName, schemas } from '../../../../node/api/route/schemas.ts';
+import { ROUTES } from '../../../../node/api/routes/table.ts';
+import { makeCac } from '../../../../node/chunk/cac.ts';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import { peer, SOME_ACCOUNT } from '../fake-peers.ts';
+import { BATCH } from '../fake-postage.ts';
+import { SOME_CASHOUT, SOME_CHEQUE } from '../fake-swap.ts';
+import { sentTransaction, TX_HASH } from '../fake-transactions.ts';
+import { type Kit, PUBLIC_KEY, startKit, WITHDRAWAL_ADDRESS } from '../kit.ts';
+import { socOf } from '../soc-kit.ts';
+
+const PEER = '07'.repeat(32);
+const PAID = { 'svc-postage-batch-id': BATCH };
+const SOC = socOf('a single owner');
+/** Of the bytes `x`, which the first request uploads. */
+const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
+/** References of a list of grantees that the node has. */
+let list: { readonly ref: string; readonly historyref: string };
+
+/** One good request per route that answers JSON; the order is that of the tests. */
+const REQUESTS: readonly {
+  method: Method;
+  path: string;
+  url?: string | (() => string);
+  headers?: Record<string, string> | (() => Record<string, string>);
+  payload?: unknown;
+}[] = [
+  { method: 'POST', path: '/bytes', headers: { 'svc-postage-batch-id': BATCH }, payload: 'x' },
+  {
+    method: 'POST',
+    path: '/chunks',
+    headers: { 'svc-postage-batch-id': BATCH },
+    payload: 'longer than a span',
+  },
+  {
+    method: 'POST',
+    path: '/svc',
+    headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
+    payload: 'x',
+  },
+  { method: 'POST', path: '/soc/{owner}/{id}', url: SOC.url, headers: PAID, payload: SOC.wrapped },
+  { method: 'POST', path: '/feeds/{owner}/{topic}', url: `/feeds/${'ab'.repeat(20)}/aa`, headers: PAID },
+  {
+    method: 'POST',
+    path: '/pss/send/{topic}/{targets}',
+    url: '/pss/send/topic/aa',
+    headers: PAID,
+    payload: 'x',
+  },
+  { method: 'POST', path: '/grantee', headers: PAID, payload: {} },
+  { method: 'GET', path: '/grantee/{reference}', url: () => `/grantee/${list.ref}` },
+  {
+    method: 'PATCH',
+    path: '/grantee/{reference}',
+    url: () => `/grantee/${list.ref}`,
+    headers: () => ({ ...PAID, 'svc-act-history-address': list.historyref }),
+    payload: { add: [PUBLIC_KEY] },
+  },
+  { method: 'POST', path: '/envelope/{address}', url: `/envelope/${PEER}`, headers: PAID },
+  { method: 'POST', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/pins' },
+  { method: 'GET', path: '/pins/check' },
+  { method: 'DELETE', path: '/pins/{reference}', url: `/pins/${REFERENCE}` },
+  { method: 'GET', path: '/stewardship/{reference}', url: `/stewardship/${REFERENCE}` },
+  { method: 'PUT', path: '/stewardship/{reference}', url: `/stewardship/${REFERENCE}`, headers: PAID },
+  { method: 'GET', path: '/tags' },
+  { method: 'POST', path: '/tags' },
+  { method: 'GET', path: '/tags/{uid}', url: '/tags/1' },
+  { method: 'PATCH', path: '/tags/{uid}', url: '/tags/1', payload: {} },
+  { method: 'GET', path: '/stamps' },
+  { method: 'GET', path: '/stamps/{batch_id}', url: `/stamps/${BATCH}` },
+  { method: 'GET', path: '/stamps/{batch_id}/buckets', url: `/stamps/${BATCH}/buckets` },
+  { method: 'POST', path: '/stamps/{amount}/{depth}', url: '/stamps/1/20' },
+  {
+    method: 'PATCH',
+    path: '/stamps/topup/{batch_id}/{amount}',
+    url: `/stamps/topup/${BATCH}/1`,
+  },
+  {
+    method: 'PATCH',
+    path: '/stamps/dilute/{batch_id}/{depth}',
+    url: `/stamps/dilute/${BATCH}/21`,
+  },
+  { method: 'PATCH', path: '/stamps/{batch_id}', url: `/stamps/${BATCH}`, payload: { label: 'x' } },
+  { method: 'GET', path: '/batches' },
+  { method: 'GET', path: '/batches/{batch_id}', url: `/batches/${BATCH}` },
+  { method: 'GET', path: '/addresses' },
+  { method: 'GET', path: '/health' },
+  { method: 'GET', path: '/readiness' },
+  { method: 'GET', path: '/node' },
+  { method: 'GET', path: '/chainstate' },
+  { method: 'GET', path: '/reservestate' },
+  { method: 'GET', path: '/welcome-message' },
+  { method: 'POST', path: '/welcome-message', payload: { welcomeMessage: 'x' } },
+  { method: 'GET', path: '/peers' },
+  { method: 'GET', path: '/blocklist' },
+  { method: 'POST', path: '/connect/{multiAddress}', url: '/connect/ip4/127.0.0.1/tcp/1' },
+  { method: 'POST', path: '/pingpong/{address}', url: `/pingpong/${PEER}` },
+  { method: 'GET', path: '/topology' },
+  { method: 'GET', path: '/balances' },
+  { method: 'GET', path: '/balances/{address}', url: `/balances/${PEER}` },
+  { method: 'GET', path: '/consumed' },
+  { method: 'GET', path: '/consumed/{address}', url: `/consumed/${PEER}` },
+  { method: 'GET', path: '/accounting' },
+  { method: 'GET', path: '/timesettlements' },
+  { method: 'GET', path: '/settlements' },
+  { method: 'GET', path: '/settlements/{address}', url: `/settlements/${PEER}` },
+  { method: 'GET', path: '/chequebook/address' },
+  { method: 'GET', path: '/chequebook/balance' },
+  { method: 'POST', path: '/chequebook/deposit', url: '/chequebook/deposit?amount=1' },
+  { method: 'POST', path: '/chequebook/withdraw', url: '/chequebook/withdraw?amount=1' },
+  { method: 'GET', path: '/chequebook/cheque' },
+  { method: 'GET', path: '/chequebook/cheque/{peer-id}', url: `/chequebook/cheque/${PEER}` },
+  { method: 'GET', path: '/chequebook/cashout/{peer-id}', url: `/chequebook/cashout/${PEER}` },
+  { method: 'POST', path: '/chequebook/cashout/{peer-id}', url: `/chequebook/cashout/${PEER}` },
+  { method: 'GET', path: '/wallet' },
+  { method: 'GET', path: '/stake' },
+  { method: 'DELETE', path: '/stake' },
+  { method: 'POST', path: '/stake/{amount}', url: '/stake/1' },
+  { method: 'GET', path: '/stake/withdrawable' },
+  { method: 'DELETE', path: '/stake/withdrawable' },
+  { method: 'GET', path: '/redistributionstate' },
+  { method: 'GET', path: '/rchash/{depth}/{anchor1}/{anchor2}', url: '/rchash/0/64/1e' },
+  {
+    method: 'POST',
+    path: '/wallet/withdraw/{coin}',
+    url: `/wallet/withdraw/nativetoken?amount=1&address=${toHex(WITHDRAWAL_ADDRESS)}`,
+  },
+  { method: 'GET', path: '/transactions' },
+  { method: 'GET', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
+  { method: 'POST', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
+  { method: 'DELETE', path: '/transactions/{txHash}', url: `/transactions/${TX_HASH}` },
+  { method: 'GET', path: '/status' },
+  { method: 'GET', path: '/status/peers' },
+  { method: 'GET', path: '/status/neighborhoods' },
+  { method: 'GET', path: '/debugstore' },
+  { method: 'GET', path: '/loggers' },
+  { method: 'GET', path: '/loggers/{exp}', url: '/loggers/bm9kZQ==' },
+  { method: 'PUT', path: '/loggers/{exp}/{verbosity}', url: '/loggers/bm9kZQ==/info' },
+  { method: 'GET', path: '/openapi.json' },
+  // Last, because it takes the peer away.
+  { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },
+];
+
+describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => {
+  let kit: Kit;
+  beforeAll(async () => {
+    kit = await startKit({ dialect: name });
+    kit.knobs.peers = [peer(7)];
+    kit.knobs.transactions = [sentTransaction()];
+    const grantees = {
+      method: 'POST',
+      url: '/grantee',
+      headers: PAID,
+      payload: { grantees: [PUBLIC_KEY] },
+    } as const;
+    list = (await kit.api.main.inject(grantees)).json();
+    kit.knobs.nowMs += 1000;
+    kit.knobs.accounts = [SOME_ACCOUNT];
+    kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];
+    kit.knobs.cheques = [{ peer: PEER, received: SOME_CHEQUE, sent: undefined }];
+    kit.knobs.cashout = { last: SOME_CASHOUT, uncashedAmount: 3n };
+    kit.knobs.blocklist = [{ overlay: PEER, fullNode: true, reason: 'x', durationMs: 1, since: 0 }];
+  });
+
+  test.each(REQUESTS)(
+    '$method $path has the declared status and shape',
+    async ({ method, path, url, headers, payload }) => {
+      const row = ROUTES.find(
+        (route) => route.method === method && route.path === path && route.port !== 'debug',
+      );
+      const answer = await kit.api.main.inject({
+        method,
+        url: (typeof url === 'function' ? url() : url) ?? path,
+        ...(headers === undefined ? {} : { headers: typeof headers === 'function' ? headers() : headers }),
+        ...(payload === undefined ? {} : { payload: payload as string }),
+      });
+      expect(row?.success, answer.body).toContain(answer.statusCode);
+      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+      const schema = schemas(dialectOf(name))[row?.response as SchemaName];
+      expect([...Value.Errors(schema, answer.json())]).toEqual([]);
+    },
+  );
+});
+
+test('every route that answers JSON is asked once', () => {
+  const asked = new Set(REQUESTS.map(({ method, path }) => `${method} ${path}`));
+  const json = ROUTES.filter(
+    ({ method, port, response }) =>
+      method !== 'HEAD' &&
+      port !== 'debug' &&
+      response !== undefined &&
+      response !== 'octets' &&
+      response !== 'text',
+  );
+  expect(new Set(json.map(({ method, path }) => `${method} ${path}`))).toEqual(asked);
+});
+
+test('every declared shape is used', () => {
+  const used = new Set(ROUTES.flatMap(({ response, body }) => [response, body?.schema]));
+  for (const name of Object.keys(schemas(dialectOf('svc')))) {
+    // The shape of errors belongs to every route.
+    if (name !== 'Problem') expect(used, name).toContain(name);
+  }
+});
+
+describe('the document', () => {
+  interface Operation {
+    readonly parameters: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[];
+    readonly responses: Record<string, unknown>;
+  }
+  interface Document {
+    readonly info: { version: string };
+    readonly paths: Record<string, Record<string, Operation>>;
+    readonly components: { schemas: Record<string, unknown> };
+  }
+  const documentOf = async (dialect: 'svc' | 'swarm', port: 'main' | 'debug'): Promise<Document> =>
+    (await (await startKit({ dialect })).api[port].inject({ url: '/openapi.json' })).json();
+
+  test('has every route of its port', async () => {
+    for (const port of ['main', 'debug'] as const) {
+      const { paths } = await documentOf('svc', port);
+      const documented = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      );
+      const served = ROUTES.filter((row) => row.port === 'both' || row.port === port);
+      expect(documented.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
+    }
+  });
+
+  test('names its interface and version', async () => {
+    expect((await documentOf('svc', 'main')).info.version).toBe('7.3.0');
+    expect((await documentOf('svc', 'debug')).info.version).toBe('4.0.0');
+  });
+
+  test('speaks the active dialect alone', async () => {
+    const swarm = await documentOf('swarm', 'main');
+    expect(Object.keys(swarm.paths)).toContain('/bzz/{reference}/{path}');
+    expect(JSON.stringify(swarm)).not.toMatch(/"svc-|\/svc/);
+    expect(JSON.stringify(await documentOf('svc', 'main'))).not.toMatch(/"swarm-|\/bzz/);
+  });
+
+  test('describes parameters with their place, need and default', async () => {
+    const { paths } = await documentOf('svc', 'main');
+    const parameters = paths['/bytes']?.post?.parameters ?? [];
+    const of = (name: string) => parameters.find((parameter) => parameter.name === name);
+    expect(of('svc-postage-batch-id')).toMatchObject({ in: 'header', required: true });
+    expect(of('svc-deferred-upload')).toMatchObject({
+      required: false,
+      schema: { type: 'boolean', default: true },
+    });
+    expect(paths['/bytes/{reference}']?.get?.parameters[0]).toMatchObject({
+      name: 'reference',
+      in: 'path',
+      required: true,
+    });
+    expect(Object.keys(paths['/bytes/{reference}']?.get?.responses ?? {})).toEqual([
+      '200',
+      '206',
+      '304',
+      'default',
+    ]);
+  });
+
+  test('refers only to shapes that it has', async () => {
+    const document = await documentOf('svc', 'main');
+    const referred = JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g);
+    for (const [, name] of referred) expect(Object.keys(document.components.schemas)).toContain(name);
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import {
+  type CollectionEntry,
+  storeCollection,
+  storeFile,
+} from '../../../../node/files/collection/collection.ts';
+import { multipartEntries } from '../../../../node/files/collection/multipart.ts';
+import { tarEntries } from '../../../../node/files/collection/tar.ts';
+import { openFile } from '../../../../node/files/joiner.ts';
+import { openManifest } from '../../../../node/files/manifest-store.ts';
+import { resolvePath } from '../../../../node/manifest/serve.ts';
+import vectors from '../../../vectors/mantaray.json' with { type: 'json' };
+import { ChunkMap, collect, inParts } from '../chunk-map.ts';
+import { multipartOf, tarOf } from './archives.ts';
+
+interface Step {
+  path: string;
+  content?: string;
+  metadata?: Record<string, string>;
+}
+
+interface Case {
+  name: string;
+  input?: { steps?: Step[] };
+  expected: { reference?: string };
+}
+
+const cases = (vectors.cases as Case[]).filter(({ input }) => input?.steps !== undefined);
+const collections = cases.filter(({ name }) => name.startsWith('collection: '));
+const singles = cases.filter(({ name }) => name.startsWith('single file'));
+
+/** Content as the vectors describe it: literally, or as a text repeated. */
+function contentOf(step: Step): Buffer {
+  const [, text, size] = /^"(.*)" repeated to (\d+) bytes$/.exec(step.content ?? '') ?? [];
+  return size === undefined ? Buffer.from(step.content ?? '') : Buffer.alloc(Number(size), text);
+}
+
+async function* entriesOf(steps: readonly Step[]): AsyncGenerator<CollectionEntry> {
+  for (const step of steps)
+    yield {
+      path: step.path,
+      contentType: step.metadata?.['Content-Type'] ?? '',
+      filename: step.metadata?.['Filename'] ?? '',
+      body: inParts(contentOf(step), 1000),
+    };
+}
+
+async function served(store: ChunkMap, reference: Uint8Array, path: string): Promise<string> {
+  const resolution = await resolvePath(await openManifest(reference, store), path);
+  if (resolution.outcome !== 'serve') return resolution.outcome;
+  const file = await openFile(resolution.entry.reference, store);
+  return Buffer.from(await collect(file.read(0n, file.length))).toString();
+}
+
+describe('storing a collection', () => {
+  test.each(collections)(
+    '$name has the reference of the reference implementation',
+    async ({ input, expected }) => {
+      const steps = input?.steps ?? [];
+      const documents = steps.find(({ path }) => path === '/')?.metadata ?? {};
+      const store = new ChunkMap();
+      const reference = await storeCollection(entriesOf(steps.filter(({ path }) => path !== '/')), store, {
+        indexDocument: documents['website-index-document'] ?? '',
+        errorDocument: documents['website-error-document'] ?? '',
+      });
+      expect(toHex(reference)).toBe(expected.reference);
+    },
+  );
+
+  test('from a tar archive and from multipart gives the same files under the same paths', async () => {
+    const files = [
+      { name: 'index.html', content: '<h1>hello' },
+      { name: 'img/logo.png', content: 'x'.repeat(9000) },
+      { name: 'error.html', content: 'gone' },
+    ];
+    const options = { indexDocument: 'index.html', errorDocument: 'error.html' };
+    const store = new ChunkMap();
+    const fromTar = await storeCollection(tarEntries(inParts(await tarOf(files), 512)), store, options);
+    const types = ['text/html; charset=utf-8', 'image/png', 'text/html; charset=utf-8'];
+    const parts = files.map(({ name, content }, i) => ({
+      headers: [`Content-Disposition: form-data; name="${name}"`, `Content-Type: ${types[i]}`],
+      content,
+    }));
+    const fromMultipart = await storeCollection(
+      multipartEntries(inParts(multipartOf('b', parts), 512), 'multipart/form-data; boundary=b'),
+      store,
+      options,
+    );
+    expect(toHex(fromMultipart)).toBe(toHex(fromTar));
+    expect(await served(store, fromTar, '')).toBe('<h1>hello');
+    expect(await served(store, fromTar, 'img/logo.png')).toBe('x'.repeat(9000));
+    expect(await served(store, fromTar, 'img')).toBe('redirect');
+    expect(await served(store, fromTar, 'nowhere')).toBe('gone');
+  });
+
+  test('without a file is refused', async () => {
+    const empty = tarEntries(inParts(await tarOf([{ name: 'dir', type: 'directory' }]), 512));
+    await expect(storeCollection(empty, new ChunkMap())).rejects.toMatchObject({ code: 'NO_FILES' });
+  });
+
+  test('with a separator in its index document is refused before anything is read', async () => {
+    let asked = false;
+    async function* entries(): AsyncGenerator<CollectionEntry> {
+      asked = true;
+      yield* [];
+    }
+    const storing = storeCollection(entries(), new ChunkMap(), { indexDocument: 'a/index.html' });
+    await expect(storing).rejects.toMatchObject({ code: 'INVALID_INDEX_DOCUMENT' });
+    expect(asked).toBe(false);
+  });
+
+  test('whose archive is cut off is refused', async () => {
+    const archive = await tarOf([{ name: 'a', content: 'x'.repeat(5000) }]);
+    const entries = tarEntries(inParts(archive.subarray(0, 3000), 512));
+    await expect(storeCollection(entries, new ChunkMap())).rejects.toMatchObject({ code: 'INVALID_TAR' });
+  });
+
+  test('ends with the reason of its signal while its body is silent', async () => {
+    const archive = await tarOf([{ name: 'a', content: 'x'.repeat(5000) }]);
+    async function* silent() {
+      yield archive.subarray(0, 1000);
+      await new Promise(() => {});
+    }
+    const controller = new AbortController();
+    const storing = storeCollection(tarEntries(silent()), new ChunkMap(), { signal: controller.signal });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    controller.abort(new Error('client is gone'));
+    await expect(storing).rejects.toThrow('client is gone');
+  });
+
+  test('rejects with the error of the putter', async () => {
+    const put = async () => {
+      throw new Error('batch is full');
+    };
+    const entries = tarEntries(inParts(await tarOf([{ name: 'a', content: 'x' }]), 512));
+    await expect(storeCollection(entries, { put })).rejects.toThrow('batch is full');
+  });
+});
+
+describe('storing a file', () => {
+  test.each(singles)('$name', async ({ name, input, expected }) => {
+    const step = input?.steps?.at(-1) as Step;
+    const store = new ChunkMap();
+    const reference = await storeFile(inParts(contentOf(step), 1000), store, {
+      contentType: step.metadata?.['Content-Type'] ?? '',
+      ...(name.includes('without a name') ? {} : { name: step.path }),
+    });
+    expect(toHex(reference)).toBe(expected.reference);
+    expect(await served(store, reference, '')).toBe(contentOf(step).toString());
+    expect(await served(store, reference, step.path)).toBe(contentOf(step).toString());
+  });
+
+  test.each([
+    { content: '<html><p>', type: 'text/html; charset=utf-8' },
+    { content: '', type: 'text/plain; charset=utf-8' },
+    { content: `GIF89a${'\0'.repeat(9000)}`, type: 'image/gif' },
+  ])('without a content type sniffs $type', async ({ content, type }) => {
+    const store = new ChunkMap();
+    const reference = await storeFile(inParts(Buffer.from(content), 3), store, { name: 'x' });
+    const manifest = await openManifest(reference, store);
+    expect((await manifest.lookup('x'))?.metadata).toEqual({ 'Content-Type': type, Filename: 'x' });
+    expect(await served(store, reference, 'x')).toBe(content);
+  });
+
+  test('whose name begins with a separator is refused', async () => {
+    await expect(
+      storeFile(inParts(Buffer.from('x'), 1), new ChunkMap(), { name: '/x' }),
+    ).rejects.toMatchObject({
+      code: 'INVALID_NAME',
+    });
+  });
+});

@@ -1,0 +1,67 @@
+/** What a person reads when the testbed cannot write: which folder, why, and what to do. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cannotWrite, HarnessError, logFailure, messageOf } from '../../../../harness/base/errors.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-errors-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function systemError(code: string, syscall: string, path?: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: told by the system`), { code, syscall, path });
+}
+
+test.each([
+  ['EROFS', 'mkdir', 'read-only file system (EROFS); choose another with SVCNET_STATE'],
+  ['EACCES', 'open', 'permission denied (EACCES); choose another with SVCNET_STATE'],
+  ['EPERM', 'mkdir', 'operation not permitted (EPERM); choose another with SVCNET_STATE'],
+  ['ENOSPC', 'write', 'disk full (ENOSPC); choose another with SVCNET_STATE'],
+  ['EMFILE', 'open', 'too many open files (EMFILE); allow more with: ulimit -n 4096'],
+])('%s of %s names the folder, the reason and a remedy', (code, syscall, words) => {
+  const path = syscall === 'write' ? undefined : '/state/clusters/local/run/node-0.json';
+  const error = cannotWrite('/state', systemError(code, syscall, path));
+  expect(error).toMatchObject({ code: 'CANNOT_WRITE', message: `cannot write to /state: ${words}` });
+});
+
+test('the reason may be the cause of another error', () => {
+  const wrapped = new HarnessError('PROCESS_FAILED', 'node: ENOSPC', {
+    cause: systemError('ENOSPC', 'open', '/state/logs/node-0.log'),
+  });
+  expect(messageOf(cannotWrite('/state', wrapped))).toContain('disk full');
+});
+
+test.each([
+  systemError('EACCES', 'spawn', '/opt/bee'),
+  systemError('EACCES', 'open', '/elsewhere/bee'),
+  systemError('ECONNREFUSED', 'connect'),
+  new Error('broken'),
+])('what is about something else stays what it is: %s', (error) => {
+  expect(cannotWrite('/state', error)).toBe(error);
+});
+
+test('a folder below a file cannot be', () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const state = join(file, 'state');
+  let error: unknown;
+  try {
+    mkdirSync(join(state, 'clusters'), { recursive: true });
+  } catch (thrown) {
+    error = cannotWrite(state, thrown);
+  }
+  expect(messageOf(error)).toBe(
+    `cannot write to ${state}: a file is where a folder should be (ENOTDIR); choose another with SVCNET_STATE`,
+  );
+});
+
+test('a log that cannot be written explains the end of its program', () => {
+  expect(logFailure(join(folder, 'node-0.log'))).toBeUndefined();
+  // The device that is always full.
+  expect(logFailure('/dev/full')?.message).toContain('disk full (ENOSPC)');
+});

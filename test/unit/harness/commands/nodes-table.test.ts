@@ -1,0 +1,44 @@
+/** The nodes of a cluster on terminals of different widths. */
+import { expect, test } from 'vitest';
+import type { Cluster } from '../../../../harness/cluster/cluster.ts';
+import type { CommandContext } from '../../../../harness/commands/context.ts';
+import { nodesTable } from '../../../../harness/commands/nodes-table.ts';
+
+const NODE = {
+  name: 'node-0',
+  state: 'running',
+  flavour: 'svc',
+  mode: 'full',
+  api: 'http://127.0.0.1:31794',
+  debug: 'http://127.0.0.1:25751',
+  p2p: `/ip4/127.0.0.1/tcp/29633/p2p/12D3KooW${'a'.repeat(44)}`,
+  overlay: 'ab'.repeat(32),
+  ethereum: 'cd'.repeat(20),
+  batch: 'ef'.repeat(32),
+};
+const CLUSTER = { nodes: [NODE, { ...NODE, name: 'node-1' }] } as unknown as Cluster;
+
+function linesAt(width: number, wide: boolean): string[] {
+  const context = { width, style: { width, colour: false, live: true } } as CommandContext;
+  return nodesTable(CLUSTER, context, { wide, state: true });
+}
+
+test.each([60, 80, 100])('at %d columns no line is longer, and what is left out is named', (width) => {
+  const lines = linesAt(width, false);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width);
+  expect(lines.at(-1)).toMatch(/^ {2}not shown: .*\(--wide\)$/);
+});
+
+test('--wide puts all values in full below each other where a table would break', () => {
+  const lines = linesAt(80, true);
+  expect(lines.slice(0, 3)).toEqual(['  node-0', '    state    running', '    flavour  svc']);
+  expect(lines).toContain(`    overlay  ${NODE.overlay}`);
+  expect(lines).toContain(`    batch    ${NODE.batch}`);
+  expect(lines).toContain('  node-1');
+});
+
+test('--wide is a table for programs and very wide terminals', () => {
+  const lines = linesAt(Number.POSITIVE_INFINITY, true);
+  expect(lines).toHaveLength(3);
+  expect(lines[1]).toContain(NODE.p2p);
+});

@@ -1,0 +1,272 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+import { until } from '../../../../harness/base/wait.ts';
+import { ClientError } from '../../../../harness/client/errors.ts';
+import type { Tag } from '../../../../harness/client/types.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { findOwner, findTags, lookAtBatch, lookAtMesh, lookAtTag } from '../../../../harness/nodes/waits.ts';
+
+const SIGNAL = new AbortController().signal;
+
+/** Overlays whose first byte tells bins apart: 00.. and 80.. share no bit, 00.. and 40.. share one. */
+const overlay = (first: number, last = 0) =>
+  `${first.toString(16).padStart(2, '0')}${'00'.repeat(30)}${last.toString(16).padStart(2, '0')}`;
+
+interface Fake {
+  name: string;
+  overlay: string;
+  flavour?: 'svc' | 'bee';
+  binary?: string;
+  mode?: 'full' | 'light';
+  lacking?: string;
+  running?: boolean;
+  peers?: readonly string[] | Error;
+  block?: number;
+  stamp?: { usable: boolean; blockNumber: number };
+  tag?: Partial<Tag> | ClientError;
+  tags?: readonly Partial<Tag>[] | Error;
+  batches?: readonly string[] | Error;
+  state?: string;
+}
+
+/** The part of a node that the waits look at. */
+function node(fake: Fake): ClusterNode {
+  const answer = <T>(value: T | Error) =>
+    value instanceof Error ? Promise.reject(value) : Promise.resolve(value);
+  return {
+    name: fake.name,
+    overlay: fake.overlay,
+    flavour: fake.flavour ?? 'svc',
+    binary: fake.binary,
+    mode: fake.mode ?? 'full',
+    lacking: () => answer(fake.lacking),
+    running: fake.running ?? true,
+    state: fake.state ?? 'running',
+    client: {
+      peers: () =>
+        answer(
+          fake.peers instanceof Error
+            ? fake.peers
+            : (fake.peers ?? []).map((address) => ({ address, fullNode: true })),
+        ),
+      chainState: () => answer({ block: fake.block ?? 0 }),
+    },
+    stamps: {
+      get: () => answer(fake.stamp),
+      list: () =>
+        answer(
+          fake.batches instanceof Error ? fake.batches : (fake.batches ?? []).map((batchID) => ({ batchID })),
+        ),
+    },
+    tags: { get: () => answer(fake.tag), list: () => answer(fake.tags ?? []) },
+  } as unknown as ClusterNode;
+}
+
+test('nodes that all know each other are meshed', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b, c] }),
+    node({ name: 'node-1', overlay: b, peers: [a, c] }),
+    node({ name: 'node-2', overlay: c, peers: [a, b] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 6, expected: 6 } });
+});
+
+test('a missing link is told by node and peer', async () => {
+  const [a, b] = [overlay(0), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b] }),
+    node({ name: 'node-1', overlay: b, peers: [] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+    missing: '1 of 2 links, node-1 is not connected to node-0',
+  });
+});
+
+test('peers outside of the cluster do not count, and nodes that do not run are not missed', async () => {
+  const [a, b] = [overlay(0), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [overlay(0xff)] }),
+    node({ name: 'node-1', overlay: b, running: false }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
+});
+
+test('of a bin with more nodes than saturation any eight are enough', async () => {
+  const far = Array.from({ length: 10 }, (_, i) => overlay(0x80, i));
+  const hub = (count: number) => [
+    node({ name: 'hub', overlay: overlay(0), peers: far.slice(0, count) }),
+    ...far.map((own, i) =>
+      node({ name: `far-${i}`, overlay: own, peers: [overlay(0), ...far.filter((other) => other !== own)] }),
+    ),
+  ];
+  expect(await lookAtMesh(hub(8), SIGNAL)).toHaveProperty('done');
+  expect(await lookAtMesh(hub(7), SIGNAL)).toMatchObject({
+    missing: expect.stringContaining('hub is not connected to far-7, far-8, far-9') as string,
+  });
+});
+
+test('a node that does not answer is what is missing', async () => {
+  const nodes = [
+    node({ name: 'node-0', overlay: overlay(0), peers: new Error('connection refused') }),
+    node({ name: 'node-1', overlay: overlay(0x80), peers: [overlay(0)] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+    missing: expect.stringContaining('node-0: connection refused') as string,
+  });
+});
+
+test('a batch is usable only when every running node has read the block of its creation', async () => {
+  const owner = node({
+    name: 'node-0',
+    overlay: overlay(0),
+    stamp: { usable: true, blockNumber: 20 },
+    block: 20,
+  });
+  const behind = node({ name: 'node-1', overlay: overlay(0x80), block: 19 });
+  const batch = 'ab'.repeat(32);
+  expect(await lookAtBatch(batch, owner, [owner], SIGNAL)).toEqual({ done: true });
+  expect(await lookAtBatch(batch, owner, [owner, behind], SIGNAL)).toEqual({
+    missing: 'node-1 has read block 19, batch abababab is of block 20',
+  });
+});
+
+test.each([
+  [{ split: 0, synced: 0, seen: 0 }, false],
+  [{ split: 4, synced: 3, seen: 0 }, false],
+  [{ split: 4, synced: 3, seen: 1 }, true],
+  [{ split: 4, synced: 4, seen: 0 }, true],
+])('a tag of %o is synced: %s', async (tag, synced) => {
+  const look = await lookAtTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
+  expect('done' in look).toBe(synced);
+});
+
+test('a tag that does not exist is an error, not a wait', async () => {
+  const missing = new ClientError('tag not present', {
+    class: 'http.404',
+    node: 'node-0',
+    method: 'GET',
+    path: '/tags/9',
+    status: 404,
+  });
+  const target = { node: node({ name: 'node-0', overlay: overlay(0), tag: missing }), tag: 9 };
+  await expect(lookAtTag(target, SIGNAL)).rejects.toBe(missing);
+});
+
+test('a wait returns what its probe found', async () => {
+  const found = await until('nothing is found', () => Promise.resolve({ done: 42 }), { timeoutMs: 1000 });
+  expect(found).toBe(42);
+});
+
+test('a wait ends with the error of its probe', async () => {
+  const broken = new Error('broken');
+  const wait = until('nothing is found', () => Promise.reject(broken), { timeoutMs: 1000 });
+  await expect(wait).rejects.toBe(broken);
+});
+
+test('an interrupted wait says so', async () => {
+  const interruption = new AbortController();
+  interruption.abort();
+  const wait = until('nothing is found', () => Promise.resolve({ missing: 'all of it' }), {
+    timeoutMs: 1000,
+    signal: interruption.signal,
+  });
+  await expect(wait).rejects.toThrow(expect.objectContaining({ code: 'INTERRUPTED' }) as HarnessError);
+});
+
+test('the end of a wait tells what was missing, not that its last look was cut off', async () => {
+  const looks = ['a link', 'GET /balances: the operation was aborted'];
+  const probe = async (signal: AbortSignal) => {
+    const [missing = '', ...more] = looks.splice(0, looks.length);
+    looks.push(...more);
+    if (more.length === 0) await once(signal, 'abort');
+    return { missing };
+  };
+  const wait = until('nothing is found', probe, { timeoutMs: 50 });
+  await expect(wait).rejects.toThrow(/^nothing is found within .*: a link$/);
+});
+
+test('a light node has links of its own, and nobody is expected to have one to it', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b] }),
+    node({ name: 'node-1', overlay: b, peers: [a] }),
+    node({ name: 'node-2', overlay: c, mode: 'light', peers: [a, b] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+});
+
+test('bees of different programs need not be connected with each other', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b, c] }),
+    node({ name: 'node-1', overlay: b, flavour: 'bee', binary: '/opt/old', peers: [a] }),
+    node({ name: 'node-2', overlay: c, flavour: 'bee', binary: '/opt/new', peers: [a] }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+});
+
+test('a node that is connected and not yet of use is told with what it lacks', async () => {
+  const [a, b] = [overlay(0), overlay(0x80)];
+  const nodes = [
+    node({ name: 'node-0', overlay: a, peers: [b] }),
+    node({
+      name: 'node-1',
+      overlay: b,
+      flavour: 'bee',
+      binary: '/opt/bee',
+      peers: [a],
+      lacking: 'is warming up',
+    }),
+  ];
+  expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
+    missing: 'node-1 is warming up',
+    mesh: { links: 2, expected: 2 },
+  });
+});
+
+const REFERENCE = 'ab'.repeat(32);
+const named = (index: number, given: Partial<Fake> = {}) =>
+  node({ name: `node-${index}`, overlay: overlay(index), ...given });
+
+test('an upload is found on the node that has a tag for its root, also by an encrypted reference', async () => {
+  const nodes = [named(0), named(1, { tags: [{ uid: 4, address: REFERENCE }] })];
+  const found = { done: [{ node: nodes[1], tag: 4 }] };
+  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual(found);
+  expect(await findTags(`${REFERENCE}${'cd'.repeat(32)}`.toUpperCase(), nodes, SIGNAL)).toEqual(found);
+});
+
+test('an upload that no running node knows is an error, not a wait, and names who was asked', async () => {
+  const nodes = [named(0), named(1), named(2, { running: false, state: 'paused' })];
+  await expect(findTags(REFERENCE, nodes, SIGNAL)).rejects.toThrow(
+    expect.objectContaining({
+      code: 'UPLOAD_UNKNOWN',
+      message: 'no node knows an upload of abababab…: asked node-0, node-1; node-2 is paused',
+    }) as HarnessError,
+  );
+  await expect(findTags(REFERENCE, nodes.slice(2), SIGNAL)).rejects.toThrow(/none runs; node-2 is paused/);
+});
+
+test('while a node cannot be asked an upload may still be found', async () => {
+  const nodes = [named(0), named(1, { tags: new Error('connection refused') })];
+  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual({
+    missing:
+      'no node that answers knows an upload of abababab…; node-1 could not be asked: connection refused',
+  });
+});
+
+test('a batch that no running node owns is an error, not a wait', async () => {
+  const batch = 'ab'.repeat(32);
+  const owner = named(1, { batches: [batch] });
+  expect(await findOwner(batch, [named(0), owner], SIGNAL)).toEqual({ done: owner });
+  await expect(findOwner(batch, [named(0), named(1)], SIGNAL)).rejects.toThrow(
+    expect.objectContaining({
+      code: 'BATCH_UNKNOWN',
+      message: 'no node owns batch abababab…: asked node-0, node-1',
+    }) as HarnessError,
+  );
+  expect(await findOwner(batch, [named(0, { batches: new Error('hung up') })], SIGNAL)).toEqual({
+    missing: 'no node that answers owns batch abababab…; node-0 could not be asked: hung up',
+  });
+});

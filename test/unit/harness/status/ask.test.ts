@@ -1,0 +1,82 @@
+/** How nodes are asked: side by side, each question alone, with a deadline. */
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { ClientError } from '../../../../harness/client/errors.ts';
+import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { askNodes } from '../../../../harness/status/ask.ts';
+
+const SIGNAL = new AbortController().signal;
+
+/** Answers as a frozen node does: never. */
+async function hangs(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  const request = { node: 'node', method: 'GET', path: '/' };
+  throw new ClientError('no answer in time', { ...request, class: 'client.timeout', cause: signal.reason });
+}
+
+type Answering = (signal: AbortSignal) => Promise<unknown>;
+
+function node(
+  name: string,
+  given: { state?: string; ping?: Answering; status?: Answering; peers?: readonly string[] } = {},
+): ClusterNode {
+  const said = (value: unknown) => () => Promise.resolve(value);
+  return {
+    name,
+    overlay: name,
+    flavour: 'svc',
+    mode: 'light',
+    state: given.state ?? 'running',
+    client: {
+      peers: said((given.peers ?? []).map((address) => ({ address }))),
+      pingpong: (_peer: string, signal: AbortSignal) => (given.ping ?? said('1ms'))(signal),
+      status: given.status ?? said({ reserveSize: 1 }),
+      topology: said({ connected: 1 }),
+      chainState: said({ block: 1 }),
+      balances: said([]),
+      settlements: said({ totalSent: 0n }),
+      chequebook: { balance: said({ totalBalance: 0n }) },
+    },
+  } as unknown as ClusterNode;
+}
+
+test('a ping without an answer costs the ping alone', async () => {
+  const [asked] = await askNodes([node('a', { ping: hangs, peers: ['b'] }), node('b')], SIGNAL);
+  expect(asked).toMatchObject({ unheard: ['b'], replies: { topology: { said: { connected: 1 } } } });
+});
+
+test('peers that do not run are not pinged', async () => {
+  const pings: string[] = [];
+  const ping = () => Promise.resolve(pings.push('ping'));
+  const nodes = [node('a', { ping, peers: ['b', 'c'] }), node('b', { state: 'paused' }), node('c')];
+  const [asked, paused] = await askNodes(nodes, SIGNAL);
+  expect(pings).toHaveLength(1);
+  expect(asked?.unheard).toEqual([]);
+  expect(paused).toEqual({
+    name: 'b',
+    overlay: 'b',
+    flavour: 'svc',
+    mode: 'light',
+    state: 'paused',
+    unheard: [],
+  });
+});
+
+test('nodes that hang are waited for together', async () => {
+  const hanging = Array.from({ length: 20 }, (_, i) => node(`node-${i}`, { status: hangs }));
+  const startedAt = performance.now();
+  const asked = await askNodes([...hanging, node('well')], SIGNAL);
+  expect(performance.now() - startedAt).toBeLessThan(1900);
+  expect(asked[0]?.replies).toMatchObject({
+    status: { failure: { class: 'client.timeout' } },
+    chainState: { said: { block: 1 } },
+  });
+  expect(asked.at(-1)?.replies).toMatchObject({ status: { said: { reserveSize: 1 } } });
+});
+
+test('an interruption ends the questions', async () => {
+  const interruption = new AbortController();
+  const asking = askNodes([node('a', { status: hangs })], interruption.signal);
+  interruption.abort();
+  expect((await asking)[0]?.replies).toHaveProperty('status.failure');
+});

@@ -1,0 +1,146 @@
+/** What a look at a cluster says, from what the nodes have answered. */
+import { expect, test } from 'vitest';
+import type { Topology } from '../../../../harness/client/types.ts';
+import type { NodeAnswers, Replies, Reply } from '../../../../harness/status/ask.ts';
+import { type LookAnswers, statusDocument } from '../../../../harness/status/document.ts';
+
+const overlay = (index: number) => `0${index}`.padEnd(64, '0');
+const timeout = (path: string, node = 'node-0'): Reply<never> => ({
+  failure: { class: 'client.timeout', text: `${node}: GET ${path}: no answer in time` },
+});
+
+function topology(connected: readonly number[]): Topology {
+  const connectedPeers = connected.map((index) => ({
+    address: overlay(index),
+    metrics: { latencyEWMA: index, sessionConnectionDirection: '', reachability: '', healthy: true },
+  }));
+  const bin = { population: 0, connected: connected.length, connectedPeers, disconnectedPeers: null };
+  return { connected: connected.length, depth: 1, bins: { bin_0: bin } } as unknown as Topology;
+}
+
+function replies(given: Partial<Replies> = {}): Replies {
+  return {
+    status: { said: { reserveSize: 7 } as never },
+    topology: { said: topology([0, 1, 2]) },
+    chainState: { said: { block: 20 } as never },
+    balances: { said: [] },
+    cheques: { said: undefined },
+    chequebook: { said: undefined },
+    ...given,
+  };
+}
+
+function node(index: number, given: Partial<NodeAnswers> = {}): NodeAnswers {
+  return {
+    name: `node-${index}`,
+    overlay: overlay(index),
+    flavour: 'svc',
+    mode: 'full',
+    state: 'running',
+    replies: replies(),
+    unheard: [],
+    ...given,
+  };
+}
+
+function down(index: number, state: NodeAnswers['state']): NodeAnswers {
+  const { replies: _, ...rest } = node(index, { state });
+  return rest;
+}
+
+function documentOf(nodes: readonly NodeAnswers[], height: LookAnswers['height'] = { said: 20 }) {
+  return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
+}
+
+test('what all nodes said is one row each, with the slowest link by the name of its peer', () => {
+  const { nodes, problems, chain } = documentOf([node(0), node(1)]);
+  expect(problems).toEqual([]);
+  expect(chain).toEqual({ rpc: 'http://chain', height: 20 });
+  expect(nodes[0]).toMatchObject({
+    answers: true,
+    peers: 3,
+    depth: 1,
+    reserve: 7,
+    block: 20,
+    slowest: { peer: '02000000', latencyMs: 2 },
+  });
+});
+
+test('a node that does not run has its state, no figures, and takes nothing from the others', () => {
+  const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
+  expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });
+  expect(nodes[1]).toEqual({
+    name: 'node-1',
+    flavour: 'svc',
+    mode: 'full',
+    state: 'paused',
+    unheard: [],
+    peers: null,
+    depth: null,
+    reserve: null,
+    block: null,
+    balances: null,
+    problem: 'node-1 is paused',
+  });
+  expect(problems).toEqual(['node-1 is paused', 'node-2 has crashed; see its log: svcnet logs node-2']);
+});
+
+test('a question without an answer leaves the row what the others gave', () => {
+  const { nodes, problems } = documentOf([
+    node(0, { replies: replies({ chequebook: timeout('/chequebook/balance'), status: timeout('/status') }) }),
+    node(1),
+  ]);
+  expect(nodes[0]).toMatchObject({ answers: true, peers: 3, reserve: null, block: 20 });
+  expect(problems).toEqual(['node-0: GET /status: no answer in time (and 1 more question)']);
+});
+
+test('a node that answers nothing says so in one line', () => {
+  const silent = (reply: Reply<never>) =>
+    node(0, {
+      replies: {
+        status: reply,
+        topology: reply,
+        chainState: reply,
+        balances: reply,
+        cheques: reply,
+        chequebook: reply,
+        backlog: reply,
+      },
+    });
+  const hanging = documentOf([silent(timeout('/status')), node(1)]);
+  expect(hanging.nodes[0]).toMatchObject({ state: 'running', answers: false, peers: null });
+  expect(hanging.problems).toEqual(['node-0 does not answer within 1.0 s; see its log: svcnet logs node-0']);
+  const refused = { class: 'client.connect', text: 'node-0: GET /status: connect ECONNREFUSED' } as const;
+  expect(documentOf([silent({ failure: refused }), node(1)]).problems).toEqual([
+    'node-0 does not answer: GET /status: connect ECONNREFUSED',
+  ]);
+});
+
+test('a ping without an answer is told by the name of the peer, and is no verdict', () => {
+  const { nodes, problems } = documentOf([node(0, { unheard: [overlay(1)] }), node(1)]);
+  expect(nodes[0]?.unheard).toEqual(['node-1']);
+  expect(problems).toEqual([]);
+});
+
+test('a chain that does not answer is told, and the rows stay', () => {
+  const failure = { class: 'other', text: 'connect ECONNREFUSED' } as const;
+  const { chain, nodes, problems } = documentOf([node(0), node(1)], { failure });
+  expect(chain.height).toBeNull();
+  expect(nodes[0]).toMatchObject({ peers: 3 });
+  expect(problems).toEqual(['chain: connect ECONNREFUSED']);
+});
+
+test('nodes far behind the chain and nodes without peers are not well', () => {
+  const alone = node(0, { replies: replies({ topology: { said: topology([]) } }) });
+  expect(documentOf([alone, node(1)], { said: 31 }).problems).toEqual([
+    'node-0 has read block 20, the chain is at 31',
+    'node-1 has read block 20, the chain is at 31',
+    'node-0 has no peers',
+  ]);
+});
+
+test('the books of a node that did not tell them are those of its peers', () => {
+  const owed = node(1, { replies: replies({ balances: { said: [{ peer: overlay(0), balance: 5n }] } }) });
+  const { debts } = documentOf([node(0, { replies: replies({ balances: timeout('/balances') }) }), owed]);
+  expect(debts).toEqual([{ debtor: 'node-0', creditor: 'node-1', units: '5' }]);
+});

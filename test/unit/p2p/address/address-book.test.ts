@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { toHex } from '../../../../node/crypto/hex.ts';
+import { createSigner } from '../../../../node/crypto/signer.ts';
+import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
+import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
+import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../memory-nodes.ts';
+
+function recordOf(n: number, timestamp: bigint) {
+  const underlay = encodeUnderlays([`/ip4/10.0.0.${n}/tcp/1634`]);
+  const statement = { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK };
+  return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
+}
+
+test('records of both generations survive a restart, and a removed one does not', async () => {
+  const state = memoryRecords();
+  const [timed, timeless, removed] = [recordOf(1, 1_750_000_000n), recordOf(2, 0n), recordOf(3, 5n)];
+  const book = createAddressBook(state);
+  for (const record of [timed, timeless, removed]) await book.put(record);
+  await book.remove(toHex(removed.overlay));
+  const again = createAddressBook(state);
+  expect(again.overlays().sort()).toEqual([timed, timeless].map(({ overlay }) => toHex(overlay)).sort());
+  for (const record of [timed, timeless]) expect(again.get(toHex(record.overlay))).toEqual(record);
+});
+
+test('the same record again is not written, a changed one is', async () => {
+  const state = memoryRecords();
+  const written: string[] = [];
+  const counting: typeof state = {
+    ...state,
+    put: (key, value) => {
+      written.push(key);
+      return state.put(key, value);
+    },
+  };
+  const book = createAddressBook(counting);
+  await book.put(recordOf(1, 5n));
+  await book.put(recordOf(1, 5n));
+  expect(written).toHaveLength(1);
+  await book.put(recordOf(1, 6n));
+  await book.put(recordOf(1, 0n));
+  expect(written).toHaveLength(3);
+});
+
+test('a record does not keep the message alive in which it came', async () => {
+  const book = createAddressBook(memoryRecords());
+  const message = new Uint8Array(131_072).fill(1);
+  const part = (size: number) => message.subarray(100, 100 + size);
+  const record = {
+    overlay: part(32),
+    underlay: part(50),
+    signature: part(65),
+    nonce: part(32),
+    timestamp: 7n,
+    chequebook: part(20),
+  };
+  await book.put(record);
+  const [overlay] = book.overlays();
+  const kept = book.get(overlay as string);
+  expect(kept).toEqual(record);
+  for (const field of ['overlay', 'underlay', 'signature', 'nonce', 'chequebook'] as const) {
+    expect(kept?.[field].buffer).not.toBe(message.buffer);
+  }
+});
+
+test('only so many records are kept: the oldest is forgotten, unless its peer is in use', async () => {
+  const state = memoryRecords();
+  const overlay = (n: number) => {
+    const bytes = new Uint8Array(32);
+    new DataView(bytes.buffer).setUint32(0, n);
+    return bytes;
+  };
+  const inUse = toHex(overlay(0));
+  const book = createAddressBook(state, (id) => id === inUse);
+  const rest = { ...recordOf(1, 5n) };
+  for (let n = 0; n < 20_002; n++) await book.put({ ...rest, overlay: overlay(n) });
+  for (const one of [book, createAddressBook(state)]) {
+    expect(one.overlays()).toHaveLength(20_000);
+    const kept = [0, 1, 2, 3, 20_001].map((n) => one.get(toHex(overlay(n))) !== undefined);
+    expect(kept).toEqual([true, false, false, true, true]);
+  }
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { HandedOver } from '../../../../node/store/uploads/handed-over.ts';
+import { ManualClock } from '../../protocols/manual-clock.ts';
+import { chunk } from '../stores.ts';
+
+const BATCH = new Uint8Array(32).fill(1);
+const OTHER = new Uint8Array(32).fill(2);
+
+const numbered = (n: number) => {
+  const address = new Uint8Array(32);
+  new DataView(address.buffer).setUint32(0, n);
+  return { ...chunk(1), address };
+};
+
+test('chunks are kept for ten seconds', async () => {
+  const clock = new ManualClock();
+  const handedOver = new HandedOver(clock);
+  handedOver.add(chunk(1), BATCH);
+  await clock.advance(9_999);
+  expect(handedOver.get(chunk(1).address)).toEqual(chunk(1));
+  await clock.advance(1);
+  expect(handedOver.get(chunk(1).address)).toBeUndefined();
+});
+
+test('a chunk that is handed over again counts from then', async () => {
+  const clock = new ManualClock();
+  const handedOver = new HandedOver(clock);
+  handedOver.add(chunk(1), BATCH);
+  await clock.advance(9_000);
+  handedOver.add(chunk(1), BATCH);
+  await clock.advance(9_000);
+  expect(handedOver.get(chunk(1).address)).toEqual(chunk(1));
+});
+
+test('the last 1,024 are kept', () => {
+  const handedOver = new HandedOver(new ManualClock());
+  for (let n = 0; n < 1025; n++) handedOver.add(numbered(n), BATCH);
+  expect(handedOver.get(numbered(0).address)).toBeUndefined();
+  expect(handedOver.get(numbered(1).address)).toBeDefined();
+  expect(handedOver.get(numbered(1024).address)).toBeDefined();
+});
+
+test('what a batch has stamped that is no more is forgotten', () => {
+  const handedOver = new HandedOver(new ManualClock());
+  handedOver.add(numbered(1), BATCH);
+  handedOver.add(numbered(2), OTHER);
+  handedOver.forget((batchId) => batchId === BATCH);
+  expect(handedOver.get(numbered(1).address)).toBeUndefined();
+  expect(handedOver.get(numbered(2).address)).toBeDefined();
+});

@@ -15,7 +15,7 @@ import { FLAVOUR_NAMES } from './flavours/flavour.ts';
 import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
 import { compile } from './machine/compile.ts';
-import { DRIVER_NAMES } from './places/driver.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from './places/driver.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state/state.ts';
 
@@ -100,11 +100,7 @@ function commandLine(): Command {
     .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
     .option('--name <cluster>', 'name of the cluster (default: local)')
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
-    .option(
-      '--driver <driver>',
-      `where nodes run: ${DRIVER_NAMES.join(', ')} (default: process)`,
-      word(DRIVER_NAMES),
-    )
+    .addOption(driverOption())
     .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
     .option(
       '--credit <credit>',
@@ -225,6 +221,7 @@ function commandLine(): Command {
     .addOption(withFlavours())
     .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
     .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; flags win over it')
+    .addOption(driverOption())
     .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
     .option(
       '--credit <credit>',
@@ -271,6 +268,11 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
   };
+}
+
+function driverOption(): Option {
+  const help = `where nodes run: process (one each) or embedded (all in one) (default: ${DRIVER_DEFAULT})`;
+  return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
 }
 
 function withFlavours(): Option {

@@ -1,4 +1,5 @@
 import { HarnessError } from '../harness/base/errors.ts';
+import { until } from '../harness/base/wait.ts';
 import type { Cashout, Cheque } from '../harness/client/money-types.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../harness/plan/seed.ts';
@@ -18,6 +19,7 @@ const CREDIT_SIZE = 2 ** 20;
 /** Debts grow until nobody lends any more. */
 const INDEBTED_WITHIN_MS = 30_000;
 const SYNCED_WITHIN_MS = 120_000;
+const DEPOSITED_WITHIN_MS = 30_000;
 /** Of a chequebook's withdrawal. */
 const GAS = 95_000;
 
@@ -46,11 +48,13 @@ export default defineScenario({
     await settle(context);
     const before = await checkBooks(context);
     const held = await holders(context, issuer);
-    const left = await drain(context, issuer, held);
+    const { left, withdrawn } = await drain(context, issuer, held);
     await bounce(context, issuer, held, left);
     const tag = await refuse(context, issuer);
     await settle(context);
-    await makeWhole(context, issuer, held, tag);
+    await makeWhole(context, issuer, held);
+    await refill(context, issuer, withdrawn);
+    await serveAgain(context, issuer, tag);
     await checkBooks(context, { before });
   },
 });
@@ -75,9 +79,13 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
 
 /**
  * As nobody but its owner can: with the key of the account, behind the back of the node, which would not.
- * @returns what is left: enough for the first cheque and half of the second
+ * @returns what was taken, and what is left: enough for the first cheque and half of the second
  */
-function drain(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<bigint> {
+function drain(
+  context: Context,
+  issuer: ClusterNode,
+  held: readonly Held[],
+): Promise<{ withdrawn: bigint; left: bigint }> {
   return context.step('drain', async (progress) => {
     const { cluster, signal } = context;
     const { chain } = cluster;
@@ -107,7 +115,7 @@ function drain(context: Context, issuer: ClusterNode, held: readonly Held[]): Pr
       unit: 'token units',
     });
     progress.detail(`${left} token units left for cheques over ${total}`);
-    return left;
+    return { withdrawn, left };
   });
 }
 
@@ -210,15 +218,14 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   });
 }
 
-/** A cheque stays good for what is not paid, and a node with money is trusted again. */
-function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[], tag: number): Promise<void> {
+/** A cheque stays good for what is not paid. */
+function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<void> {
   return context.step('make whole', async (progress) => {
-    const { cluster, signal } = context;
+    const { cluster } = context;
     const [first] = held;
     if (first === undefined) return;
     const promised = held.reduce((sum, { due }) => sum + due, 0n);
-    // The cheques, and as much again for what it owes since.
-    await cluster.chain.fund(first.cheque.chequebook, { tokens: 2n * promised });
+    await cluster.chain.fund(first.cheque.chequebook, { tokens: promised });
     for (const { beneficiary, cheque } of held) {
       const paidOut = () =>
         cluster.chain.view(cheque.chequebook, 'paidOut(address)', [`0x${cheque.beneficiary}`]);
@@ -229,6 +236,14 @@ function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[],
         expected: `at least ${cheque.payout}`,
       });
     }
+    progress.detail(`${held.length} cheques paid in full`);
+  });
+}
+
+/** A node with money is trusted again. */
+function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise<void> {
+  return context.step('serve again', async (progress) => {
+    const { cluster, signal } = context;
     const late = await cluster
       .synced({ node: issuer.name, tag }, { timeoutMs: SYNCED_WITHIN_MS, signal })
       .then(
@@ -242,6 +257,27 @@ function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[],
       observed: late ?? 'the upload is synced',
       expected: 'the upload is synced',
     });
-    progress.detail(`${held.length} cheques paid in full`);
+    progress.detail(late ?? 'what it could not pay for is synced');
+  });
+}
+
+/** What was taken goes back, so that the issuer can pay as before in whatever runs next on this cluster. */
+function refill(context: Context, issuer: ClusterNode, withdrawn: bigint): Promise<void> {
+  return context.step('refill', async (progress) => {
+    const { cluster, signal } = context;
+    const { totalBalance: before } = await issuer.chequebook.balance(signal);
+    await issuer.chequebook.deposit(withdrawn, signal);
+    const chequebook = await issuer.chequebook.address(signal);
+    await until(
+      `${issuer.name} has no deposit`,
+      async () => {
+        const balance = await cluster.chain.tokenBalance(chequebook);
+        return balance >= before + withdrawn
+          ? { done: balance }
+          : { missing: `${balance} token units in its chequebook` };
+      },
+      { timeoutMs: DEPOSITED_WITHIN_MS, signal },
+    );
+    progress.detail(`${withdrawn} token units back in the chequebook of ${issuer.name}`);
   });
 }

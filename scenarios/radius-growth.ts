@@ -89,6 +89,7 @@ export default defineScenario({
   cluster: { nodes: 10, options: { 'reserve-capacity': 9000 } },
   timeoutMs: 1_800_000,
   async run(context) {
+    if (context.parameters.kills > 0) context.requires('kill');
     const stage = await prepare(context);
     const watch = new AbortController();
     const sizes = watchReserves(context, watch.signal);

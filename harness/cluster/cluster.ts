@@ -37,7 +37,7 @@ import {
   type Mesh,
   type TagTarget,
 } from '../nodes/waits.ts';
-import type { Driver, DriverName } from '../places/driver.ts';
+import type { Capability, Driver, DriverName } from '../places/driver.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
@@ -319,6 +319,11 @@ export class Cluster implements AsyncDisposable {
     const path =
       part === 'chain' ? clusterFolder(this.#stateDir, this.name).log('chain') : this.node(part).log;
     return { path, said: this.#driver.logs({ log: path }) };
+  }
+
+  /** What can be done to its nodes where they run. */
+  get capabilities(): ReadonlySet<Capability> {
+    return this.#driver.capabilities;
   }
 
   /** Folder of logs, keys and data. */

@@ -16,6 +16,7 @@ export interface RunFlags extends NodesFlags {
   readonly name?: string;
   /** Path of the cluster file of the fresh ones. */
   readonly file?: string;
+  readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
   readonly seed?: bigint;
@@ -31,7 +32,7 @@ export interface RunFlags extends NodesFlags {
 export interface ChosenClusters {
   readonly seed: bigint;
   readonly options: Pick<RunOptions, 'attachTo' | 'nodes' | 'exactNodes' | 'definition' | 'source' | 'keep'>;
-  /** Where the run takes place, for people. */
+  /** What the run takes place on, for people. */
   readonly where: string;
 }
 
@@ -58,6 +59,7 @@ export async function chooseClusters(
   const nodes = freshNodes(scenarios, flags, fileNodes);
   const definition = {
     ...rest,
+    ...(flags.driver === undefined ? {} : { driver: flags.driver }),
     ...(flags.profile === undefined ? {} : { profile: flags.profile }),
     ...(flags.credit === undefined ? {} : { credit: flags.credit }),
   } as DefinitionInput;
@@ -68,7 +70,7 @@ export async function chooseClusters(
   return {
     seed: parsed.seed ?? drawSeed(),
     options: { nodes, exactNodes, definition, source, keep: flags.keep === true },
-    where: `${nodesText(nodes, light)} · ${parsed.driver} driver`,
+    where: nodesText(nodes, light),
   };
 }
 
@@ -79,6 +81,7 @@ function freshFlags(flags: RunFlags): string[] {
     '--with': flags.with.length > 0 || undefined,
     '--bee-binary': flags.beeBinary,
     '--file': flags.file,
+    '--driver': flags.driver,
     '--profile': flags.profile,
     '--credit': flags.credit,
     '--keep': flags.keep,
@@ -123,6 +126,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
   for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
   if (flags.beeBinary !== undefined) parts.push('--bee-binary', flags.beeBinary);
+  if (flags.driver !== undefined) parts.push('--driver', flags.driver);
   if (flags.profile !== undefined) parts.push('--profile', flags.profile);
   if (flags.credit !== undefined) parts.push('--credit', flags.credit);
   for (const set of flags.set) parts.push('--set', quoted(set));

@@ -6,7 +6,7 @@ import { seedToJson } from '../plan/seed.ts';
 import { renderRepeated, renderRun, StepDisplay } from '../report/console.ts';
 import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
 import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
-import { checkNodeParameters } from '../run/run-clusters.ts';
+import { checkNodeParameters, driverNameOf } from '../run/run-clusters.ts';
 import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
@@ -51,7 +51,8 @@ export async function run(
   };
   checkNodeParameters(optionsOf(seed));
   const once = (options: RunOptions): Promise<RunResult> => {
-    if (!context.json) context.out(`\n  svcnet ${title}   ${where} · seed ${options.seed}\n\n`);
+    const header = `${where} · ${driverNameOf(options)} driver · seed ${options.seed}`;
+    if (!context.json) context.out(`\n  svcnet ${title}   ${header}\n\n`);
     return runScenarios(options);
   };
   if (flags.repeat === undefined) {

@@ -13,17 +13,14 @@ interface Doomed {
 }
 
 const clusters = new Set<Doomed>();
-let listening = false;
 
 /** @returns takes the cluster off the list again */
 export function removeAtExit(cluster: Doomed): () => void {
+  if (clusters.size === 0) process.once('exit', removeAll);
   clusters.add(cluster);
-  if (!listening) {
-    listening = true;
-    process.once('exit', removeAll);
-  }
   return () => {
     clusters.delete(cluster);
+    if (clusters.size === 0) process.off('exit', removeAll);
   };
 }
 

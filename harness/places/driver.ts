@@ -9,6 +9,7 @@ import type { Command } from '../machine/processes.ts';
 
 export const DRIVER_NAMES = ['process', 'embedded'] as const;
 export type DriverName = (typeof DRIVER_NAMES)[number];
+export const DRIVER_DEFAULT: DriverName = 'process';
 
 /** What can be done to a node from outside, where it runs. */
 export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts'] as const;

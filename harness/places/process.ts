@@ -25,7 +25,7 @@ type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'compileCache
 
 const HOST = '127.0.0.1';
 /** No clock, disk or link of a process can be had without privileges. */
-const CAPABLE: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
 /** For helpers of programs that were killed: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
@@ -59,7 +59,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
   return {
     name: 'process',
-    capabilities: CAPABLE,
+    capabilities: PROCESS_CAPABILITIES,
 
     endpoints: ({ ports }) => ({
       api: `http://${HOST}:${ports.api}`,

@@ -1,13 +1,23 @@
-import type { Driver, DriverName } from './driver.ts';
-import { createEmbeddedDriver } from './embedded/driver.ts';
+import type { Capability, Driver, DriverName } from './driver.ts';
+import { createEmbeddedDriver, EMBEDDED_CAPABILITIES } from './embedded/driver.ts';
 import type { DriverOptions } from './options.ts';
-import { createProcessDriver } from './process.ts';
+import { createProcessDriver, PROCESS_CAPABILITIES } from './process.ts';
 
-const DRIVERS: Readonly<Record<DriverName, (options: DriverOptions) => Driver>> = {
-  process: createProcessDriver,
-  embedded: createEmbeddedDriver,
+interface Row {
+  readonly capabilities: ReadonlySet<Capability>;
+  readonly create: (options: DriverOptions) => Driver;
+}
+
+const DRIVERS: Readonly<Record<DriverName, Row>> = {
+  process: { capabilities: PROCESS_CAPABILITIES, create: createProcessDriver },
+  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: createEmbeddedDriver },
 };
 
 export function createDriver(name: DriverName, options: DriverOptions): Driver {
-  return DRIVERS[name](options);
+  return DRIVERS[name].create(options);
+}
+
+/** Of every driver of that name. */
+export function capabilitiesOf(name: DriverName): ReadonlySet<Capability> {
+  return DRIVERS[name].capabilities;
 }

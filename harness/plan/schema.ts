@@ -5,7 +5,7 @@ import { parseDurationMs } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
 import type { NodeOptionsInput } from '../flavours/svc-options.ts';
-import { DRIVER_NAMES } from '../places/driver.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from '../places/driver.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
@@ -162,7 +162,7 @@ export const schema = z.strictObject(
     seed: seed.optional(),
     nodes: nodes.prefault(5),
     chain: chain.prefault({}),
-    driver: oneOf(DRIVER_NAMES).default('process'),
+    driver: oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT),
     /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
     store: oneOf(STORES).optional(),
     profile: oneOf(PROFILES).default('fast'),

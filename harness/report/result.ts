@@ -1,5 +1,6 @@
 import type { OperationSummary } from '../metrics/recorder.ts';
 import type { Incident } from '../nodes/membership.ts';
+import type { DriverName } from '../places/driver.ts';
 
 /** One named condition of a scenario with what was seen. */
 export interface Assertion {
@@ -45,6 +46,8 @@ export interface RunResult {
   readonly run: string;
   /** A number when JSON holds it exactly, else decimal digits. */
   readonly seed: number | string;
+  /** Of its clusters. */
+  readonly driver: DriverName;
   readonly passed: boolean;
   readonly startedAt: string;
   readonly durationMs: number;

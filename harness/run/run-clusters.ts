@@ -8,7 +8,8 @@ import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import { FLAVOURS } from '../flavours/table.ts';
+import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';
+import { capabilitiesOf } from '../places/table.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import { planCluster } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
@@ -16,6 +17,7 @@ import type { DefinitionInput, GroupInput } from '../plan/schema.ts';
 import { seedToJson } from '../plan/seed.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
+import { type Present, unmetNeed } from './needs.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -38,7 +40,7 @@ export class Clusters implements AsyncDisposable {
     if (this.#current?.kind === key) return this.#current.cluster;
     if (
       this.#options.attachTo === undefined &&
-      unmetNeed(scenario, plannedNodes(kind, this.#options)) !== undefined
+      unmetNeed(scenario, planned(kind, this.#options)) !== undefined
     ) {
       return undefined;
     }
@@ -86,7 +88,7 @@ export class Clusters implements AsyncDisposable {
 }
 
 /** What a fresh cluster for a scenario is like. */
-export function kindOf(
+function kindOf(
   { cluster }: Scenario,
   { nodes, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
@@ -114,9 +116,29 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
   return options;
 }
 
-/** The nodes that a fresh cluster of the kind would have. */
-export function plannedNodes(kind: Kind, { seed, source = 'options' }: RunOptions): readonly PlannedNode[] {
-  return planCluster(parseDefinition(kind, source), seed).nodes;
+/** Where the nodes of a run are. @throws HarnessError `CLUSTER_NOT_FOUND` */
+export function driverNameOf({ attachTo, stateDir, definition = {} }: RunOptions): DriverName {
+  return attachTo === undefined
+    ? (definition.driver ?? DRIVER_DEFAULT)
+    : findCluster(stateDir, attachTo).driver;
+}
+
+/** What a fresh cluster of the kind would have. */
+function planned(
+  kind: Kind,
+  { seed, source = 'options' }: RunOptions,
+): Present & { readonly nodes: readonly PlannedNode[] } {
+  const definition = parseDefinition(kind, source);
+  const { driver: name } = definition;
+  return {
+    nodes: planCluster(definition, seed).nodes,
+    driver: { name, capabilities: capabilitiesOf(name) },
+  };
+}
+
+/** What a fresh cluster for the scenario would have. */
+export function plannedFor(scenario: Scenario, options: RunOptions): Present {
+  return planned(kindOf(scenario, options), options);
 }
 
 /**
@@ -127,7 +149,7 @@ export function checkNodeParameters(options: RunOptions): void {
   for (const { scenario, parameters } of options.planned) {
     const nodes: readonly Pick<PlannedNode, 'name' | 'mode'>[] =
       options.attachTo === undefined
-        ? plannedNodes(kindOf(scenario, options), options)
+        ? planned(kindOf(scenario, options), options).nodes
         : findCluster(options.stateDir, options.attachTo).nodes;
     for (const [key, { kind }] of Object.entries(scenario.parameters)) {
       const given = parameters[key];
@@ -148,23 +170,6 @@ function checkNode(given: string, nodes: readonly Pick<PlannedNode, 'name' | 'mo
     'USAGE',
     `--set: ${what}: got '${given}', expected one of ${working.join(', ')}${why}`,
   );
-}
-
-/** @param nodes those that there are or would be */
-export function unmetNeed(
-  { needs }: Scenario,
-  nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[],
-): string | undefined {
-  const absent = needs.modes?.find((mode) => nodes.every((node) => node.mode !== mode));
-  if (absent !== undefined) return `needs a node of mode ${absent}`;
-  const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
-  if (lacking === undefined) return undefined;
-  const variable = FLAVOURS[lacking].binaryVariable;
-  const how =
-    variable === undefined
-      ? `--with ${lacking}=1`
-      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
-  return `needs a node of flavour ${lacking}: ${how}`;
 }
 
 async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {

@@ -21,7 +21,8 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { Clusters, kindOf, plannedNodes, unmetNeed } from './run-clusters.ts';
+import { lackingCapability, unmetNeed } from './needs.ts';
+import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
@@ -61,6 +62,7 @@ export function planScenarios(
 
 /** @throws HarnessError when no cluster can be had, or on Ctrl-C */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
+  const driver = driverNameOf(options);
   const startedAt = new Date();
   const startMs = performance.now();
   createReport(options.report);
@@ -74,6 +76,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const run: RunResult = {
     run: options.name,
     seed: seedToJson(options.seed),
+    driver,
     passed: runPassed(results),
     startedAt: startedAt.toISOString(),
     durationMs: performance.now() - startMs,
@@ -112,11 +115,12 @@ async function runOne(
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
+  const driver = cluster && { name: cluster.driver, capabilities: cluster.capabilities };
   const unmet = unmetNeed(
     scenario,
-    cluster === undefined ? plannedNodes(kindOf(scenario, options), options) : running,
+    driver === undefined ? plannedFor(scenario, options) : { nodes: running, driver },
   );
-  if (cluster === undefined || unmet !== undefined) {
+  if (cluster === undefined || driver === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }
   const working = running.filter(({ mode }) => mode !== 'boot');
@@ -139,6 +143,10 @@ async function runOne(
     skip(reason) {
       throw new Skipped(reason);
     },
+    requires(capability) {
+      const lacking = lackingCapability(driver, capability);
+      if (lacking !== undefined) throw new Skipped(lacking);
+    },
     step: (name, work) => runStep(name, work, options.display),
   };
   try {
@@ -148,7 +156,10 @@ async function runOne(
     if (options.signal.aborted) throw interrupted(options.signal);
     await watch.end(error);
     if (watch.text !== undefined) return finish('error', lost(watch, cluster, error));
-    if (error instanceof Skipped) return finish('skipped', { skipReason: error.message });
+    if (error instanceof Skipped) {
+      const failed = assertions.list.some(({ passed }) => !passed);
+      return finish(failed ? 'failed' : 'skipped', { skipReason: error.message });
+    }
     const why = deadline.aborted
       ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
       : describe(error);

@@ -9,6 +9,7 @@ import type { Credit } from '../flavours/profiles.ts';
 import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { OperationKey } from '../metrics/recorder.ts';
+import type { Capability } from '../places/driver.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
 export type ParameterKind = 'integer' | 'size' | 'text' | 'boolean' | 'list' | 'sizes' | 'node';
@@ -57,11 +58,15 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** One sentence. */
   readonly about: string;
   readonly parameters: T;
-  /** Running nodes, and flavours and modes that must be among them: without these it is skipped. */
+  /**
+   * Running nodes, flavours and modes that must be among them, and what their driver must be able to do whatever the
+   * parameters are: without these it is skipped.
+   */
   readonly needs: {
     readonly nodes: number;
     readonly flavours?: readonly FlavourName[];
     readonly modes?: readonly NodeMode[];
+    readonly capabilities?: readonly Capability[];
   };
   /** The cluster that is started when none is running. */
   readonly cluster: {
@@ -108,6 +113,8 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   figure(figure: Figure): void;
   /** The cluster is not one that this scenario can run on: its result is `skipped`. */
   skip(reason: string): never;
+  /** What it is going to do to nodes, as its parameters say: on a driver that cannot, its result is `skipped`. */
+  requires(capability: Capability): void;
   /** A condition that can fail; the scenario goes on, its result is `failed`. @returns whether it held */
   expect(
     name: string,

@@ -22,7 +22,7 @@ import { createNodeHost, type NodeHost } from './host.ts';
 import { writeEmbedded } from './node-file.ts';
 import { remoteHost, type Served, serveHost } from './wire.ts';
 
-const CAPABLE: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
 const START_TIMEOUT_MS = 30_000;
 
 /** Where the process that holds the nodes is, on disk. */
@@ -112,7 +112,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
   return {
     name: 'embedded',
-    capabilities: CAPABLE,
+    capabilities: EMBEDDED_CAPABILITIES,
     endpoints: (node) => beside.endpoints(node),
 
     async prepare(flavour, signal) {

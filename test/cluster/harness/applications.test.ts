@@ -6,9 +6,7 @@ import { join } from 'node:path';
 import { Contract, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
-import { parseDefinition } from '../../../harness/plan/definition.ts';
-import { wantedPorts } from '../../../harness/plan/ports.ts';
+import { freeRange } from '../node/kit.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const ORIGIN = 'http://localhost:3000';
@@ -26,18 +24,6 @@ afterAll(async () => {
   await net.stop();
   rmSync(stateDir, { recursive: true, force: true });
 });
-
-/** First port of a range that is free for two nodes and a chain. */
-async function freeRange(): Promise<number> {
-  for (const ports of await pickFreePorts(10)) {
-    const isFree = await checkPortsFree(wantedPorts(parseDefinition({ nodes: 2, ports }, 'options'))).then(
-      () => true,
-      () => false,
-    );
-    if (isFree) return ports;
-  }
-  throw new Error('ten ranges in a row are in use');
-}
 
 function svcnet(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { ...process.env, SVCNET_STATE: stateDir };

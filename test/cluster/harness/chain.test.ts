@@ -11,7 +11,14 @@ let stateDir: string;
 let net: Cluster;
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), 'svcnet-chain-'));
-  net = await Cluster.start({ nodes: 2, seed: 8, stateDir, batches: false, chain: { gate: true } });
+  net = await Cluster.start({
+    driver: 'embedded',
+    nodes: 2,
+    seed: 8,
+    stateDir,
+    batches: false,
+    chain: { gate: true },
+  });
 });
 afterAll(async () => {
   await net.stop();

@@ -1,4 +1,4 @@
-/** The example of the README, as it stands there but for the import. */
+/** The examples of the README, as they stand there but for the import. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -13,10 +13,23 @@ test('a file survives its uploader', async () => {
   expect(Buffer.compare(await net.node(3).bytes.download(reference), data)).toBe(0);
 }, 60_000);
 
-test('the README shows this example', () => {
-  const own = readFileSync(import.meta.filename, 'utf8');
-  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-  const start = "test('a file survives its uploader'";
-  const example = own.slice(own.indexOf(start), own.indexOf('}, 60_000);'));
-  expect(readme).toContain(example);
-});
+test('what was acknowledged survives a power cut', async () => {
+  await using net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 7 });
+  const node = net.node(0);
+  const data = randomBytes(100_000);
+  const { reference } = await node.bytes.upload(data);
+  await node.kill();
+  await node.start();
+  await net.synced(reference);
+  expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
+}, 60_000);
+
+test.each(["test('a file survives its uploader'", "test('what was acknowledged survives a power cut'"])(
+  'the README shows %s',
+  (start) => {
+    const own = readFileSync(import.meta.filename, 'utf8');
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+    const from = own.indexOf(start);
+    expect(readme).toContain(own.slice(from, own.indexOf('}, 60_000);', from)));
+  },
+);

@@ -14,7 +14,12 @@ let stranger: ClusterNode;
 const keys = new Map<ClusterNode, string>();
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: [{ count: 2 }, { mode: 'light' }], seed: 41, stateDir });
+  net = await Cluster.start({
+    driver: 'embedded',
+    nodes: [{ count: 2 }, { mode: 'light' }],
+    seed: 41,
+    stateDir,
+  });
   [grantee, stranger, publisher] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   for (const node of net.nodes) keys.set(node, (await node.client.addresses()).publicKey);
 });

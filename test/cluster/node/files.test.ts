@@ -13,7 +13,7 @@ let uploader: ClusterNode;
 let readers: readonly ClusterNode[];
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 4, seed: 7, stateDir });
+  net = await Cluster.start({ driver: 'embedded', nodes: 4, seed: 7, stateDir });
   uploader = net.node(0);
   readers = net.nodes.slice(1);
 });

@@ -7,7 +7,10 @@ import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import type { Holder } from '../../../harness/ledger/ledger.ts';
+import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import { parseDefinition } from '../../../harness/plan/definition.ts';
+import { wantedPorts } from '../../../harness/plan/ports.ts';
 
 /** Most that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;
@@ -131,4 +134,16 @@ export async function metric(node: Pick<ClusterNode, 'api'>, name: string): Prom
 
 export async function reserveSize(node: ClusterNode): Promise<number> {
   return Number((await http(node, '/status')).json['reserveSize']);
+}
+
+/** First port of a range that is free for two nodes and a chain. */
+export async function freeRange(): Promise<number> {
+  for (const ports of await pickFreePorts(10)) {
+    const isFree = await checkPortsFree(wantedPorts(parseDefinition({ nodes: 2, ports }, 'options'))).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return ports;
+  }
+  throw new Error('ten ranges in a row are in use');
 }

@@ -18,7 +18,7 @@ let b: ClusterNode;
 let c: ClusterNode;
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 3, seed: 29, stateDir });
+  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 29, stateDir });
   [a, b, c] = [net.node(0), net.node(1), net.node(2)];
 });
 afterAll(async () => {

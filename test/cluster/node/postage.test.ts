@@ -14,6 +14,7 @@ let node: ClusterNode;
 beforeAll(async () => {
   // Blocks are mined by the tests alone, so that an age in blocks is an exact number.
   net = await Cluster.start({
+    driver: 'embedded',
     nodes: [{ count: 2, options: { 'usable-blocks': 3 } }],
     seed: 5,
     stateDir,

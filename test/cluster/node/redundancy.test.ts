@@ -21,7 +21,7 @@ let uploader: ClusterNode;
 let reader: ClusterNode;
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 3, seed: 12, stateDir });
+  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 12, stateDir });
   uploader = net.node(0);
   reader = net.node(2);
 });

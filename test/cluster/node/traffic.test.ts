@@ -75,7 +75,7 @@ describe('with the thresholds of the public network', () => {
   test('1,000 chunks at once over one link never exceed them, and all arrive', async () => {
     // A quarter of the price, so that time forgives the whole debt in some twenty seconds.
     const group = { count: 2, options: { ...options, 'chunk-price': 2_500 } };
-    await using net = await Cluster.start({ nodes: [group], seed: 23, stateDir });
+    await using net = await Cluster.start({ driver: 'embedded', nodes: [group], seed: 23, stateDir });
     const [one, other] = [net.node(0), net.node(1)];
     const limit = BigInt(options['payment-threshold'] + options['refresh-rate']);
     let mostOwed = 0n;
@@ -101,7 +101,12 @@ describe('with the thresholds of the public network', () => {
   });
 
   test('everybody pushes and fetches far more than that at once, because debts are settled over time', async () => {
-    await using net = await Cluster.start({ nodes: [{ count: 4, options }], seed: 22, stateDir });
+    await using net = await Cluster.start({
+      driver: 'embedded',
+      nodes: [{ count: 4, options }],
+      seed: 22,
+      stateDir,
+    });
     const uploads = await Promise.all(
       net.nodes.map(async ({ bytes }, i) => {
         const data = bytesOf(`settled ${i}`, 200 * 4096);

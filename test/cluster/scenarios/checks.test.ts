@@ -8,10 +8,12 @@ import { Subscription } from '../../../harness/client/messages.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { Incident } from '../../../harness/nodes/membership.ts';
+import type { Capability } from '../../../harness/places/driver.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
 import pss from '../../../scenarios/pss.ts';
+import radiusGrowth from '../../../scenarios/radius-growth.ts';
 import retrieval from '../../../scenarios/retrieval.ts';
 import { batchOf, uploadLedgered, verifyLedger } from '../../../scenarios/steps/steps.ts';
 import upload from '../../../scenarios/upload.ts';
@@ -78,6 +80,12 @@ function expectShape(result: RunResult): void {
       });
     }
   }
+}
+
+/** The cluster as it were on a driver that can do only this. */
+function capableOf(...capabilities: Capability[]): Disposable {
+  const spy = vi.spyOn(Cluster.prototype, 'capabilities', 'get').mockReturnValue(new Set(capabilities));
+  return { [Symbol.dispose]: () => spy.mockRestore() };
 }
 
 let net: Cluster;
@@ -194,6 +202,48 @@ test('a scenario that needs more nodes than there are is skipped with its reason
     skipReason: 'needs 4 running full or light nodes, the cluster has 3',
     assertions: [],
   });
+});
+
+test('a scenario that needs what the driver cannot do is skipped with both names, also when a parameter asks for it', async () => {
+  const needing = {
+    ...uploading('needing', async () => undefined),
+    needs: { nodes: 3, capabilities: ['clock'] },
+  };
+  const asking = uploading('asking', async (context) => context.requires('disk'));
+  const { passed, scenarios } = await run([needing, asking] as Scenario[]);
+  expect(passed).toBe(true);
+  expect(scenarios).toMatchObject([
+    {
+      result: 'skipped',
+      skipReason: `needs the capability 'clock', which the ${net.driver} driver does not have`,
+      assertions: [],
+    },
+    {
+      result: 'skipped',
+      skipReason: `needs the capability 'disk', which the ${net.driver} driver does not have`,
+    },
+  ]);
+});
+
+test('radius-growth is skipped where nodes cannot be killed, when it is to kill some', async () => {
+  using _unkillable = capableOf('pause');
+  const scenario = { ...radiusGrowth, needs: { nodes: 3 } } as Scenario;
+  const { scenarios } = await run([scenario], { kills: '1' });
+  expect(scenarios[0]).toMatchObject({
+    result: 'skipped',
+    skipReason: `needs the capability 'kill', which the ${net.driver} driver does not have`,
+    assertions: [],
+  });
+});
+
+test('a condition that was false stays so when the scenario is skipped afterwards', async () => {
+  const late = uploading('late', async (context) => {
+    context.expect('one is two', false, { observed: 1, expected: 2 });
+    context.requires('disk');
+  });
+  const { passed, scenarios } = await run([late]);
+  expect(passed).toBe(false);
+  expect(scenarios[0]).toMatchObject({ result: 'failed' });
 });
 
 test('a scenario that asserts nothing is an error', async () => {

@@ -116,48 +116,46 @@ test('smoke passes: one JSON document on standard output, progress on standard e
   expect(livingProcesses()).toEqual([]);
 });
 
-test.each(['upload', 'retrieval'])('%s passes on small data', async (scenario) => {
-  const ended = await svcnet([
-    'run',
-    scenario,
-    '--nodes',
-    '3',
-    '--json',
-    '--set',
-    'sizes=1,5000,300KiB',
-    '--set',
-    'count=2',
-  ]);
-  expect(ended.code, ended.out).toBe(0);
-  expect((JSON.parse(ended.out) as RunResult).scenarios[0]?.ledger.missing).toBe(0);
+test('on the embedded driver the header, the report and the command that repeats the run say so', async () => {
+  const report = join(folder, 'embedded');
+  const flags = ['--driver', 'embedded', '-n', '2', '--seed', '7', '--report', report];
+  const ended = await svcnet(['run', 'upload', ...flags, '--set', 'sizes=5000', '--set', 'count=1']);
+  expect(ended.code, ended.out + ended.err).toBe(0);
+  expect(ended.out).toContain('svcnet upload   2 nodes · embedded driver · seed 7');
+  expect(ended.out).toContain(
+    'run upload --seed 7 --nodes 2 --driver embedded --set sizes=5000 --set count=1',
+  );
+  for (const file of ['report.json', 'cluster.json']) {
+    expect(JSON.parse(readFileSync(join(report, file), 'utf8')), file).toMatchObject({ driver: 'embedded' });
+  }
+  expect(livingProcesses()).toEqual([]);
 });
 
-test.each([
-  ['soc', '3', ['size=4096', 'count=2']],
-  ['feed', '3', ['updates=2']],
-  ['manifest', '3', ['files=6']],
-  ['file-retrieval', '3', ['size=300000', 'uploaders=2', 'full=true']],
-  ['redundancy', '3', ['levels=1,3']],
-  ['tags-and-pins', '3', ['size=256KiB', 'chunks=200']],
-  ['act', '4', ['size=5000']],
-] as const)('%s passes', async (scenario, nodes, sets) => {
-  const given = sets.flatMap((set) => ['--set', set]);
-  const ended = await svcnet(['run', scenario, '--nodes', nodes, '--json', ...given]);
-  expect(ended.code, ended.out).toBe(0);
-  const [result] = (JSON.parse(ended.out) as RunResult).scenarios;
-  expect(result?.ledger.missing).toBe(0);
-  expect(result?.assertions.length).toBeGreaterThan(8);
+test('on a running cluster the header names its driver, and a flag for another one is refused', async () => {
+  const up = ['up', '-n', '2', '--driver', 'embedded', '--name', 'apart', '--no-batches'];
+  const started = await svcnet(up);
+  expect(started.code, started.err).toBe(0);
+  try {
+    const path = scenarioFile('there', `expect('it is there', true, { observed: 1, expected: 1 });`);
+    const ended = await svcnet(['run', path, '--name', 'apart', '--seed', '7']);
+    expect(ended.code, ended.out + ended.err).toBe(0);
+    expect(ended.out).toContain('on cluster apart · embedded driver · seed 7');
+    const refused = await svcnet(['run', path, '--name', 'apart', '--driver', 'process']);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toContain('--driver: for a fresh cluster, but apart runs already');
+  } finally {
+    expect((await svcnet(['down', '--name', 'apart'])).code).toBe(0);
+  }
+  expect(livingProcesses()).toEqual([]);
 });
 
-test.each([
-  ['pss', ['prefix=2', 'count=2']],
-  ['gsoc', ['count=4']],
-])('%s passes', async (scenario, sets) => {
-  const given = sets.flatMap((set) => ['--set', set]);
-  const ended = await svcnet(['run', scenario, '--nodes', '3', '--json', ...given]);
-  expect(ended.code, ended.out).toBe(0);
-  const [result] = (JSON.parse(ended.out) as RunResult).scenarios;
-  expect(result?.assertions.length).toBeGreaterThan(4);
+test('the list says of every scenario what it needs', async () => {
+  const ended = await svcnet(['run', '--list', '--json']);
+  expect(ended.code).toBe(0);
+  const listed = JSON.parse(ended.out) as { name: string; needs: unknown }[];
+  const needs = new Map(listed.map((row) => [row.name, row.needs]));
+  expect(needs.get('mixed')).toEqual({ nodes: 2, flavours: ['svc', 'bee'], modes: [], capabilities: [] });
+  expect(needs.get('balances')).toEqual({ nodes: 3, flavours: [], modes: ['light'], capabilities: [] });
 });
 
 test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {

@@ -27,6 +27,7 @@ const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
 const run = (...scenarios: ScenarioResult[]): RunResult => ({
   run: 'r',
   seed: 42,
+  driver: 'process',
   passed: runPassed(scenarios),
   startedAt: '2026-01-01T00:00:00.000Z',
   durationMs: 1,

@@ -1,0 +1,38 @@
+/** What scenarios need of a cluster: nodes of flavours and modes, and what can be done to them where they run. */
+import { FLAVOURS } from '../flavours/table.ts';
+import type { Capability, Driver } from '../places/driver.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
+import type { Scenario } from './scenario.ts';
+
+/** What a cluster has, or would have. */
+export interface Present {
+  readonly nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[];
+  readonly driver: Pick<Driver, 'name' | 'capabilities'>;
+}
+
+/** @returns the first need that the cluster does not meet, with what to do about it */
+export function unmetNeed(
+  { needs }: Pick<Scenario, 'needs'>,
+  { nodes, driver }: Present,
+): string | undefined {
+  for (const capability of needs.capabilities ?? []) {
+    const lacking = lackingCapability(driver, capability);
+    if (lacking !== undefined) return lacking;
+  }
+  const absent = needs.modes?.find((mode) => nodes.every((node) => node.mode !== mode));
+  if (absent !== undefined) return `needs a node of mode ${absent}`;
+  const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
+  if (lacking === undefined) return undefined;
+  const variable = FLAVOURS[lacking].binaryVariable;
+  const how =
+    variable === undefined
+      ? `--with ${lacking}=1`
+      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
+  return `needs a node of flavour ${lacking}: ${how}`;
+}
+
+/** @returns why the driver is not one that this scenario can run on, if so */
+export function lackingCapability(driver: Present['driver'], capability: Capability): string | undefined {
+  if (driver.capabilities.has(capability)) return undefined;
+  return `needs the capability '${capability}', which the ${driver.name} driver does not have`;
+}

@@ -1,0 +1,40 @@
+/**
+ * Starts and stops a cluster of embedded nodes as often as its second argument says, in the folder of its first one, and
+ * prints what was left in the process after each time. Run with `--expose-gc`.
+ */
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+
+export interface Left {
+  readonly resources: readonly string[];
+  /** Events of the process that somebody listens to. */
+  readonly listeners: readonly string[];
+  readonly heapBytes: number;
+}
+
+const [stateDir = '', times = '1'] = process.argv.slice(2);
+
+function look(): Left {
+  globalThis.gc?.();
+  return {
+    resources: process.getActiveResourcesInfo(),
+    listeners: process.eventNames().map(String),
+    heapBytes: process.memoryUsage().heapUsed,
+  };
+}
+
+// They become resources when they are first looked at.
+if ([process.stdin, process.stdout, process.stderr].some(({ destroyed }) => destroyed))
+  throw new Error('no streams');
+
+const seen = [look()];
+for (let i = 0; i < Number(times); i++) {
+  const net = await Cluster.start({ driver: 'embedded', nodes: 2, seed: 5, stateDir });
+  const { reference } = await net.node(0).bytes.upload(new Uint8Array(300_000).fill(i));
+  await net.synced(reference);
+  await net.node(1).bytes.download(reference);
+  await net.stop();
+  // What has been closed is gone in the next turn of the event loop.
+  await new Promise(setImmediate);
+  seen.push(look());
+}
+process.stdout.write(JSON.stringify(seen));

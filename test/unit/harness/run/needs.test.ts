@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { type Capability, DRIVER_NAMES } from '../../../../harness/places/driver.ts';
+import { capabilitiesOf } from '../../../../harness/places/table.ts';
+import { lackingCapability, type Present, unmetNeed } from '../../../../harness/run/needs.ts';
+
+const NODES: Present['nodes'] = [{ flavour: 'svc', mode: 'full' }];
+
+/** A driver that can do less than any there is. */
+const driverWith = (...capabilities: Capability[]): Present['driver'] => ({
+  name: 'embedded',
+  capabilities: new Set(capabilities),
+});
+
+const needing = (...capabilities: Capability[]) => ({ needs: { nodes: 1, capabilities } });
+
+test('a scenario whose driver can do all that it needs has no unmet need', () => {
+  const driver = driverWith('kill', 'pause');
+  expect(unmetNeed(needing('kill', 'pause'), { nodes: NODES, driver })).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1 } }, { nodes: NODES, driver: driverWith() })).toBeUndefined();
+});
+
+test('what a driver cannot do is named, with the driver', () => {
+  const present = { nodes: NODES, driver: driverWith('pause') };
+  const reason = "needs the capability 'kill', which the embedded driver does not have";
+  expect(unmetNeed(needing('pause', 'kill'), present)).toBe(reason);
+  expect(lackingCapability(present.driver, 'kill')).toBe(reason);
+  expect(lackingCapability(present.driver, 'pause')).toBeUndefined();
+});
+
+test('a missing capability is named before a missing node: another node would not help', () => {
+  const scenario = { needs: { nodes: 1, capabilities: ['kill'], modes: ['light'] } } as const;
+  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith() })).toMatch(/capability 'kill'/);
+  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith('kill') })).toBe(
+    'needs a node of mode light',
+  );
+});
+
+test.each(DRIVER_NAMES)(
+  'the %s driver kills and pauses, and has neither clock, disk nor links of its own',
+  (name) => {
+    expect([...capabilitiesOf(name)]).toEqual(['kill', 'pause']);
+  },
+);

@@ -50,6 +50,7 @@ import {
   clusterFolder,
   defaultStateDir,
   findCluster,
+  readRecord,
   readRun,
   type Timings,
 } from '../state/state.ts';
@@ -164,6 +165,8 @@ export class Cluster implements AsyncDisposable {
       const timings = started.record.timings as Timings;
       return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
+      // Of a start that failed nothing is left but what it keeps for reading.
+      if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
       forgetAtExit();
       throw cannotWrite(stateDir, error);
     }
@@ -179,7 +182,9 @@ export class Cluster implements AsyncDisposable {
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
       throw unfinishedError(record);
     }
-    const driver = driverOf(stateDir, record, { stopWithParent: false });
+    // In the process that owns it, what is started again lives and dies with it as before.
+    const stopWithParent = record.ephemeral && record.owner.pid === process.pid;
+    const driver = driverOf(stateDir, record, { stopWithParent });
     const uploads = new UploadMemory();
     const context = {
       driver,
@@ -201,7 +206,13 @@ export class Cluster implements AsyncDisposable {
   }
 
   static async #open(parts: ClusterParts): Promise<Cluster> {
-    await Promise.all(parts.nodes.map((node) => node.accept()));
+    await Promise.all(
+      parts.nodes.map(async (node) => {
+        const sight = await node.observe();
+        // What this process has launched it knows how it wants.
+        if (node.wanted === undefined) node.accept(sight);
+      }),
+    );
     return new Cluster(parts);
   }
 
@@ -333,6 +344,7 @@ export class Cluster implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     this.membership.close();
+    for (const node of this.nodes) node.retire();
     await tearDown(this.#stateDir, this.#record, this.#driver);
     await this.detach();
     this.#forgetAtExit();

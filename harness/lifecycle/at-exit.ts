@@ -2,6 +2,7 @@
  * A process that ends without stopping its ephemeral clusters, because nobody told it to or because something threw,
  * takes them along: synchronously, as nothing else runs at that moment.
  */
+import { messageOf } from '../base/errors.ts';
 import type { Driver } from '../places/driver.ts';
 import { type ClusterRecord, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
@@ -26,7 +27,11 @@ export function removeAtExit(cluster: Doomed): () => void {
 
 function removeAll(): void {
   for (const { stateDir, record, driver } of clusters) {
-    driver.disposeNow(partsOf(stateDir, record));
-    removeCluster(stateDir, record.name);
+    try {
+      driver.disposeNow(partsOf(stateDir, record));
+      removeCluster(stateDir, record);
+    } catch (error) {
+      process.stderr.write(`svcnet: cluster '${record.name}' could not be removed: ${messageOf(error)}\n`);
+    }
   }
 }

@@ -4,7 +4,13 @@ import type { ClusterParts, Driver } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
-import { type ClusterRecord, clusterFolder, compileCacheDir, runRecords } from '../state/state.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  compileCacheDir,
+  readRecord,
+  runRecords,
+} from '../state/state.ts';
 
 /** @param stopWithParent what it starts ends with this process */
 export function driverOf(
@@ -28,11 +34,13 @@ export function driverOf(
   });
 }
 
+/** What is on disk of the cluster itself; one that has its name since has parts of its own. */
 export function partsOf(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
 ): ClusterParts {
-  return { token, parts: runRecords(stateDir, name) };
+  const isIts = readRecord(stateDir, name)?.token === token;
+  return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
 /** Whether a part of the cluster runs, or the process that starts it. */

@@ -2,9 +2,11 @@
  * What is left of clusters whose owner died before it could stop them: it was killed, or ran out of time. Whoever
  * starts something next in the same state folder removes it.
  */
-import { HarnessError } from '../base/errors.ts';
+import { join } from 'node:path';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { readJson } from '../base/json-file.ts';
 import { isAlive } from '../machine/processes.ts';
-import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
+import { asideFolders, type ClusterRecord, listClusters, readRecord, removeFolder } from '../state/state.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
@@ -14,6 +16,14 @@ export function leftovers(stateDir: string): ClusterRecord[] {
     .map((name) => readable(stateDir, name))
     .filter((record) => record !== undefined)
     .filter(({ ephemeral, phase, owner }) => (ephemeral || phase === 'starting') && !isAlive(owner));
+}
+
+/** Folders that were on their way out, or in, when their process was killed. */
+function removeAside(stateDir: string): void {
+  for (const path of asideFolders(stateDir)) {
+    const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
+    if (record?.owner !== undefined && !isAlive(record.owner)) removeFolder(path);
+  }
 }
 
 /** What another version wrote is not ours to judge. */
@@ -29,13 +39,21 @@ function readable(stateDir: string, name: string): ClusterRecord | undefined {
 /** @returns names of the clusters that are gone now */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
+  const removed: string[] = [];
   for (const record of records) {
     const driver = driverOf(stateDir, record, { stopWithParent: false });
     try {
       await tearDown(stateDir, record, driver);
+      removed.push(record.name);
+    } catch (error) {
+      // What cannot be removed, such as another user's, is no reason not to start.
+      process.emitWarning(
+        `cluster '${record.name}', whose owner is gone, could not be removed: ${messageOf(error)}`,
+      );
     } finally {
       await driver.close();
     }
   }
-  return records.map(({ name }) => name);
+  removeAside(stateDir);
+  return removed;
 }

@@ -20,7 +20,7 @@ export interface Teardown {
 /** Everything is asked at once; the folder goes when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
-  removeCluster(stateDir, record.name);
+  removeCluster(stateDir, record);
   return nodesOf(record, disposed);
 }
 

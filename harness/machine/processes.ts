@@ -270,7 +270,9 @@ function psStartTime(pid: number): string | undefined {
 
 function psField(pid: number, format: string): string | undefined {
   try {
-    const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8' }).trim();
+    // Times are written in the zone and the language of whoever asks; two who compare them must see the same.
+    const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+    const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8', env }).trim();
     return line === '' ? undefined : line;
   } catch (error) {
     // `ps` ends with status 1 when it finds no such process.

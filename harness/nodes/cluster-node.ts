@@ -43,6 +43,10 @@ export interface ClusterNodeDeps {
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
+  /** Whether the cluster is still there, and not another one of its name. */
+  readonly exists: () => boolean;
+  /** Removes what a launch has left of a cluster that is gone. */
+  readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
 }
@@ -73,6 +77,9 @@ export class ClusterNode {
   /** What this process has made of it, for whoever watches what others do to it. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #changing = 0;
+  #retired = false;
+  /** Where its log ended when it was launched last. */
+  #launchedAt = 0;
 
   constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
     this.index = index;
@@ -184,9 +191,13 @@ export class ClusterNode {
   }
 
   /** Takes it as it is now: what happens to it from here on is news. */
-  async accept(): Promise<void> {
-    const { state, handle } = await this.observe();
+  accept({ state, handle }: NodeSight): void {
     this.#wanted = { state, handle };
+  }
+
+  /** No start from here on: the cluster is being stopped. */
+  retire(): void {
+    this.#retired = true;
   }
 
   /** Whether its place can do that to it. */
@@ -223,7 +234,15 @@ export class ClusterNode {
   /** Starts it and returns where; `ready` waits for the rest. */
   launch(): Promise<Handle> {
     return this.#change(async () => {
+      if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
+      this.#launchedAt = this.logEnd;
       const { handle } = await this.#deps.driver.start(this.#part());
+      // What nobody has a record of nobody could find again.
+      if (this.#retired || !this.#deps.exists()) {
+        await this.#deps.driver.kill(handle);
+        this.#deps.removed();
+        throw this.#wrongState('start', `cluster '${this.#deps.cluster}' has been removed meanwhile`);
+      }
       await this.#write({ handle, state: 'running' });
       return handle;
     });
@@ -297,7 +316,9 @@ export class ClusterNode {
   }
 
   async #readiness(signal: AbortSignal): Promise<Seen<true>> {
-    if ((await this.observe()).state !== 'running') throw this.#ended();
+    const { state } = await this.observe();
+    if (state === 'paused') return { missing: `${this.name} is paused` };
+    if (state !== 'running') throw this.#ended();
     try {
       await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
       return { done: true };
@@ -308,7 +329,9 @@ export class ClusterNode {
 
   /** Only among others can it take part. */
   async #participation(signal: AbortSignal): Promise<Seen<true>> {
-    if ((await this.observe()).state !== 'running') throw this.#ended();
+    const { state } = await this.observe();
+    if (state === 'paused') return { missing: `${this.name} is paused` };
+    if (state !== 'running') throw this.#ended();
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };
     const introduced = await introduce(this, all, signal);
@@ -323,7 +346,7 @@ export class ClusterNode {
     const lines = this.logs({ lines: LOG_LINES_SHOWN });
     const { exit } = this.#sight;
     const how = exit === undefined ? '' : ` (${exit.reason ?? exit.signal ?? `exit code ${exit.code}`})`;
-    const inUse = lines.some((line) => line.includes('address already in use'));
+    const inUse = this.said.since(this.#launchedAt).some((line) => line.includes('address already in use'));
     return new HarnessError(
       inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
       `${this.name}${this.#programText()} has ended${how}`,

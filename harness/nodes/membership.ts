@@ -3,11 +3,13 @@
  * again from outside, the chain ends. Nodes are looked at several times a second, which also keeps `node.state` true.
  */
 import { messageOf } from '../base/errors.ts';
-import type { Driver, Exit, Handle, PartState } from '../places/driver.ts';
+import type { Driver, Exit, Handle, Observed, PartState } from '../places/driver.ts';
 import type { ClusterNode, NodeSight } from './cluster-node.ts';
 
 /** A dead node is noticed while the requests that it broke are still failing. */
 const LOOK_PAUSE_MS = 200;
+/** Incidents kept for whoever listens next. */
+const UNTOLD_MAX = 100;
 
 /** Something that happened to a node or the chain, unasked. */
 export interface Incident {
@@ -15,6 +17,7 @@ export interface Incident {
   readonly part: string;
   readonly what:
     | 'died'
+    | 'was removed'
     | 'was stopped'
     | 'was paused'
     | 'was resumed'
@@ -45,8 +48,10 @@ export class Membership {
   readonly #deps: MembershipDeps;
   readonly #listeners = new Set<(incident: Incident) => void>();
   readonly #unseen = new Set<string>();
+  /** What happened while nobody listened. */
+  #untold: Incident[] = [];
+  #chain: PartState = 'running';
   #timer: NodeJS.Timeout | undefined;
-  #chain: PartState | undefined;
   #looking: Promise<void> | undefined;
   #closed = false;
 
@@ -56,9 +61,10 @@ export class Membership {
     this.#schedule();
   }
 
-  /** @returns stops telling */
+  /** Tells also what happened while nobody listened. @returns stops telling */
   onIncident(listener: (incident: Incident) => void): () => void {
     this.#listeners.add(listener);
+    for (const incident of this.#untold.splice(0)) listener(incident);
     return () => void this.#listeners.delete(listener);
   }
 
@@ -113,24 +119,26 @@ export class Membership {
     if (before === undefined || node.wanted !== before) return;
     const what = incidentOf(before, seen);
     if (what === undefined) return;
-    this.#tell({ part: node.name, what, ...howOf(what === 'died' ? seen.exit : undefined), at: Date.now() });
     // It is as it is now; only the next change is news.
-    await node.accept();
+    node.accept(seen);
+    this.#tell({ part: node.name, what, ...howOf(what === 'died' ? seen.exit : undefined), at: Date.now() });
   }
 
   async #lookAtChain(): Promise<void> {
     const handle = this.#deps.chain();
-    if (handle === undefined) return;
-    const { state, exit } = await this.#deps.driver.observe(handle);
+    const { state, exit }: Observed =
+      handle === undefined ? { state: 'gone' } : await this.#deps.driver.observe(handle);
     const before = this.#chain;
     this.#chain = state;
-    if (before === undefined || before === state) return;
-    const what = state === 'gone' ? 'died' : state === 'paused' ? 'was paused' : 'was resumed';
+    if (before === state) return;
+    const gone = handle === undefined ? 'was removed' : 'died';
+    const what = state === 'gone' ? gone : state === 'paused' ? 'was paused' : 'was resumed';
     this.#tell({ part: 'chain', what, ...howOf(state === 'gone' ? exit : undefined), at: Date.now() });
   }
 
   #tell(incident: Incident): void {
     if (this.#closed) return;
+    if (this.#listeners.size === 0) this.#untold = [...this.#untold, incident].slice(-UNTOLD_MAX);
     for (const listener of this.#listeners) listener(incident);
   }
 }
@@ -143,6 +151,7 @@ function incidentOf(
   const ran = before.state === 'running' || before.state === 'paused';
   if (!same && state === 'running') return ran ? 'was restarted' : 'was started';
   if (state === before.state) return same ? undefined : 'was restarted';
+  if (state === 'new') return 'was removed';
   if (state === 'crashed' || state === 'killed') return ran ? 'died' : undefined;
   if (state === 'stopped') return ran ? 'was stopped' : undefined;
   if (state === 'paused') return 'was paused';

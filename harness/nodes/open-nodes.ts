@@ -3,7 +3,13 @@
 import { HarnessError } from '../base/errors.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Driver } from '../places/driver.ts';
-import type { BatchRecord, ClusterRecord, NodeRecord } from '../state/state.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  type NodeRecord,
+  readRecord,
+  removeCluster,
+} from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
 
 export interface OpenContext {
@@ -39,7 +45,7 @@ function openNode(
   },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
-  const { owner, name } = context.record;
+  const { owner, name, token } = context.record;
   return new ClusterNode(index, record, {
     driver: context.driver,
     stateDir: context.stateDir,
@@ -47,6 +53,8 @@ function openNode(
     batch: () => batch,
     onUploaded: context.onUploaded,
     all,
+    exists: () => readRecord(context.stateDir, name)?.token === token,
+    removed: () => removeCluster(context.stateDir, context.record),
     mayStart: () =>
       context.record.ephemeral && owner.pid !== process.pid
         ? new HarnessError(

@@ -50,6 +50,11 @@ export class Clusters implements AsyncDisposable {
     return cluster;
   }
 
+  /** A scenario that was ended may go on in the background: a fresh cluster is not given to another one after it. */
+  async spoiled(): Promise<void> {
+    if (this.#options.attachTo === undefined) await this.close();
+  }
+
   /** Keeps what it leaves behind, and lets go of it. */
   async close(): Promise<void> {
     const { cluster } = this.#current ?? {};

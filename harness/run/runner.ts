@@ -69,8 +69,10 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const results: ScenarioResult[] = [];
   await using clusters = new Clusters(options);
   for (const planned of options.planned) {
-    results.push(await runOne(planned, await clusters.of(planned.scenario), options));
+    const result = await runOne(planned, await clusters.of(planned.scenario), options);
+    results.push(result);
     if (options.signal.aborted) throw interrupted(options.signal);
+    if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
   }
   const kept = await clusters.finish();
   const run: RunResult = {

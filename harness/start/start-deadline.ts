@@ -23,7 +23,7 @@ export function startDeadline({ timeoutMs, onProgress }: StartContext): StartDea
     controller.abort(
       new HarnessError(
         'START_TIMEOUT',
-        `the cluster has not started within ${formatMs(limitMs)}: ${steps.join('; ')}`,
+        `the cluster has not started within ${formatMs(limitMs)}: ${steps.length === 0 ? 'nothing has begun yet' : steps.join('; ')}`,
         { hint: 'Give it more time with --timeout, or start fewer nodes.' },
       ),
     );

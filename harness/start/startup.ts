@@ -85,6 +85,8 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
   // Beside the chain, which leaves a processor idle most of the time that it takes.
   const prepared = prepare(context);
+  // A start that fails before it is awaited has a reason of its own.
+  void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
   const chain = new Chain(started.record);
   launched.open.push(chain);
@@ -133,7 +135,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
  */
 function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
   if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
-    removeCluster(stateDir, record.name);
+    removeCluster(stateDir, record);
     return error;
   }
   const kept = keepFailed(stateDir, record.name);

@@ -129,6 +129,14 @@ export function listClusters(stateDir: string): string[] {
     .sort();
 }
 
+/** Folders that have left their place, or have not come to it yet. */
+export function asideFolders(stateDir: string): string[] {
+  const path = clustersDir(stateDir);
+  return filesOf(path)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => join(path, name));
+}
+
 /** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
   const file = join(clusterFolder(stateDir, name).path, 'cluster.json');
@@ -187,8 +195,7 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
 /** Every part of the cluster that was ever started, the chain among them. */
 export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
   const folder = join(clusterFolder(stateDir, cluster).path, 'run');
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
+  return filesOf(folder)
     .filter((file) => file.endsWith('.json'))
     .flatMap((file) => {
       const run = readJson(join(folder, file)) as RunRecord | undefined;
@@ -196,10 +203,36 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/** Removes what the cluster left on disk. The folder first leaves its place, so that the name is free at once. */
-export function removeCluster(stateDir: string, name: string): void {
+/** None of a folder that is not there, or not any more. */
+function filesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/**
+ * Removes what the cluster left on disk, and nothing of another one that has its name now. The folder first leaves its
+ * place, so that the name is free at once.
+ */
+export function removeCluster(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+): void {
+  if (!isTheirs(clusterFolder(stateDir, name).path, token)) return;
   const aside = setAside(stateDir, name);
-  if (aside !== undefined) removeFolder(aside);
+  if (aside === undefined) return;
+  if (isTheirs(aside, token)) removeFolder(aside);
+  // Somebody took the name between the look and the move.
+  else renameSync(aside, clusterFolder(stateDir, name).path);
+}
+
+/** Whether a folder is a cluster's, or nobody's. */
+function isTheirs(path: string, token: string): boolean {
+  const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
+  return record === undefined || record.token === token;
 }
 
 /** Takes the cluster's folder from its place. @returns where it is now; undefined when there is none */

@@ -91,22 +91,34 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
 
 /**
  * An error that nobody catches ends the node it comes from instead of the process, until this is disposed. One that comes
- * from no node ends the process as ever.
+ * from no node is left to whoever else listens, such as a test runner, or else ends the process as ever.
  */
 export function containCrashes(): Disposable {
-  const contain = (error: unknown) => {
-    const power = Power.current();
-    if (power === undefined) throw error;
-    power.crash(error);
-  };
-  process.on('uncaughtException', contain);
-  process.on('unhandledRejection', contain);
+  const listeners = (['uncaughtException', 'unhandledRejection'] as const).map((event) => {
+    const contain = (error: unknown) => {
+      const power = Power.current();
+      if (power !== undefined) power.crash(error);
+      else if (process.listenerCount(event) === containing) end(error);
+    };
+    process.on(event, contain);
+    return () => process.off(event, contain);
+  });
+  containing++;
   return {
     [Symbol.dispose]() {
-      process.off('uncaughtException', contain);
-      process.off('unhandledRejection', contain);
+      containing--;
+      for (const stop of listeners) stop();
     },
   };
+}
+
+/** How often that is in force: as many listeners to each event are ours. */
+let containing = 0;
+
+/** To throw here would end the process with a code that says nothing of the error. */
+function end(error: unknown): void {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(1);
 }
 
 /**

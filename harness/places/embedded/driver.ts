@@ -9,13 +9,14 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
 import { fileLog } from '../../logs/file-log.ts';
-import { isAlive, ownProcess, type ProcessId, spawnProgram } from '../../machine/processes.ts';
-import type { Capability, Driver, Exit, Handle, Started } from '../driver.ts';
+import { isAlive, ownProcess, type ProcessId, spawnProgram, stateOf } from '../../machine/processes.ts';
+import type { Capability, Driver, Exit, Handle, Observed, Started } from '../driver.ts';
 import type { DriverOptions } from '../options.ts';
 import { createProcessDriver } from '../process.ts';
 import { createNodeHost, type NodeHost } from './host.ts';
@@ -24,6 +25,8 @@ import { remoteHost, type Served, serveHost } from './wire.ts';
 
 export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
 const START_TIMEOUT_MS = 30_000;
+/** For a look at what another process holds. */
+const ANSWER_MS = 1000;
 
 /** Where the process that holds the nodes is, on disk. */
 interface Holder extends ProcessId {
@@ -45,10 +48,10 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   let starting: Promise<Holder> | undefined;
 
   /** Who holds the nodes; started when nobody does. */
-  async function holder(): Promise<Holder> {
+  async function holder(signal?: AbortSignal): Promise<Holder> {
     const known = readJson(holderFile) as Holder | undefined;
     if (known !== undefined && isAlive(known)) return known;
-    starting ??= (stopWithParent ? holdHere() : holdInBackground()).finally(() => {
+    starting ??= (stopWithParent ? holdHere() : holdInBackground(signal)).finally(() => {
       starting = undefined;
     });
     return starting;
@@ -61,8 +64,11 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     return writeHolder({ ...ownProcess(), port: served.port });
   }
 
-  async function holdInBackground(): Promise<Holder> {
+  async function holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
     const log = join(folder, 'logs', 'holder.log');
+    const said = fileLog(log);
+    // An earlier holder has said at which port it was.
+    const saidBefore = said.end();
     const spawned = await spawnProgram({
       command: holderProgram(basename(folder)),
       logFile: log,
@@ -72,11 +78,10 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     });
     let ended = false;
     void spawned.exited.then(() => (ended = true));
-    const said = fileLog(log);
     const port = await until<number>(
       'the process for the embedded nodes is not ready',
       () => {
-        const lines = said.tail(100);
+        const lines = said.since(saidBefore);
         const ready = lines.find((line) => line.startsWith('{"ready":true'));
         if (ready !== undefined) return Promise.resolve({ done: (JSON.parse(ready) as Holder).port });
         if (ended) {
@@ -86,7 +91,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         }
         return Promise.resolve({ missing: lines.at(-1) ?? 'it has said nothing' });
       },
-      { timeoutMs: START_TIMEOUT_MS },
+      { timeoutMs: START_TIMEOUT_MS, signal },
     );
     return writeHolder({ ...spawned.id, port });
   }
@@ -103,11 +108,12 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   }
 
   /** @returns undefined when the process that held the node is gone */
-  async function found(handle: Handle): Promise<{ host: NodeHost; node: string; start: number } | undefined> {
+  async function found(handle: Handle): Promise<Found | undefined> {
     const pid = Number(handle['pid']);
-    if (!isAlive({ pid, startedAt: String(handle['startedAt']) })) return undefined;
+    const holding = { pid, startedAt: String(handle['startedAt']) };
+    if (!isAlive(holding)) return undefined;
     const host = await hostOf({ pid, port: Number(handle['port']) });
-    return { host, node: String(handle['node']), start: Number(handle['start']) };
+    return { host, holder: holding, node: String(handle['node']), start: Number(handle['start']) };
   }
 
   return {
@@ -121,7 +127,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         return;
       }
       enableCompileCache(options.compileCache.embedded);
-      await (await hostOf(await holder())).prepare();
+      await (await hostOf(await holder(signal))).prepare();
     },
 
     create(plan, flavour) {
@@ -169,7 +175,9 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       if (!isEmbedded(handle)) return beside.observe(handle);
       const there = await found(handle);
       if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
-      return there.host.observe(there.node, there.start);
+      // What is done to the process is done to all in it.
+      if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
+      return seen(there);
     },
 
     // Processor time and memory are those of the process, which all nodes share.
@@ -182,17 +190,24 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       const looks = await Promise.all(
         embedded.map(async ({ name, handle }) => ({ name, there: await found(handle) })),
       );
-      const seen = await Promise.all(
-        looks.map(async ({ name, there }) => {
-          if (there === undefined) return [];
-          return (await there.host.observe(there.node, there.start)).state === 'gone' ? [] : [name];
-        }),
+      const ran = await Promise.all(
+        looks.map(async ({ name, there }) =>
+          there === undefined || (await seen(there)).state === 'gone' ? [] : [name],
+        ),
       );
-      // One that is in the background ends with everything else that bears the token.
       await closeLocal(token);
+      // A process that somebody else holds nodes in goes on without them; one that does not answer is ended below, as
+      // everything is that bears the token.
+      const hosts = new Set(looks.flatMap(({ there }) => (there === undefined ? [] : [there.holder.pid])));
+      const held = looks.flatMap(({ there }) =>
+        there !== undefined && hosts.delete(there.holder.pid) ? [there] : [],
+      );
+      await Promise.all(
+        held.filter(({ holder: { pid } }) => pid !== process.pid).map(({ host }) => soon(host.close())),
+      );
       const rest = parts.filter(({ handle }) => !isEmbedded(handle));
       const disposed = await beside.dispose({ ...cluster, parts: rest }, graceMs);
-      return { stopped: [...disposed.stopped, ...seen.flat()].toSorted(), forced: disposed.forced };
+      return { stopped: [...disposed.stopped, ...ran.flat()].toSorted(), forced: disposed.forced };
     },
 
     disposeNow: ({ parts, ...cluster }) =>
@@ -200,6 +215,31 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
     close: () => beside.close(),
   };
+}
+
+/** A node where it is held. */
+interface Found {
+  readonly host: NodeHost;
+  readonly holder: ProcessId;
+  readonly node: string;
+  readonly start: number;
+}
+
+/** Where the process runs and does not answer, its nodes are like processes that hang: they run. */
+async function seen({ host, holder, node, start }: Found): Promise<Observed> {
+  const observed = await soon(host.observe(node, start));
+  return (
+    observed ??
+    (isAlive(holder) ? { state: 'running', pid: holder.pid } : { state: 'gone', exit: HOLDER_GONE })
+  );
+}
+
+/** @returns undefined when it fails, or takes longer than a process that is well would */
+async function soon<T>(work: Promise<T>): Promise<T | undefined> {
+  const [first] = await Promise.allSettled([
+    Promise.race([work, sleep(ANSWER_MS, undefined, { ref: false })]),
+  ]);
+  return first.status === 'fulfilled' ? first.value : undefined;
 }
 
 const HOLDER_GONE: Exit = { code: null, signal: null, reason: 'the process that held it is gone' };
@@ -216,7 +256,9 @@ async function openLocal(token: string, cluster: string): Promise<LocalHost> {
 async function closeLocal(token: string): Promise<void> {
   const opened = local.get(token);
   local.delete(token);
-  if (opened === undefined) return;
-  const { host, served } = await opened;
+  const [outcome] = await Promise.allSettled([opened]);
+  // One that could not be opened holds nothing.
+  if (outcome.status === 'rejected' || outcome.value === undefined) return;
+  const { host, served } = outcome.value;
   await Promise.all([host.close(), served.close()]);
 }

@@ -58,6 +58,8 @@ export function createNodeHost(cluster: string): NodeHost {
   let contained: Disposable | undefined;
   let watched: Disposable | undefined;
   let starts = 0;
+  let closed = false;
+  const starting = new Set<string>();
 
   function say(part: HostedPart, line: string): void {
     let file = logs.get(part.name);
@@ -83,7 +85,24 @@ export function createNodeHost(cluster: string): NodeHost {
 
   function current(name: string, start: number): Hosted | undefined {
     const one = hosted.get(name);
-    return one?.start === start && one.exit === undefined ? one : undefined;
+    return one?.start === start && isThere(one) ? one : undefined;
+  }
+
+  /** First of all it is known; that it can be written down is not sure. */
+  function ended(one: Hosted, exit: Exit): void {
+    one.exit ??= exit;
+    one.stopping.abort(new Error('the node has ended'));
+  }
+
+  function broken(one: Hosted, part: HostedPart, message: string, error: unknown): void {
+    ended(one, { code: 1, signal: null, reason: messageOf(error) });
+    try {
+      complain(part, message, error);
+    } catch (unwritten) {
+      process.stderr.write(
+        `svcnet: ${part.name}: ${message}: ${messageOf(error)} (${messageOf(unwritten)})\n`,
+      );
+    }
   }
 
   async function startOne(part: HostedPart): Promise<number> {
@@ -91,6 +110,9 @@ export function createNodeHost(cluster: string): NodeHost {
     const { startNode, memoryNetwork, memoryPlatform, MemoryDisk, containCrashes, optionsOf } =
       await programs;
     const { options, keys, transport, store } = readEmbedded(part.dataDir);
+    // What an earlier start had is given back before this one takes it.
+    await hosted.get(part.name)?.platform.cut();
+    if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
     contained ??= containCrashes();
     watched ??= watchLoop(cluster);
     network ??= memoryNetwork();
@@ -101,10 +123,7 @@ export function createNodeHost(cluster: string): NodeHost {
       host: transport === 'tcp' ? 'tcp' : network,
       store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
       log: (line) => say(part, line),
-      onCrash(error) {
-        complain(part, 'the node has crashed', error);
-        ended(error);
-      },
+      onCrash: (error) => broken(one, part, 'the node has crashed', error),
     });
     const one: Hosted = {
       start: ++starts,
@@ -114,23 +133,21 @@ export function createNodeHost(cluster: string): NodeHost {
       exit: undefined,
     };
     hosted.set(part.name, one);
-    const ended = (error: unknown) => {
-      one.exit ??= { code: 1, signal: null, reason: messageOf(error) };
-    };
+    if (closed) {
+      ended(one, KILLED);
+      await platform.cut();
+      throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
+    }
     const live = async () => {
       try {
         one.running = await platform.run(() => startNode(optionsOf(options), platform, one.stopping.signal));
         const failure = await one.running.stopped(one.stopping.signal);
-        if (failure === undefined) return;
-        complain(part, 'the node has stopped by itself', failure);
-        ended(failure);
-        await one.running.stop();
+        if (failure !== undefined) broken(one, part, 'the node has stopped by itself', failure);
       } catch (error) {
-        if (one.stopping.signal.aborted) return;
-        complain(part, 'the node could not start', error);
-        ended(error);
-        await platform.cut();
+        if (!one.stopping.signal.aborted) broken(one, part, 'the node could not start', error);
       }
+      // Whoever stops it in an orderly way waits for it; one that has failed has nothing to wait for.
+      if (one.exit !== undefined) await platform.cut();
     };
     void live();
     return one.start;
@@ -144,33 +161,43 @@ export function createNodeHost(cluster: string): NodeHost {
 
     async start(part) {
       const before = hosted.get(part.name);
-      if (before !== undefined && before.exit === undefined) {
+      if (starting.has(part.name) || (before !== undefined && isThere(before))) {
         throw new HarnessError('PROCESS_FAILED', `${part.name} runs already`);
       }
-      return startOne(part);
+      starting.add(part.name);
+      try {
+        return await startOne(part);
+      } finally {
+        starting.delete(part.name);
+      }
     },
 
     async stop(name, start, graceMs) {
       const one = current(name, start);
       if (one === undefined) return false;
-      one.stopping.abort(new Error('stopped'));
+      const { platform, running, stopping } = one;
+      stopping.abort(new Error('stopped'));
       // A paused node sees the request only when it runs again.
-      one.platform.thaw();
-      const patience = Promise.withResolvers<'late'>();
-      const timer = setTimeout(() => patience.resolve('late'), graceMs);
-      const gone = one.running === undefined ? one.platform.cut() : one.running.stop();
-      const outcome = await Promise.race([gone, patience.promise]);
-      clearTimeout(timer);
-      if (outcome === 'late') await one.platform.cut();
-      one.exit ??= { code: 0, signal: null };
-      return outcome === 'late';
+      platform.thaw();
+      const patience = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => patience.resolve(true), graceMs);
+      const stopped = async () => {
+        if (running !== undefined) await platform.run(() => running.stop());
+        return false;
+      };
+      try {
+        return await Promise.race([stopped(), patience.promise]);
+      } finally {
+        clearTimeout(timer);
+        ended(one, { code: 0, signal: null });
+        await platform.cut();
+      }
     },
 
     async kill(name, start) {
       const one = current(name, start);
       if (one === undefined) return;
-      one.exit ??= { code: null, signal: 'SIGKILL' };
-      one.stopping.abort(new Error('killed'));
+      ended(one, KILLED);
       await one.platform.cut();
     },
 
@@ -189,18 +216,17 @@ export function createNodeHost(cluster: string): NodeHost {
     observe(name, start) {
       const one = hosted.get(name);
       if (one === undefined || one.start !== start) return Promise.resolve({ state: 'gone' });
-      if (one.exit !== undefined) return Promise.resolve({ state: 'gone', exit: one.exit });
+      if (!isThere(one)) {
+        return Promise.resolve({ state: 'gone', ...(one.exit === undefined ? {} : { exit: one.exit }) });
+      }
       const state = one.platform.state === 'frozen' ? 'paused' : 'running';
       return Promise.resolve({ state, pid: process.pid });
     },
 
     async close() {
-      const running = [...hosted.values()].filter(({ exit }) => exit === undefined);
-      for (const one of running) {
-        one.exit = { code: null, signal: 'SIGKILL' };
-        one.stopping.abort(new Error('the cluster has ended'));
-      }
-      await Promise.all(running.map(({ platform }) => platform.cut()));
+      closed = true;
+      for (const one of hosted.values()) ended(one, KILLED);
+      await Promise.all(Array.from(hosted.values(), ({ platform }) => platform.cut()));
       for (const ending of [contained, watched]) ending?.[Symbol.dispose]();
       contained = undefined;
       watched = undefined;
@@ -208,6 +234,12 @@ export function createNodeHost(cluster: string): NodeHost {
       for (const map of [hosted, disks, logs]) map.clear();
     },
   };
+}
+
+const KILLED: Exit = { code: null, signal: 'SIGKILL' };
+
+function isThere({ exit, platform }: Hosted): boolean {
+  return exit === undefined && platform.state !== 'off';
 }
 
 /** The node's code is loaded by whoever embeds nodes, and by nobody else. */

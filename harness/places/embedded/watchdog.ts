@@ -2,6 +2,7 @@
  * Says so when the process that holds the nodes of a cluster computes without a pause: nothing in it can, as nothing of it
  * runs then. A thread looks whether the event loop still turns; it can neither tell which node it is nor stop it.
  */
+import inspector from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 
 /** A look at the loop, from inside. */
@@ -19,7 +20,7 @@ const PROGRAM = `
     const now = Atomics.load(beats, 0);
     if (now !== last) { last = now; silentMs = 0; said = false; return; }
     silentMs += workerData.lookMs;
-    if (silentMs < workerData.silenceMs || said) return;
+    if (silentMs < workerData.silenceMs || said || Atomics.load(beats, 1) === 1) return;
     said = true;
     writeSync(2, workerData.text + '\\n');
   }, workerData.lookMs);
@@ -27,13 +28,15 @@ const PROGRAM = `
 
 /** @param cluster its name, for the message @param silenceMs how long the loop may stand still */
 export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disposable {
-  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const beats = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   const text =
     `svcnet: process ${process.pid}, which holds the nodes of cluster '${cluster}', has computed for ` +
     `${silenceMs / 1000} s without a pause: a node or the code beside it is in a loop, and no node answers until it ends`;
   const lookMs = Math.min(BEAT_MS * 2, silenceMs);
   const worker = new Worker(PROGRAM, {
     eval: true,
+    // What the caller's program preloads is not for this thread.
+    execArgv: [],
     workerData: { beats: beats.buffer, lookMs, silenceMs, text },
     stdout: false,
     stderr: false,
@@ -41,7 +44,11 @@ export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disp
   worker.unref();
   // Without the thread the nodes run all the same.
   worker.on('error', () => undefined);
-  const beat = setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS).unref();
+  const beat = setInterval(() => {
+    Atomics.add(beats, 0, 1);
+    // A breakpoint is no loop.
+    Atomics.store(beats, 1, inspector.url() === undefined ? 0 : 1);
+  }, BEAT_MS).unref();
   return {
     [Symbol.dispose]() {
       clearInterval(beat);

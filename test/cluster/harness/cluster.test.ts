@@ -171,14 +171,14 @@ describe.each(DRIVER_NAMES)('a cluster of three nodes on the %s driver', (driver
 
 test('a cluster that is being started is not one to remove', async () => {
   const definition = parseDefinition({ nodes: 1 }, 'options');
-  await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
+  const record = await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
   await expect(Cluster.attach('early', { stateDir })).rejects.toThrow(
     expect.objectContaining({
       message: `cluster 'early' is being started by process ${process.pid}`,
       hint: 'Try again when it has started.',
     }) as Error,
   );
-  removeCluster(stateDir, 'early');
+  removeCluster(stateDir, record);
 });
 
 test('the same seed gives the same keys, overlays, contracts and batches, side by side', async () => {

@@ -19,8 +19,8 @@ class FakeNode {
     return this.sight;
   }
 
-  async accept(): Promise<void> {
-    this.wanted = this.sight;
+  accept(sight: NodeSight = this.sight): void {
+    this.wanted = sight;
   }
 }
 
@@ -56,10 +56,11 @@ test.each<[string, NodeState, NodeState, string | undefined]>([
   ['is resumed', 'paused', 'running', 'node-0 was resumed'],
   ['stays as it is', 'stopped', 'stopped', undefined],
   ['was dead before', 'killed', 'crashed', undefined],
+  ['is removed with its cluster', 'running', 'new', 'node-0 was removed'],
 ])('a node that %s is told of once', async (_what, before, after, text) => {
   const { node, look } = watched();
   node.become(before);
-  await node.accept();
+  node.accept();
   expect(await look()).toEqual([]);
   node.become(after);
   expect(await look()).toEqual(text === undefined ? [] : [text]);
@@ -74,7 +75,7 @@ test.each<[NodeState, string]>([
 ])('a node that was %s and runs as another process is told of', async (before, text) => {
   const { node, look } = watched();
   node.become(before, 1);
-  await node.accept();
+  node.accept();
   node.become('running', 2);
   expect(await look()).toEqual([text]);
 });
@@ -84,7 +85,7 @@ test('what the process itself does to a node is no incident', async () => {
   node.wanted = undefined;
   node.become('killed');
   expect(await look()).toEqual([]);
-  await node.accept();
+  node.accept();
   expect(await look()).toEqual([]);
 });
 
@@ -93,7 +94,7 @@ test('how a node has ended is told where it is known', async () => {
   node.become('crashed', 1, { code: null, signal: 'SIGKILL' });
   expect(await look()).toEqual(['node-0 died (SIGKILL)']);
   node.become('running', 2);
-  await node.accept();
+  node.accept();
   node.become('crashed', 2, { code: 1, signal: null, reason: 'the disk is full' });
   expect(await look()).toEqual(['node-0 died (the disk is full)']);
 });
@@ -103,9 +104,24 @@ test('a chain that ends is told of, a node that cannot be seen once', async () =
   expect(await look()).toEqual([]);
   node.failure = new Error('no answer');
   chain.observed = { state: 'gone' };
-  expect((await look()).toSorted()).toEqual(['chain died', 'node-0 cannot be seen (no answer)']);
+  expect(new Set(await look())).toEqual(new Set(['chain died', 'node-0 cannot be seen (no answer)']));
   expect(await look()).toEqual([]);
   node.failure = undefined;
   chain.observed = { state: 'running' };
   expect(await look()).toEqual(['chain was resumed']);
+});
+
+test('what happened while nobody listened is told to who listens next, once', async () => {
+  const node = new FakeNode();
+  const membership = new Membership([node], {
+    driver: { observe: () => Promise.resolve({ state: 'running' }) },
+    chain: () => undefined,
+  });
+  node.become('crashed');
+  await membership.look();
+  const told: string[] = [];
+  membership.onIncident((incident) => told.push(incidentText(incident)));
+  membership.onIncident(() => told.push('again'));
+  expect(new Set(told)).toEqual(new Set(['chain was removed', 'node-0 died']));
+  membership.close();
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -83,11 +83,32 @@ test('a recycled pid is not the process that had it before', async () => {
 });
 
 test('a removed cluster frees its name and leaves nothing', async () => {
-  await claim('one');
-  removeCluster(stateDir, 'one');
-  removeCluster(stateDir, 'one');
+  const record = await claim('one');
+  removeCluster(stateDir, record);
+  removeCluster(stateDir, record);
   expect(listClusters(stateDir)).toEqual([]);
   expect(existsSync(clusterFolder(stateDir, 'one').path)).toBe(false);
+});
+
+test('a cluster that has the name since is not removed in place of the one before it', async () => {
+  const before = await claim('one');
+  removeCluster(stateDir, before);
+  const after = await claim('one');
+  removeCluster(stateDir, before);
+  expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
+});
+
+test('folders that were on their way when their process was killed are removed, those of others are not', async () => {
+  for (const [folder, owner] of [
+    ['.dead', GONE],
+    ['.alive', ownProcess()],
+  ] as const) {
+    const path = join(stateDir, 'clusters', folder);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'cluster.json'), JSON.stringify({ owner }));
+  }
+  await removeLeftovers(stateDir);
+  expect(readdirSync(join(stateDir, 'clusters'))).toEqual(['.alive']);
 });
 
 test('orphans of a process that died are removed, clusters that were meant to stay are not', async () => {

@@ -137,14 +137,18 @@ describe.each(DRIVER_NAMES)('a cluster of three nodes on the %s driver', (driver
     expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
-  test('a wait says which node could not be asked', async () => {
-    const pid = net.node(1).pid as number;
-    process.kill(pid, 'SIGSTOP');
-    const frozen = await failure(net.synced('ab'.repeat(32), { timeoutMs: 3000 }));
-    process.kill(pid, 'SIGCONT');
-    expect(frozen.code).toBe('WAIT_TIMEOUT');
-    expect(frozen.message).toContain('node-1 could not be asked');
-  });
+  // A signal to an embedded node is one to this process.
+  if (driver === 'process') {
+    test('a wait says which node could not be asked', async () => {
+      const pid = net.node(1).pid as number;
+      process.kill(pid, 'SIGSTOP');
+      // Before another look at the node sees that it is paused: then it would not be asked.
+      const frozen = await failure(net.synced('ab'.repeat(32), { timeoutMs: 1500 }));
+      process.kill(pid, 'SIGCONT');
+      expect(frozen.code).toBe('WAIT_TIMEOUT');
+      expect(frozen.message).toContain('node-1 could not be asked');
+    });
+  }
 
   test('a node that is not there is answered with those that are', () => {
     expect(() => net.node('node-7')).toThrow("no node 'node-7', did you mean 'node-0'?");

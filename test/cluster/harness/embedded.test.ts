@@ -188,6 +188,50 @@ test('an embedded node keeps its data on disk when it is asked to', async () => 
   expect(readdirSync(join(net.node(0).dataDir, 'store'))).toContain('index.mdb');
 });
 
+describe('nodes held in the background', () => {
+  interface Up {
+    readonly nodes: readonly { readonly api: string; readonly pid: number }[];
+  }
+
+  async function up(name: string): Promise<Up> {
+    const { out } = await svcnet(
+      'up',
+      '-n',
+      '2',
+      '--driver',
+      'embedded',
+      '--name',
+      name,
+      '--no-batches',
+      '--json',
+    );
+    return JSON.parse(out) as Up;
+  }
+
+  test('are ended with a process that does not answer any more, and are seen to be paused until then', async () => {
+    const { nodes } = await up('stopped');
+    process.kill(nodes[0]?.pid ?? 0, 'SIGSTOP');
+    const { out } = await svcnet('ps', '--name', 'stopped', '--json');
+    expect(out).toContain('"name": "node-1"');
+    const called = performance.now();
+    const { code } = await svcnet('down', '--name', 'stopped');
+    expect(performance.now() - called).toBeLessThan(15_000);
+    expect([code, clusters().includes('stopped'), processesOf('stopped')]).toEqual([0, false, []]);
+    for (const { api } of nodes) expect(await listens(api)).toBe(false);
+  });
+
+  test('start again in another process when theirs was killed', async () => {
+    const { nodes } = await up('again');
+    process.kill(nodes[0]?.pid ?? 0, 'SIGKILL');
+    for (const node of ['node-0', 'node-1']) {
+      expect((await svcnet('start', node, '--name', 'again')).code).toBe(0);
+    }
+    const { out } = await svcnet('status', '--name', 'again', '--json');
+    expect(JSON.parse(out)).toMatchObject({ problems: [], nodes: [{ peers: 1 }, { peers: 1 }] });
+    expect((await svcnet('down', '--name', 'again')).code).toBe(0);
+  });
+});
+
 describe.each(['process', 'embedded'] as const)('after kill -9 of who started a cluster (%s)', (driver) => {
   /** Everything that the second cluster, started beside it, is made of. */
   async function untouched(work: () => Promise<void>): Promise<void> {

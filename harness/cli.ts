@@ -144,7 +144,7 @@ function commandLine(): Command {
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
 
-  about('status', 'show how a cluster is, and what is not well with it')
+  about('status', 'show cluster health, debts and problems')
     .addOption(
       new Option('--watch [interval]', 'look again and again, until interrupted (default interval: 2s)')
         .preset('2s')

@@ -1,4 +1,4 @@
-/** `svcnet status`: a cluster at a glance, who owes whom, and what is not well with it; once, or again and again. */
+/** `svcnet status`: cluster health, debts and problems; once, or every few seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';

@@ -1,4 +1,4 @@
-/** The driver of a cluster that has a record, for whoever starts it, looks at it or removes it. */
+/** The driver of a cluster that has a record: to start it, to look at it, to remove it. */
 import { isAlive } from '../machine/processes.ts';
 import type { ClusterParts, Driver } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';

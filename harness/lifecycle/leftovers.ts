@@ -1,6 +1,5 @@
 /**
- * What is left of clusters whose owner died before it could stop them: it was killed, or ran out of time. Whoever
- * starts something next in the same state folder removes it.
+ * Clusters whose owner died before it could stop them. The next start in the same state folder removes them.
  */
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';

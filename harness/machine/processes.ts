@@ -270,7 +270,7 @@ function psStartTime(pid: number): string | undefined {
 
 function psField(pid: number, format: string): string | undefined {
   try {
-    // Times are written in the zone and the language of whoever asks; two who compare them must see the same.
+    // `ps` prints times in the caller's zone and language; identities are compared between processes.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
     const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8', env }).trim();
     return line === '' ? undefined : line;

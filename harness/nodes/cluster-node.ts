@@ -74,7 +74,7 @@ export class ClusterNode {
   readonly #deps: ClusterNodeDeps;
   readonly #flavour: Flavour;
   #sight: NodeSight = NEVER_STARTED;
-  /** What this process has made of it, for whoever watches what others do to it. */
+  /** The state this process put it into; a difference from what is seen is the work of others. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #changing = 0;
   #retired = false;

@@ -8,7 +8,7 @@ import type { ClusterNode, NodeSight } from './cluster-node.ts';
 
 /** A dead node is noticed while the requests that it broke are still failing. */
 const LOOK_PAUSE_MS = 200;
-/** Incidents kept for whoever listens next. */
+/** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;
 
 /** Something that happened to a node or the chain, unasked. */

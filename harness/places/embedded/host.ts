@@ -70,7 +70,7 @@ export function createNodeHost(cluster: string): NodeHost {
     writeSync(file, line);
   }
 
-  /** In the words and on the level of any other line, so that whoever reads logs finds it. */
+  /** In the format of the node's own log lines, so that log tools find it. */
   function complain(part: HostedPart, message: string, error: unknown): void {
     const entry = {
       level: 'error',
@@ -146,7 +146,7 @@ export function createNodeHost(cluster: string): NodeHost {
       } catch (error) {
         if (!one.stopping.signal.aborted) broken(one, part, 'the node could not start', error);
       }
-      // Whoever stops it in an orderly way waits for it; one that has failed has nothing to wait for.
+      // An orderly stop is awaited by its caller; a node that has failed is cut off here.
       if (one.exit !== undefined) await platform.cut();
     };
     void live();
@@ -242,7 +242,7 @@ function isThere({ exit, platform }: Hosted): boolean {
   return exit === undefined && platform.state !== 'off';
 }
 
-/** The node's code is loaded by whoever embeds nodes, and by nobody else. */
+/** Loaded on demand: commands that embed no node must not pay for the node's code. */
 async function loadPrograms() {
   const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }] = await Promise.all([
     import('../../../node/compose.ts'),

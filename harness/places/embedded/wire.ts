@@ -45,7 +45,7 @@ export async function serveHost(host: NodeHost, token: string): Promise<Served> 
 
   server.listen({ host: HOST, port: 0 });
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
-  // Whoever hosts nodes in its own process ends when it has nothing else to do.
+  // The control port alone must not keep the caller's process alive.
   server.unref();
   return {
     port: (server.address() as AddressInfo).port,

@@ -363,7 +363,8 @@ export class SmallNode {
         const held = other.reserve.load(address, batchId, hash);
         // No room: the page is left unpulled.
         if (held === undefined || !this.reserve.hasRoomFor(address)) break;
-        await this.put(held.chunk, held.stamp).catch(() => undefined);
+        // An expired batch, or a refusal of the disk: the puller goes on with the next chunk.
+        await Promise.allSettled([this.put(held.chunk, held.stamp)]);
       }
     }
   }

@@ -203,12 +203,12 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/** None of a folder that is not there, or not any more. */
+/** None of a folder that is not there, or not any more, or cannot be. */
 function filesOf(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
   }
 }

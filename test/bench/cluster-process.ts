@@ -26,7 +26,13 @@ for (let round = 0; round < Number(rounds); round++) {
   globalThis.gc?.();
   const before = { mib: anonymousMib(process.pid), cpu: process.cpuUsage() };
   const called = performance.now();
-  const net = await Cluster.start({ nodes: count, seed: 7, driver: driver as DriverName, stateDir });
+  const net = await Cluster.start({
+    nodes: count,
+    seed: 7,
+    driver: driver as DriverName,
+    stateDir,
+    timeoutMs: 300_000,
+  });
   const totalMs = performance.now() - called;
   const own = process.cpuUsage(before.cpu);
   const stats = await Promise.all(net.nodes.map((node) => node.stats()));

@@ -260,6 +260,7 @@ export class ClusterNode {
   stop(): Promise<{ forced: boolean }> {
     return this.#change(async () => {
       const { handle } = await this.#there('stop');
+      this.#intend({ handle, state: 'stopped' });
       const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
       await this.#write({ handle, state: 'stopped' });
       return ended;
@@ -270,6 +271,7 @@ export class ClusterNode {
   kill(): Promise<void> {
     return this.#change(async () => {
       const { handle } = await this.#there('kill', 'kill');
+      this.#intend({ handle, state: 'killed' });
       await this.#deps.driver.kill(handle);
       await this.#write({ handle, state: 'killed' });
     });
@@ -392,6 +394,11 @@ export class ClusterNode {
 
   #run(): RunRecord | undefined {
     return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
+  }
+
+  /** Written down before it happens: another process that looks meanwhile must not see a node that died by itself. */
+  #intend(run: RunRecord): void {
+    writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
   }
 
   /** Written down for other processes, and wanted from here on by this one. */

@@ -1,6 +1,6 @@
 /**
- * The JSON-RPC client of everybody but a node, whose own (`node/onchain/rpc.ts`) waits, counts and repeats as a node
- * must: for the local chain's endpoint, over kept-alive HTTP connections.
+ * The JSON-RPC client of chain, harness and tests, for the local chain's endpoint, over kept-alive HTTP connections. A
+ * node has its own (`node/onchain/rpc.ts`), which waits, counts and retries.
  */
 import { Agent, request } from 'node:http';
 

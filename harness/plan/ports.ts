@@ -1,5 +1,5 @@
 /**
- * Ports of a cluster with a fixed range: ten for each node, of which it takes the first three. The last of the first
+ * Ports of a cluster with a fixed range: ten for each node; it uses the first three. The last port of the first
  * ten is that of the chain's JSON-RPC endpoint, so that it is the same however many nodes there are.
  */
 import type { NodePorts } from '../flavours/flavour.ts';

@@ -1,4 +1,4 @@
-/** The document of `status` as a person reads it: a head, tables, and what is not well. */
+/** The document of `status` as a person reads it: a head, tables, and problems. */
 import { grouped, plural, tokenColumn } from '../base/words.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 import { renderTable, wrap } from '../terminal/table.ts';
@@ -67,7 +67,7 @@ export function pageLines({ head, tables, verdict }: StatusPage): string[] {
   return [...head, ...tables, ...verdict];
 }
 
-/** As much of it as fits: what is not well comes before the rest of the tables. */
+/** As much of it as fits: problems come before the rest of the tables. */
 export function fitted(page: StatusPage, rows: number): string[] {
   const { head, tables, verdict } = page;
   const room = Math.max(rows - head.length, 0);

@@ -91,7 +91,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
 
 /**
  * An error that nobody catches ends the node it comes from instead of the process, until this is disposed. One that comes
- * from no node is left to whoever else listens, such as a test runner, or else ends the process as ever.
+ * from no node is left to other listeners, such as a test runner's; without any it ends the process.
  */
 export function containCrashes(): Disposable {
   const listeners = (['uncaughtException', 'unhandledRejection'] as const).map((event) => {

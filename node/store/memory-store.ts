@@ -20,7 +20,7 @@ const GROUP_MAX = 256;
 /** Slots of one array: a chunk with an array of its own would cost the collector more than the chunk. */
 const SLAB_SLOTS = 64;
 
-/** What a store in memory leaves behind for the next one. It belongs to whoever starts the node. */
+/** What a store in memory leaves behind for the next one. It belongs to the caller that starts the node. */
 export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;

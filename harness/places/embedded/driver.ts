@@ -60,8 +60,14 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   async function holdHere(): Promise<Holder> {
     const opened = local.get(token) ?? openLocal(token, basename(folder));
     local.set(token, opened);
-    const { served } = await opened;
-    return writeHolder({ ...ownProcess(), port: served.port });
+    try {
+      const { served } = await opened;
+      return writeHolder({ ...ownProcess(), port: served.port });
+    } catch (error) {
+      // The next start tries again.
+      local.delete(token);
+      throw error;
+    }
   }
 
   async function holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
@@ -198,13 +204,12 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       await closeLocal(token);
       // A process that somebody else holds nodes in goes on without them; one that does not answer is ended below, as
       // everything is that bears the token.
-      const hosts = new Set(looks.flatMap(({ there }) => (there === undefined ? [] : [there.holder.pid])));
-      const held = looks.flatMap(({ there }) =>
-        there !== undefined && hosts.delete(there.holder.pid) ? [there] : [],
-      );
-      await Promise.all(
-        held.filter(({ holder: { pid } }) => pid !== process.pid).map(({ host }) => soon(host.close())),
-      );
+      const elsewhere = new Map<number, NodeHost>();
+      for (const { there } of looks) {
+        if (there !== undefined && there.holder.pid !== process.pid)
+          elsewhere.set(there.holder.pid, there.host);
+      }
+      await Promise.all(Array.from(elsewhere.values(), (host) => soon(host.close())));
       const rest = parts.filter(({ handle }) => !isEmbedded(handle));
       const disposed = await beside.dispose({ ...cluster, parts: rest }, graceMs);
       return { stopped: [...disposed.stopped, ...ran.flat()].toSorted(), forced: disposed.forced };

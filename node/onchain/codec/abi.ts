@@ -1,5 +1,5 @@
 /**
- * The contract ABI for types of fixed length: words of 32 bytes. Everybody here who talks to a contract uses it; a full
+ * The contract ABI for types of fixed length: words of 32 bytes. Node, chain and harness all use it; a full
  * ABI library would cost each node process about 80 ms at start. Data from the chain is checked, never sliced blindly.
  */
 import { fromBigEndian } from '../../crypto/big-endian.ts';

@@ -150,7 +150,7 @@ export function toAnnounce(
 
 const NOTHING = new Uint8Array(0);
 
-/** Of records in the address book, each of which is announced to every new peer. */
+/** Addresses of records in the address book: each record is announced to every new peer. */
 const decoded = new WeakMap<AddressRecord, readonly string[]>();
 
 function underlaysOf(record: AddressRecord): readonly string[] {

@@ -175,7 +175,7 @@ class PushsyncProtocol implements Pushsync {
       ownRadius: this.#deps.topology.storageRadius(),
       capacityDoubling: this.#options.capacityDoubling,
     };
-    // Whoever is closer than the storer does not exist, as far as we know: it keeps what nobody else can.
+    // No closer peer than the storer is known: it keeps what no other node can.
     if (isShallow(depth) && !this.#isClosest(storer, receipt.address)) {
       this.#metrics.shallow.inc();
       this.#metrics.shallowDepth.inc({ depth: storerPO });
@@ -364,7 +364,7 @@ class PushsyncProtocol implements Pushsync {
       },
       { clock, signal },
     );
-    // Whoever failed is asked again by the next push: it comes after a pause, and else there would be nobody to ask.
+    // The next push may ask the failed peers again: it comes after a pause, and may have no others.
     if (outcome.outcome !== 'done' && way.originated) this.#failed.forget(parcel.id);
     // What a storer has said of itself says more than what became of the peers that were asked after it.
     const isFinal = outcome.outcome === 'exhausted' && isSuperseded(outcome.cause);

@@ -12,7 +12,7 @@ const CAPACITY_DOUBLING_MAX = 1;
 /** What a storer says when the batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/** What the text of a refusal says of the chunk itself, whoever is asked; undefined when it says nothing. */
+/** What the text of a refusal says of the chunk itself, on any node; undefined when it says nothing. */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }

@@ -304,7 +304,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
     });
   });
 
-  test('down removes a cluster of which everything has been killed', async () => {
+  test('down removes a cluster whose processes have all been killed', async () => {
     await untouched(async () => {
       const name = `killed-${driver}`;
       const { out } = await svcnet(

@@ -53,7 +53,7 @@ test.each([1, 2, 3, 5, 10, 24, 40])('a page has no more than %d lines when there
   expect(fitted(page(NODES, PROBLEMS), rows).length).toBeLessThanOrEqual(rows);
 });
 
-test('when the height does not suffice, nodes give way to what is not well', () => {
+test('when the height does not suffice, nodes give way to problems', () => {
   const lines = fitted(page(NODES, PROBLEMS.slice(0, 2)), 10);
   expect(lines).toHaveLength(10);
   expect(lines.slice(-3)).toEqual(['  … 15 more lines', '  ✖ node-0 is killed', '  ✖ node-1 is killed']);

@@ -58,3 +58,13 @@ export function parseDurationMs(text: string): number | undefined {
     0,
   );
 }
+
+const SIZE_UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const;
+
+/** `512`, `64KiB`, `1.5GiB` → bytes; undefined when the text is none of these. */
+export function parseSizeBytes(text: string): number | undefined {
+  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
+  if (count === undefined) return undefined;
+  const bytes = Number(count) * SIZE_UNITS[unit as keyof typeof SIZE_UNITS];
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}

@@ -1,6 +1,9 @@
-/** The names that differ between the two dialects of the HTTP API: one table, two columns (http-api-completion 1.1). */
+/** The two dialects of the HTTP API, and the names that differ between them: one table, two columns (http-api-completion 1.1). */
+export const DIALECT_NAMES = ['svc', 'swarm'] as const;
+export type DialectName = (typeof DIALECT_NAMES)[number];
+
 export interface Dialect {
-  readonly name: 'svc' | 'swarm';
+  readonly name: DialectName;
   /** Prefix of request and response headers. */
   readonly headerPrefix: string;
   /** Path segment of files and collections. */
@@ -28,4 +31,4 @@ export const DIALECTS = {
     tokenBalanceField: 'bzzBalance',
     tokenCoin: 'bzz',
   },
-} as const satisfies Record<string, Dialect>;
+} as const satisfies Record<DialectName, Dialect>;

@@ -59,7 +59,9 @@ function summaryOf(definition: Definition): string {
     `${plural(nodeCount(definition), 'node')} (${kinds.join(', ')})`,
     `${profile} profile`,
     `${creditOf(definition)} credit`,
-    ports === 'free' ? 'free ports' : `ports from ${ports}`,
-    batches === false ? 'no batches' : `batches of depth ${batches.depth}`,
+    ports === 'free' ? 'free ports' : `ports from ${ports.first}`,
+    batches.length === 0
+      ? 'no batches'
+      : `batches of depth ${batches.map(({ depth }) => depth).join(' and ')}`,
   ].join(' · ');
 }

@@ -7,17 +7,13 @@ import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
 import { batchNonce, spareAccounts } from './seed.ts';
 
-/** Native coin and tokens of every account, in base units (contracts.md 12). */
-const ACCOUNT_NATIVE = 10n ** 19n;
-const ACCOUNT_TOKENS = 10n ** 20n;
-
 /** The chain of a cluster as its definition and seed describe it. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,
   nodes: readonly PlannedNode[],
 ): ChainOptions {
-  const { batches, chain, swap } = definition;
+  const { chain, funds, swap } = definition;
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   return {
     port: chainPort(definition),
@@ -28,22 +24,18 @@ export function chainOptions(
     gate: chain.gate,
     accounts: [...nodes.map(({ identity }) => identity), ...spareAccounts(seed)].map(({ ethereum }) => ({
       address: `0x${ethereum}`,
-      native: ACCOUNT_NATIVE.toString(),
-      tokens: ACCOUNT_TOKENS.toString(),
+      native: funds.native.toString(),
+      tokens: funds.tokens.toString(),
     })),
-    batches:
-      batches === false
-        ? []
-        : nodes
-            .map((node, index) => ({ node, nonce: batchNonce(seed, index, 0) }))
-            .filter(({ node }) => node.mode !== 'boot')
-            .map(({ node, nonce }) => ({
-              owner: addressOf(node),
-              amount: batchAmount(batches.ttl, chain.blockTime).toString(),
-              depth: batches.depth,
-              immutable: batches.immutable,
-              nonce,
-            })),
+    batches: nodes.flatMap((node, index) =>
+      batchesOf(node, definition).map(({ ttl, depth, immutable }, batch) => ({
+        owner: addressOf(node),
+        amount: batchAmount(ttl, chain.blockTime).toString(),
+        depth,
+        immutable,
+        nonce: batchNonce(seed, index, batch),
+      })),
+    ),
     chequebooks:
       swap === false
         ? []
@@ -51,4 +43,9 @@ export function chainOptions(
             .filter(({ flavour, mode }) => FLAVOURS[flavour].adoptsChequebook && mode !== 'boot')
             .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
   };
+}
+
+/** What a node starts with; a boot node uploads nothing. */
+function batchesOf({ mode, batches }: PlannedNode, definition: Definition): Definition['batches'] {
+  return mode === 'boot' ? [] : (batches ?? definition.batches);
 }

@@ -6,6 +6,8 @@ import { wantedPorts } from './ports.ts';
 import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
 
 const PORT_MAX = 65_535;
+/** API, p2p and debug API. */
+const PORTS_WITH_DEBUG = 3;
 
 /** @returns a line for each, with key, value and what was expected */
 export function contradictions(definition: Definition): string[] {
@@ -64,11 +66,15 @@ function portContradictions(definition: Definition): string[] {
   const wanted = wantedPorts(definition);
   const highest = Math.max(0, ...wanted.map(({ port }) => port));
   const lines = [];
-  if (highest > PORT_MAX) {
-    const { ports } = definition;
-    const first = Number(ports) - (highest - PORT_MAX);
+  const { ports } = definition;
+  if (highest > PORT_MAX && ports !== 'free') {
     lines.push(
-      `ports: got ${ports}, expected at most ${first}: the range of ${plural(nodeCount(definition), 'node')} ends at ${highest}`,
+      `ports: got ${ports.first}, expected at most ${ports.first - (highest - PORT_MAX)}: the range of ${plural(nodeCount(definition), 'node')} ends at ${highest}`,
+    );
+  }
+  if (ports !== 'free' && ports.debug === 'range' && ports.stride < PORTS_WITH_DEBUG) {
+    lines.push(
+      `ports.stride: got ${ports.stride}, expected at least ${PORTS_WITH_DEBUG}, or debug: free: a node has an API, a p2p listener and a debug API`,
     );
   }
   const [ofChain, ...others] = wanted;

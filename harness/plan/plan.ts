@@ -28,12 +28,15 @@ export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   const { networkId } = definition.chain;
   const groups = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
   const nodes = groups.map(
-    ({ flavour, mode, binary, options }, index): PlannedNode => ({
+    ({ flavour, mode, binary, image, options, batches, resources }, index): PlannedNode => ({
       name: nodeName(index),
       flavour,
       mode,
       binary,
+      image,
       options,
+      batches,
+      resources,
       identity: deriveNode({ seed, index, networkId }),
     }),
   );

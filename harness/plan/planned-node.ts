@@ -9,7 +9,13 @@ export interface PlannedNode {
   readonly mode: NodeMode;
   /** Path of its program, of flavours that need one. */
   readonly binary: string | undefined;
+  /** Name of a container's image; absent: the one that this package builds. */
+  readonly image: string | undefined;
   /** Node options of its group. */
   readonly options: NodeGroup['options'];
+  /** What it owns at the start, where that is not what all nodes do. */
+  readonly batches: NodeGroup['batches'];
+  /** Limits of its container. */
+  readonly resources: NodeGroup['resources'];
   readonly identity: NodeIdentity;
 }

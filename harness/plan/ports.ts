@@ -1,13 +1,15 @@
 /**
- * Ports of a cluster with a fixed range: ten for each node; it uses the first three. The last port of the first
- * ten is that of the chain's JSON-RPC endpoint, so that it is the same however many nodes there are.
+ * Ports of a cluster with a fixed range: by default ten for each node; it uses the first three. The last port of the
+ * first ten is that of the chain's JSON-RPC endpoint, so that it is the same however many nodes there are.
  */
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Definition } from './schema.ts';
 
-const PORT_STRIDE = 10;
+/** Of the first node's range, where it is that wide. */
 const CHAIN_PORT_OFFSET = 9;
+
+export type PortRange = Exclude<Definition['ports'], 'free'>;
 
 /** The part of a cluster that wants a port, in words: `the API of node-0`. */
 export interface WantedPort {
@@ -15,16 +17,16 @@ export interface WantedPort {
   readonly by: string;
 }
 
-/** Ports of a node in a fixed range; what has no debug API shows its API instead. */
-export function fixedPorts(first: number, index: number): NodePorts {
-  const api = first + index * PORT_STRIDE;
-  return { api, p2p: api + 1, debug: api + 2 };
+/** Ports of a node in a fixed range; a debug API that is not part of it is at 0. What has none shows its API instead. */
+export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
+  const api = first + index * stride;
+  return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
 }
 
 /** @returns 0: any free port */
 export function chainPort({ chain, ports }: Definition): number {
   if (chain.port !== 0 || ports === 'free') return chain.port;
-  return ports + CHAIN_PORT_OFFSET;
+  return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;
 }
 
 /** Every port that is known before the start, in the order in which they should be named. */
@@ -39,7 +41,9 @@ export function wantedPorts(definition: Definition): WantedPort[] {
     return [
       { port: api, by: `the API of node-${index}` },
       { port: p2p, by: `the p2p listener of node-${index}` },
-      ...(FLAVOURS[flavour].debugApi ? [{ port: debug, by: `the debug API of node-${index}` }] : []),
+      ...(debug !== 0 && FLAVOURS[flavour].debugApi
+        ? [{ port: debug, by: `the debug API of node-${index}` }]
+        : []),
     ];
   });
   return [...ofChain, ...ofNodes];

@@ -1,17 +1,35 @@
 /** The shape of a cluster's definition: its keys, their defaults, and what was expected where something else is given. */
 import { z } from 'zod';
 import { OPTIONS } from '../../node/options.ts';
-import { parseDurationMs } from '../base/words.ts';
+import { DIALECT_NAMES } from '../client/dialect.ts';
 import { FLAVOUR_NAMES, type FlavourName, NODE_MODES, type NodeMode } from '../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../flavours/profiles.ts';
 import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../places/driver.ts';
+import {
+  amount,
+  clusterName,
+  durationMs,
+  ipv4,
+  nodeName,
+  oneOf,
+  optionValue,
+  prefix,
+  privateKey,
+  seed,
+  sizeBytes,
+  whole,
+} from './fields.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
 /** Networks that real nodes treat as public; a test cluster must not be taken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
+/** The lowest that the price oracle knows. */
+const STORAGE_PRICE_MIN = 24_000;
+/** Ports of each node in a fixed range: room for those of the chain, and numbers that people can read. */
+const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
 /** Smallest depth a batch may have: one more than its 16 buckets bits. */
 const BATCH_DEPTH_MIN = 17;
@@ -21,40 +39,36 @@ const DEFAULT_BATCH_TTL_MS = 86_400_000;
 /** Of a chequebook, token units: 50 tokens, half of what an account starts with (contracts.md 12). */
 const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
-const whole = (min: number, max: number) => {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-};
+const BATCHES_EXPECTED = 'false, a map with depth, ttl and immutable, or a list of such maps';
+const batch = z.strictObject(
+  {
+    depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
+    ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
+    immutable: z.boolean({ error: 'true or false' }).default(true),
+  },
+  { error: BATCHES_EXPECTED },
+);
+/** What each node owns at the start: one batch for each map. The first one is its default batch. */
+const batches = z
+  .union([z.literal(false), batch, z.array(batch, { error: BATCHES_EXPECTED })], { error: BATCHES_EXPECTED })
+  .transform((value) => (value === false ? [] : Array.isArray(value) ? value : [value]));
 
-const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
-  z.enum(words, { error: `one of ${words.join(', ')}` });
+const RESOURCES_EXPECTED = 'a map with cpus and memory';
+const CPUS_EXPECTED = 'a number of processors from 0.01 to 256';
+/** Limits of each node of a group; only containers have them. */
+const resources = z.strictObject(
+  {
+    cpus: z
+      .number({ error: CPUS_EXPECTED })
+      .min(0.01, { error: CPUS_EXPECTED })
+      .max(256, { error: CPUS_EXPECTED })
+      .optional(),
+    memory: sizeBytes.optional(),
+  },
+  { error: RESOURCES_EXPECTED },
+);
 
-const durationMs = z.string({ error: 'a duration such as 500ms, 5s or 2m' }).transform((text, context) => {
-  const ms = parseDurationMs(text);
-  if (ms === undefined) context.addIssue({ code: 'custom', message: 'a duration such as 500ms, 5s or 2m' });
-  return ms ?? z.NEVER;
-});
-
-const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
-const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
-  error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
-});
-
-const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
-const seed = z
-  .union(
-    [z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/, { error: SEED_EXPECTED })],
-    {
-      error: SEED_EXPECTED,
-    },
-  )
-  .transform(BigInt)
-  .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
-
-const optionValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string({ error: 'text' }))], {
-  error: 'text, a number, true, false or a list of texts',
-});
-
+const NEIGHBOURHOODS_EXPECTED = 'the bits that overlays begin with, or a list of them, one for each node';
 const group = z.strictObject(
   {
     flavour: oneOf(FLAVOUR_NAMES).default('svc'),
@@ -62,9 +76,22 @@ const group = z.strictObject(
     count: whole(1, NODES_MAX).default(1),
     /** Path of the program, of flavours that are not part of this package. */
     binary: z.string({ error: 'path of a program' }).min(1, { error: 'path of a program' }).optional(),
+    /** Image of a container, instead of the one that this package builds. */
+    image: z.string({ error: 'name of an image' }).min(1, { error: 'name of an image' }).optional(),
     options: z.record(z.string(), optionValue, { error: 'a map of node options to values' }).default({}),
+    /** Private keys of the nodes' accounts, one for each; instead of those that follow from the seed. */
+    keys: z.array(privateKey, { error: 'a list of private keys' }).optional(),
+    /** Where the overlays are mined: one for all nodes, or one for each. */
+    neighbourhoods: z
+      .union([prefix, z.array(prefix, { error: NEIGHBOURHOODS_EXPECTED })], {
+        error: NEIGHBOURHOODS_EXPECTED,
+      })
+      .optional(),
+    /** Instead of those of the cluster. */
+    batches: batches.optional(),
+    resources: resources.optional(),
   },
-  { error: 'a map with flavour, mode, count, binary and options' },
+  { error: 'a map with flavour, mode, count, options and more' },
 );
 
 const nodes = z
@@ -93,40 +120,11 @@ const chain = z.strictObject(
     port: whole(0, 65_535).default(0),
     /** Nodes reach it through a door that can be made to fail. */
     gate: z.boolean({ error: 'true or false' }).default(false),
+    /** Of one chunk and block, token units. */
+    storagePrice: whole(STORAGE_PRICE_MIN, UINT32_MAX).default(STORAGE_PRICE_MIN),
   },
-  { error: 'a map with blockTime, chainId, networkId, port and gate' },
+  { error: 'a map with blockTime, chainId, networkId, port, gate and storagePrice' },
 );
-
-const BATCHES_EXPECTED = 'false, or a map with depth, ttl and immutable';
-const batches = z.union(
-  [
-    z.literal(false),
-    z.strictObject(
-      {
-        depth: whole(BATCH_DEPTH_MIN, BATCH_DEPTH_MAX).default(20),
-        ttl: durationMs.default(DEFAULT_BATCH_TTL_MS),
-        immutable: z.boolean({ error: 'true or false' }).default(true),
-      },
-      { error: BATCHES_EXPECTED },
-    ),
-  ],
-  { error: BATCHES_EXPECTED },
-);
-
-const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';
-const amount = z
-  .union(
-    [
-      z.bigint(),
-      z.int({ error: AMOUNT_EXPECTED }),
-      z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED }),
-    ],
-    {
-      error: AMOUNT_EXPECTED,
-    },
-  )
-  .transform(BigInt)
-  .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
 
 const SWAP_EXPECTED = 'true, false, or a map with deposit';
 /** Debts are paid by cheques, each node from a chequebook of its own. */
@@ -137,10 +135,90 @@ const swap = z
   )
   .transform((value) => (value === true ? { deposit: DEFAULT_DEPOSIT } : value));
 
-const PORTS_EXPECTED = "'free' or the first port of a fixed range, from 1024 to 65000";
-const ports = z.union(
-  [z.literal('free'), z.int().min(1024, { error: PORTS_EXPECTED }).max(65_000, { error: PORTS_EXPECTED })],
-  { error: PORTS_EXPECTED },
+const PORTS_EXPECTED =
+  "'free', the first port of a fixed range, from 1024 to 65000, or a map with first, stride and debug";
+const firstPort = z
+  .int({ error: PORTS_EXPECTED })
+  .min(1024, { error: PORTS_EXPECTED })
+  .max(65_000, { error: PORTS_EXPECTED });
+/** p2p is one above the API. The debug API is two above it, or anywhere. */
+const ports = z
+  .union(
+    [
+      z.literal('free'),
+      firstPort,
+      z.strictObject(
+        {
+          first: firstPort,
+          stride: whole(2, 1000).default(PORT_STRIDE),
+          debug: oneOf(['range', 'free']).default('range'),
+        },
+        { error: PORTS_EXPECTED },
+      ),
+    ],
+    { error: PORTS_EXPECTED },
+  )
+  .transform((value) =>
+    typeof value === 'number' ? { first: value, stride: PORT_STRIDE, debug: 'range' as const } : value,
+  );
+
+const TOPOLOGY_EXPECTED =
+  'mesh, ring, star, or a map with random (peers of each node) or links (pairs of nodes)';
+/** Which nodes are connected. */
+const topology = z.union(
+  [
+    oneOf(['mesh', 'ring', 'star']),
+    z.strictObject({ random: whole(1, NODES_MAX) }, { error: TOPOLOGY_EXPECTED }),
+    z.strictObject(
+      {
+        links: z
+          .array(z.tuple([nodeName, nodeName], { error: 'a pair of nodes, such as [node-0, node-1]' }), {
+            error: 'a list of pairs of nodes',
+          })
+          .min(1, { error: 'at least one pair of nodes' }),
+      },
+      { error: TOPOLOGY_EXPECTED },
+    ),
+  ],
+  { error: TOPOLOGY_EXPECTED },
+);
+
+/** What every node's account starts with, base units (contracts.md 12). */
+const funds = z.strictObject(
+  { native: amount.default(10n ** 19n), tokens: amount.default(10n ** 20n) },
+  { error: 'a map with native and tokens' },
+);
+
+const UPLOAD_EXPECTED = 'a map with node and either size or path';
+/** What has happened on the cluster before it is given out. */
+const prepare = z.strictObject(
+  {
+    /** Data that follows from the seed, or files and folders of the disk. */
+    uploads: z
+      .array(
+        z.union(
+          [
+            z.strictObject({ node: nodeName, size: sizeBytes }),
+            z.strictObject({
+              node: nodeName,
+              path: z.string({ error: 'a path' }).min(1, { error: 'a path' }),
+            }),
+          ],
+          { error: UPLOAD_EXPECTED },
+        ),
+        { error: 'a list of uploads' },
+      )
+      .default([]),
+    /** Cheques that one node has sent to another for chunks. */
+    cheques: z
+      .array(z.strictObject({ from: nodeName, to: nodeName }, { error: 'a map with from and to' }), {
+        error: 'a list of cheques',
+      })
+      .default([]),
+    /** Blocks that the chain has at least, mined after everything else. */
+    height: whole(1, 1_000_000).optional(),
+  },
+  { error: 'a map with uploads, cheques and height' },
 );
 
 const CORS_EXPECTED = OPTIONS['cors-allowed-origins'].expected;
@@ -166,10 +244,17 @@ export const schema = z.strictObject(
     /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
     store: oneOf(STORES).optional(),
     profile: oneOf(PROFILES).default('fast'),
+    /** Names and values that nodes of our own use on HTTP. */
+    dialect: oneOf(DIALECT_NAMES).default('svc'),
+    /** Address that the nodes' APIs and the chain listen at. */
+    listen: ipv4.default('127.0.0.1'),
+    topology: topology.default('mesh'),
     ports: ports.default('free'),
     cors: cors.prefault([]),
     batches: batches.prefault({}),
     swap: swap.prefault(true),
+    funds: funds.prefault({}),
+    prepare: prepare.prefault({}),
     /** How much peers lend each other before they want to be paid. */
     credit: oneOf(CREDITS).optional(),
   },
@@ -181,7 +266,12 @@ interface GroupOf<F extends FlavourName, Options> {
   readonly mode?: NodeMode;
   readonly count?: number;
   readonly binary?: string;
+  readonly image?: string;
   readonly options?: Options;
+  readonly keys?: readonly string[];
+  readonly neighbourhoods?: string | readonly string[];
+  readonly batches?: z.input<typeof batches>;
+  readonly resources?: z.input<typeof resources>;
 }
 type OptionValue = string | number | boolean | readonly string[];
 /** Nodes of one kind. The options of our own are those of the node's option table; a Bee has its own. */
@@ -200,9 +290,25 @@ export type NodeGroup = Definition['nodes'][number];
 /** Keys that a place of the document may have. */
 export function keysAt(path: readonly PropertyKey[]): string[] {
   const [top] = path;
-  if (top === 'nodes') return Object.keys(group.shape);
+  if (top === 'nodes') return keysOfGroup(path);
   if (top === 'chain') return Object.keys(chain.shape);
-  if (top === 'batches') return Object.keys(batches.options[1].shape);
+  if (top === 'batches') return Object.keys(batch.shape);
   if (top === 'swap') return ['deposit'];
+  if (top === 'ports') return ['first', 'stride', 'debug'];
+  if (top === 'topology') return ['random', 'links'];
+  if (top === 'funds') return Object.keys(funds.shape);
+  if (top === 'prepare') return keysOfPrepare(path);
   return Object.keys(schema.shape);
+}
+
+function keysOfGroup([, , key]: readonly PropertyKey[]): string[] {
+  if (key === 'batches') return Object.keys(batch.shape);
+  if (key === 'resources') return Object.keys(resources.shape);
+  return Object.keys(group.shape);
+}
+
+function keysOfPrepare([, key]: readonly PropertyKey[]): string[] {
+  if (key === 'uploads') return ['node', 'size', 'path'];
+  if (key === 'cheques') return ['from', 'to'];
+  return Object.keys(prepare.shape);
 }

@@ -66,17 +66,15 @@ function chainFacts({ record, chequebooks }: Pick<StartedChain, 'record' | 'cheq
   };
 }
 
-async function choosePorts(definition: Definition, count: number): Promise<NodePorts[]> {
-  if (definition.ports === 'free') {
-    const free = await pickFreePorts(count * 3);
-    return Array.from({ length: count }, (_, i) => ({
-      api: at(free, i * 3),
-      p2p: at(free, i * 3 + 1),
-      debug: at(free, i * 3 + 2),
-    }));
-  }
-  const first = definition.ports;
-  return Array.from({ length: count }, (_, index) => fixedPorts(first, index));
+async function choosePorts({ ports }: Definition, count: number): Promise<NodePorts[]> {
+  const free = await pickFreePorts(ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0);
+  return Array.from({ length: count }, (_, index) => {
+    if (ports === 'free') {
+      return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
+    }
+    const fixed = fixedPorts(ports, index);
+    return ports.debug === 'free' ? { ...fixed, debug: at(free, index) } : fixed;
+  });
 }
 
 /** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE` */

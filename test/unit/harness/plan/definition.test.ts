@@ -18,13 +18,18 @@ function mistake(input: unknown): string {
 test('an empty definition is five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
-    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false },
+    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false, storagePrice: 24_000 },
     driver: 'process',
     profile: 'fast',
+    dialect: 'svc',
+    listen: '127.0.0.1',
+    topology: 'mesh',
     ports: 'free',
     cors: [],
-    batches: { depth: 20, ttl: 86_400_000, immutable: true },
+    batches: [{ depth: 20, ttl: 86_400_000, immutable: true }],
     swap: { deposit: 500_000_000_000_000_000n },
+    funds: { native: 10n ** 19n, tokens: 10n ** 20n },
+    prepare: { uploads: [], cheques: [] },
   });
 });
 
@@ -174,11 +179,7 @@ test.each([
     'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
   ],
   ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
-  [
-    'a port of the system',
-    { ports: 80 },
-    "ports: got 80, expected 'free' or the first port of a fixed range",
-  ],
+  ['a port of the system', { ports: 80 }, "ports: got 80, expected 'free', the first port of a fixed range"],
   [
     'a batch that is too small',
     { batches: { depth: 3 } },

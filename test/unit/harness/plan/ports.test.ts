@@ -6,8 +6,21 @@ import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 const definitionOf = (input: DefinitionInput) => parseDefinition(input, 'options');
 
 test('a node has the first three of its ten ports', () => {
-  expect(fixedPorts(17_000, 0)).toEqual({ api: 17_000, p2p: 17_001, debug: 17_002 });
-  expect(fixedPorts(17_000, 3)).toEqual({ api: 17_030, p2p: 17_031, debug: 17_032 });
+  const range = { first: 17_000, stride: 10, debug: 'range' } as const;
+  expect(fixedPorts(range, 0)).toEqual({ api: 17_000, p2p: 17_001, debug: 17_002 });
+  expect(fixedPorts(range, 3)).toEqual({ api: 17_030, p2p: 17_031, debug: 17_032 });
+});
+
+test('a narrow range has no port for the debug API, nor for the chain', () => {
+  const definition = definitionOf({ nodes: 2, ports: { first: 17_000, stride: 2, debug: 'free' } });
+  expect(wantedPorts(definition).map(({ port }) => port)).toEqual([17_000, 17_001, 17_002, 17_003]);
+  expect(chainPort(definition)).toBe(0);
+});
+
+test('a range too narrow for what is in it is a contradiction', () => {
+  expect(() => definitionOf({ ports: { first: 17_000, stride: 2 } })).toThrow(
+    'ports.stride: got 2, expected at least 3, or debug: free',
+  );
 });
 
 test('the chain has the tenth port of a range, its own one, or any', () => {

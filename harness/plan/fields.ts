@@ -1,0 +1,84 @@
+/** The single values that a cluster's definition is made of, each with what was expected where something else is given. */
+import { z } from 'zod';
+import { parseDurationMs, parseSizeBytes } from '../base/words.ts';
+
+export const whole = (min: number, max: number) => {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+
+export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
+  z.enum(words, { error: `one of ${words.join(', ')}` });
+
+export const durationMs = z
+  .string({ error: 'a duration such as 500ms, 5s or 2m' })
+  .transform((text, context) => {
+    const ms = parseDurationMs(text);
+    if (ms === undefined) context.addIssue({ code: 'custom', message: 'a duration such as 500ms, 5s or 2m' });
+    return ms ?? z.NEVER;
+  });
+
+const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
+  error: 'at most 40 lower-case letters, digits and hyphens, starting with a letter or digit',
+});
+
+const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
+export const seed = z
+  .union(
+    [z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/, { error: SEED_EXPECTED })],
+    {
+      error: SEED_EXPECTED,
+    },
+  )
+  .transform(BigInt)
+  .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
+
+export const optionValue = z.union(
+  [z.string(), z.number(), z.boolean(), z.array(z.string({ error: 'text' }))],
+  {
+    error: 'text, a number, true, false or a list of texts',
+  },
+);
+
+const AMOUNT_EXPECTED = 'a whole number of token units, as text when above 2^53';
+export const amount = z
+  .union(
+    [
+      z.bigint(),
+      z.int({ error: AMOUNT_EXPECTED }),
+      z.string().regex(/^\d{1,78}$/, { error: AMOUNT_EXPECTED }),
+    ],
+    {
+      error: AMOUNT_EXPECTED,
+    },
+  )
+  .transform(BigInt)
+  .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
+
+const SIZE_EXPECTED = 'a size such as 64KiB, 512MiB or 2GiB';
+export const sizeBytes = z.string({ error: SIZE_EXPECTED }).transform((text, context) => {
+  const bytes = parseSizeBytes(text);
+  if (bytes === undefined) context.addIssue({ code: 'custom', message: SIZE_EXPECTED });
+  return bytes ?? z.NEVER;
+});
+
+const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
+/** @returns 64 lower-case hex digits */
+export const privateKey = z
+  .string({ error: KEY_EXPECTED })
+  .regex(/^(0x)?[0-9a-fA-F]{64}$/, { error: KEY_EXPECTED })
+  .transform((text) => text.replace(/^0x/, '').toLowerCase());
+
+const PREFIX_BITS_MAX = 16;
+const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;
+/** A neighbourhood, as the bits that the overlays of its nodes begin with. */
+export const prefix = z
+  .string({ error: PREFIX_EXPECTED })
+  .regex(new RegExp(`^[01]{1,${PREFIX_BITS_MAX}}$`), { error: PREFIX_EXPECTED });
+
+const NODE_EXPECTED = 'the name of a node, such as node-0';
+export const nodeName = z.string({ error: NODE_EXPECTED }).regex(/^node-\d{1,4}$/, { error: NODE_EXPECTED });
+
+const IPV4_EXPECTED = 'an IPv4 address, such as 127.0.0.1 or 0.0.0.0';
+export const ipv4 = z.ipv4({ error: IPV4_EXPECTED });

@@ -178,7 +178,7 @@ test.each([
     { ports: 17_000, chain: { port: 17_011 } },
     'chain.port: got 17011, expected another port than that of the p2p listener of node-1',
   ],
-  ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, or a map with depth"],
+  ['a word for batches', { batches: 'many' }, "batches: got 'many', expected false, a map with depth"],
   ['a port of the system', { ports: 80 }, "ports: got 80, expected 'free', the first port of a fixed range"],
   [
     'a batch that is too small',

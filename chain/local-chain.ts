@@ -41,6 +41,8 @@ export const LOCAL_CHAIN_DEFAULTS = {
    * expires. The public network's value is 17,280.
    */
   minimumValidityBlocks: 2,
+  /** Token units: the lowest price that the oracle knows. */
+  storagePrice: 24_000,
   /** First account of the usual development mnemonic: public, of value nowhere. */
   deployerKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 } as const;
@@ -65,6 +67,8 @@ export interface LocalChainOptions {
   chequebooks?: GenesisChequebook[];
   /** At least 2. */
   minimumValidityBlocks?: number;
+  /** Of one chunk and block, token units; at least 24,000. */
+  storagePrice?: number;
   /** 32 bytes as hex; the contract addresses follow from it. */
   deployerKey?: string;
   log?: (line: string) => void;

@@ -1,5 +1,6 @@
 /** The options document of `main.ts`: the chain's options as JSON, and where its control endpoint listens. */
 import { z } from 'zod';
+import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 
@@ -34,6 +35,7 @@ const schema = z.strictObject({
   networkId: amount,
   blockTimeMs: integer(0, 2 ** 31 - 1).default(D.blockTimeMs),
   minimumValidityBlocks: integer(2, Number.MAX_SAFE_INTEGER).default(D.minimumValidityBlocks),
+  storagePrice: integer(D.storagePrice, STORAGE_PRICE_MAX).default(D.storagePrice),
   deployerKey: bytes32.default(D.deployerKey),
   accounts: z.array(z.strictObject({ address, native: amount, tokens: amount })),
   batches: z

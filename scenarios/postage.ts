@@ -61,8 +61,8 @@ export default defineScenario({
   },
 });
 
-function perChunk(context: Context, hours: number): bigint {
-  return batchAmount(hours * HOUR_MS, context.cluster.chain.blockTimeMs);
+async function perChunk({ cluster }: Context, hours: number): Promise<bigint> {
+  return batchAmount(hours * HOUR_MS, await cluster.chain.batchTerms());
 }
 
 function buy(
@@ -74,7 +74,7 @@ function buy(
   return context.step(`buy ${label}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
     const { depth } = given;
-    const amount = perChunk(context, given.hours);
+    const amount = await perChunk(context, given.hours);
     const before = await cluster.chain.tokenBalance(node.ethereum);
     const request = { amount, depth, label, ...more };
     const key = { operation: 'buy and use', node: node.name };
@@ -112,7 +112,7 @@ function buy(
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
-    const value = perChunk(context, context.parameters.hours);
+    const value = await perChunk(context, context.parameters.hours);
     for (const other of otherNodes(context.cluster.nodes, node)) {
       const listed = (await other.stamps.list(signal)).some(({ batchID }) => batchID === batch);
       context.expect(`${other.name} does not offer the batch of another`, !listed, {
@@ -152,7 +152,7 @@ async function seenAs(
 function topUp(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('top up', async (progress) => {
     const { signal, cluster } = context;
-    const added = perChunk(context, context.parameters['top-up']);
+    const added = await perChunk(context, context.parameters['top-up']);
     const before = await node.stamps.get(batch, signal);
     const tokens = await cluster.chain.tokenBalance(node.ethereum);
     const work = async () => minedOf(context, await node.stamps.topUp(batch, added, signal));
@@ -263,7 +263,7 @@ function sameBucket(context: Context, stream: string, count: number): Uint8Array
 function together(context: Context, node: ClusterNode): Promise<void> {
   return context.step('at once', async () => {
     const { signal, parameters: given } = context;
-    const request = { amount: perChunk(context, given.hours), depth: given.depth, label: 'at once' };
+    const request = { amount: await perChunk(context, given.hours), depth: given.depth, label: 'at once' };
     const outcomes = await Promise.allSettled([0, 1].map(() => node.stamps.buy(request, signal)));
     const bought = outcomes.filter(({ status }) => status === 'fulfilled').length;
     const refused = outcomes.filter(

@@ -121,7 +121,10 @@ async function prepare({ cluster, signal, parameters: given }: Context): Promise
   const joining = running.slice(running.length - joins);
   await Promise.all(joining.map((node) => node.stop()));
   const [buyer] = running as [ClusterNode];
-  const amount = batchAmount(EXPIRES_AFTER_BLOCKS * cluster.chain.blockTimeMs, cluster.chain.blockTimeMs);
+  const amount = batchAmount(
+    EXPIRES_AFTER_BLOCKS * cluster.chain.blockTimeMs,
+    await cluster.chain.batchTerms(),
+  );
   const request = { amount, depth: 20, label: 'expiring' };
   const batch = expiring === 0 ? undefined : await buyBatch(cluster, buyer, request, signal);
   return {

@@ -10,10 +10,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Of the public contract, and twice as much: what a stake is committed to follows the price. */
-const PRICE = 24_000n;
-const HIGH_PRICE = 48_000n;
-
 export default defineScenario({
   name: 'stake',
   group: 'economics',
@@ -28,15 +24,17 @@ export default defineScenario({
     const { chain } = context.cluster;
     if ((await chain.view(chain.contracts.stakeRegistry, 'paused()')) !== 0n)
       context.skip('the contract of stakes is paused');
-    await chain.setStoragePrice(HIGH_PRICE);
+    const { storagePrice } = await chain.batchTerms();
+    // What a stake is committed to follows the price.
+    await chain.setStoragePrice(2n * storagePrice);
     try {
       await tooLittle(context, node);
       await deposit(context, node);
-      await chain.setStoragePrice(PRICE);
+      await chain.setStoragePrice(storagePrice);
       await surplus(context, node);
       await migrate(context, node);
     } finally {
-      await chain.setStoragePrice(PRICE);
+      await chain.setStoragePrice(storagePrice);
     }
     await checkBooks(context);
   },

@@ -33,8 +33,6 @@ const SETTLING_BLOCKS = 13;
 
 /** Nodes and contracts agree on this number of buckets: 2^16. */
 const BUCKET_DEPTH = 16;
-/** Price of one chunk and block in token units: the lowest the oracle knows. */
-const STORAGE_PRICE = 24_000;
 /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. */
 const SWAP_PRICE = 10_000;
 const SWAP_DEDUCTION = 0;
@@ -96,6 +94,8 @@ export interface DeploymentOptions {
   chainId: number;
   networkId: bigint;
   minimumValidityBlocks: number;
+  /** Of one chunk and block, token units. */
+  storagePrice: number;
   accounts: readonly FundedAccount[];
   batches: readonly GenesisBatch[];
   chequebooks: readonly GenesisChequebook[];
@@ -171,7 +171,15 @@ export async function deploy(
   const blocks = [
     contractSteps(signing, contracts, options.networkId),
     wiringSteps(signing, contracts, options.minimumValidityBlocks),
-    [signing.call('price', contracts.postagePriceOracle, GAS_OF_CALL, 'setPrice(uint32)', STORAGE_PRICE)],
+    [
+      signing.call(
+        'price',
+        contracts.postagePriceOracle,
+        GAS_OF_CALL,
+        'setPrice(uint32)',
+        options.storagePrice,
+      ),
+    ],
     setupSteps(signing, deployer, contracts, options),
   ];
 

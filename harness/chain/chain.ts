@@ -194,6 +194,12 @@ export class Chain {
     await this.#command(`/swap-price?${query.join('&')}`);
   }
 
+  /** What a batch costs from now on: the price of one chunk and block, token units, and how often it is paid. */
+  async batchTerms(): Promise<{ readonly storagePrice: bigint; readonly blockTimeMs: number }> {
+    const storagePrice = await this.view(this.contracts.postageStamp, 'lastPrice()');
+    return { storagePrice, blockTimeMs: this.blockTimeMs };
+  }
+
   /** @param price of one chunk and block, token units; not below 24,000 */
   async setStoragePrice(price: bigint): Promise<void> {
     await this.#command(`/storage-price?price=${price}`);

@@ -21,6 +21,8 @@ export interface ChainOptions {
   readonly chainId: number;
   readonly networkId: number;
   readonly blockTimeMs: number;
+  /** Of one chunk and block, token units. */
+  readonly storagePrice: number;
   /** No blocks on demand. */
   readonly steady: boolean;
   /** A door in front of its endpoint that can be made to fail. */

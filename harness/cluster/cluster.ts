@@ -57,6 +57,8 @@ import {
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
+/** Blocks that a node may want behind a new batch, with those that its purchase takes (contracts.md 11.3). */
+const USABLE_BLOCKS_MAX = 30;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
@@ -247,7 +249,7 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
-    const options = this.#limits(limits, USABLE_TIMEOUT_MS);
+    const options = this.#limits(limits, USABLE_TIMEOUT_MS + USABLE_BLOCKS_MAX * this.chain.blockTimeMs);
     if (batch === undefined) {
       const own = this.batches.filter(({ node }) => this.node(node).running);
       await until('not every batch is usable', (signal) => lookAtBatches(own, this.nodes, signal), options);

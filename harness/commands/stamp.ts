@@ -24,7 +24,7 @@ export async function stamp(
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
   const startedAt = performance.now();
-  const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);
+  const amount = flags.amount ?? batchAmount(flags.ttl, await cluster.chain.batchTerms());
   const { batchID, txHash } = await node.stamps.buy(
     {
       amount,

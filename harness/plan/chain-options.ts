@@ -15,11 +15,13 @@ export function chainOptions(
 ): ChainOptions {
   const { chain, funds, swap } = definition;
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
+  const price = { blockTimeMs: chain.blockTime, storagePrice: BigInt(chain.storagePrice) };
   return {
     port: chainPort(definition),
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,
+    storagePrice: chain.storagePrice,
     steady: hasPublicNode(definition),
     gate: chain.gate,
     accounts: [...nodes.map(({ identity }) => identity), ...spareAccounts(seed)].map(({ ethereum }) => ({
@@ -30,7 +32,7 @@ export function chainOptions(
     batches: nodes.flatMap((node, index) =>
       batchesOf(node, definition).map(({ ttl, depth, immutable }, batch) => ({
         owner: addressOf(node),
-        amount: batchAmount(ttl, chain.blockTime).toString(),
+        amount: batchAmount(ttl, price).toString(),
         depth,
         immutable,
         nonce: batchNonce(seed, index, batch),

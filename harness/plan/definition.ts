@@ -11,8 +11,6 @@ import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
 import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 
-const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
-
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
   const checked = checkDefinition(input);
@@ -85,10 +83,16 @@ export async function readDefinitionFile(
   return document as Record<string, unknown>;
 }
 
-/** Per chunk, so that the batch lasts `ttl` at the price that the chain starts with. */
-export function batchAmount(ttlMs: number, blockTimeMs: number): bigint {
-  const blocks = Math.ceil(ttlMs / Math.max(blockTimeMs, 1));
-  return PRICE_PER_CHUNK_AND_BLOCK * BigInt(blocks);
+/**
+ * Per chunk, so that the batch lasts `ttlMs` as long as the price stays.
+ * @param chain.storagePrice of one chunk and block, token units
+ */
+export function batchAmount(
+  ttlMs: number,
+  chain: { readonly blockTimeMs: number; readonly storagePrice: bigint },
+): bigint {
+  const blocks = Math.ceil(ttlMs / Math.max(chain.blockTimeMs, 1));
+  return chain.storagePrice * BigInt(blocks);
 }
 
 type Issue = z.core.$ZodIssue;

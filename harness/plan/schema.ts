@@ -28,6 +28,8 @@ const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
 /** The lowest that the price oracle knows. */
 const STORAGE_PRICE_MIN = 24_000;
+/** It keeps ten of its 32 bits for steps between two prices. */
+const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 /** Ports of each node in a fixed range: room for those of the chain, and numbers that people can read. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
@@ -121,7 +123,7 @@ const chain = z.strictObject(
     /** Nodes reach it through a door that can be made to fail. */
     gate: z.boolean({ error: 'true or false' }).default(false),
     /** Of one chunk and block, token units. */
-    storagePrice: whole(STORAGE_PRICE_MIN, UINT32_MAX).default(STORAGE_PRICE_MIN),
+    storagePrice: whole(STORAGE_PRICE_MIN, STORAGE_PRICE_MAX).default(STORAGE_PRICE_MIN),
   },
   { error: 'a map with blockTime, chainId, networkId, port, gate and storagePrice' },
 );

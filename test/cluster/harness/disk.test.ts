@@ -24,6 +24,7 @@ test('a chain whose log is on a full disk says that, not only that it ended', as
       port: 0,
       chainId: 31_337,
       networkId: 1,
+      storagePrice: 24_000,
       blockTimeMs: 1000,
       steady: false,
       gate: false,

@@ -42,3 +42,13 @@ test('three more accounts have as much as those of nodes, and follow from the se
 test('without cheques there are no chequebooks', () => {
   expect(optionsOf({ nodes: 2, swap: false }).chequebooks).toEqual([]);
 });
+
+test('the amount of a batch follows the price and the block time of the chain', () => {
+  const { storagePrice, batches } = optionsOf({
+    nodes: 1,
+    batches: { ttl: '24h' },
+    chain: { storagePrice: 30_000, blockTime: '5s' },
+  });
+  expect(storagePrice).toBe(30_000);
+  expect(batches.map(({ amount }) => amount)).toEqual([(30_000n * 17_280n).toString()]);
+});

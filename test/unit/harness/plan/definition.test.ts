@@ -280,7 +280,8 @@ test('every mistake of a document is told at once', () => {
 });
 
 test('a batch of a day costs the price of all blocks of a day', () => {
-  expect(batchAmount(86_400_000, 1000)).toBe(24_000n * 86_400n);
+  expect(batchAmount(86_400_000, { blockTimeMs: 1000, storagePrice: 24_000n })).toBe(24_000n * 86_400n);
+  expect(batchAmount(86_400_000, { blockTimeMs: 5000, storagePrice: 30_000n })).toBe(30_000n * 17_280n);
 });
 
 test('a bee has the program that its group names, as a whole path', () => {
@@ -333,4 +334,10 @@ test.each([
   } finally {
     vi.unstubAllEnvs();
   }
+});
+
+test('a price that the oracle cannot hold is refused', () => {
+  expect(mistake({ chain: { storagePrice: 2 ** 22 } })).toContain(
+    'chain.storagePrice: got 4194304, expected a whole number from 24000 to 4194303',
+  );
 });

@@ -1,0 +1,49 @@
+/** A chain with a price and a block time of its own. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { batchAmount } from '../../../harness/plan/definition.ts';
+
+const PRICE = 48_000;
+const HOUR_MS = 3_600_000;
+
+let stateDir: string;
+let net: Cluster;
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-terms-'));
+  net = await Cluster.start({
+    driver: 'embedded',
+    nodes: 2,
+    seed: 9,
+    stateDir,
+    chain: { storagePrice: PRICE, blockTime: '5s' },
+    batches: { ttl: '24h' },
+  });
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+test('nodes see the price that the definition gives, and the contract charges it', async () => {
+  expect(await net.chain.batchTerms()).toEqual({ storagePrice: BigInt(PRICE), blockTimeMs: 5000 });
+  const state = await net.node(0).client.chainState();
+  expect(BigInt(state.currentPrice)).toBe(BigInt(PRICE));
+});
+
+test('a batch of 24 hours lasts 24 hours at that price and block time', async () => {
+  const node = net.node(0);
+  const [batch] = await node.stamps.list();
+  const elapsedS = (await net.chain.height()) * 5;
+  expect(batch?.batchTTL).toBeLessThanOrEqual(86_400);
+  expect(batch?.batchTTL).toBeGreaterThan(86_400 - elapsedS - 5);
+});
+
+test('what is bought later follows the price of the chain as it is then', async () => {
+  await net.chain.mine();
+  await net.chain.setStoragePrice(2n * BigInt(PRICE));
+  const amount = batchAmount(HOUR_MS, await net.chain.batchTerms());
+  expect(amount).toBe(2n * BigInt(PRICE) * 720n);
+});

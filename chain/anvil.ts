@@ -1,10 +1,10 @@
 /**
  * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory
- * and nothing on disk, and never outlives us: `stop` ends it, leaving this process ends it, and when this
+ * and nothing on disk by itself, and never outlives us: `stop` ends it, leaving this process ends it, and when this
  * process is killed a guard notices the closed pipe, ends it and tidies up.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +28,8 @@ export interface AnvilOptions {
   /** 0: any free port. */
   port: number;
   chainId: number;
+  /** What it begins with, in the format of its dumps, as JSON. */
+  state?: Uint8Array | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -62,6 +64,11 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   }
 }
 
+/** Its version: a dump of one is not for another. */
+export function anvilVersion(): string {
+  return (require('@foundry-rs/anvil/package.json') as { version: string }).version;
+}
+
 /**
  * Starts Anvil and waits until it listens.
  * @throws LocalChainError ANVIL_MISSING, PORT_IN_USE, ANVIL_START_FAILED; the signal's reason when aborted
@@ -71,8 +78,9 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   options.signal?.throwIfAborted();
   // Rewinding the chain makes it create this folder, which is otherwise in the user's home and never removed.
   const folder = join(tmpdir(), `svcnet-chain-${process.pid}-${++started}`);
+  const stateFile = options.state === undefined ? undefined : await writeAside(folder, options.state);
   // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
-  const child = spawn(binary, anvilArguments(options, folder), {
+  const child = spawn(binary, anvilArguments(options, { folder, stateFile }), {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -96,7 +104,17 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
 }
 
-function anvilArguments({ host, port, chainId }: AnvilOptions, folder: string): string[] {
+async function writeAside(folder: string, state: Uint8Array): Promise<string> {
+  const file = join(folder, 'state.json');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(file, state, { mode: 0o600 });
+  return file;
+}
+
+function anvilArguments(
+  { host, port, chainId }: AnvilOptions,
+  { folder, stateFile }: { folder: string; stateFile: string | undefined },
+): string[] {
   // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
   return Object.entries({
     host,
@@ -108,6 +126,7 @@ function anvilArguments({ host, port, chainId }: AnvilOptions, folder: string): 
     timestamp: GENESIS_TIMESTAMP_S,
     accounts: 1,
     'cache-path': folder,
+    ...(stateFile === undefined ? {} : { 'load-state': stateFile }),
   })
     .flatMap(([name, value]) => [`--${name}`, String(value)])
     .concat('--no-mining');

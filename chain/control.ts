@@ -10,6 +10,7 @@
  *   POST /storage-price?price=units
  *   POST /pause-contract?contract=C, /resume-contract?contract=C
  *   POST /reorg?blocks=n       replaces the last n blocks by empty ones
+ *   POST /save                 the whole state, for another chain to begin with; the dump is in base 64
  *   POST /rpc-fault?kind=down|error|slow|none             what nodes see that use the gate; also:
  *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers
  */
@@ -32,7 +33,9 @@ interface Controlled {
   readonly steady: boolean;
 }
 
-type Command = (controlled: Controlled, query: URLSearchParams) => void | Promise<void>;
+/** @returns what the answer has beside the chain's state */
+type Command = (controlled: Controlled, query: URLSearchParams) => Answered | Promise<Answered>;
+type Answered = void | Record<string, unknown>;
 
 const COMMANDS: Record<string, Command> = {
   'GET /state': () => {},
@@ -64,6 +67,10 @@ const COMMANDS: Record<string, Command> = {
   'POST /resume-contract': ({ chain }, query) =>
     chain.resumeContract(pausableContract(query.get('contract') ?? '')),
   'POST /reorg': ({ chain }, query) => chain.reorganise(wholeNumber(query, 'blocks')),
+  'POST /save': async ({ chain }) => {
+    const { dump, ...saved } = await chain.save();
+    return { saved: { ...saved, dump: Buffer.from(dump).toString('base64') } };
+  },
   'POST /rpc-fault': ({ gate }, query) => {
     if (gate === undefined)
       throw new LocalChainError('OPTIONS_INVALID', 'the chain was started without gate');
@@ -117,11 +124,16 @@ async function answer(
     return send(response, 404, { code: 'NOT_FOUND', message: `no command ${method} ${pathname}` });
   }
   try {
-    await command(controlled, searchParams);
+    const more = await command(controlled, searchParams);
     const { chain, gate } = controlled;
     const { blockTimeMs, paused } = chain;
     const state = { head: await chain.head(), blockTimeMs, paused };
-    send(response, 200, { ...describeChain(chain), ...state, ...(gate && { clients: gate.counts }) });
+    send(response, 200, {
+      ...describeChain(chain),
+      ...state,
+      ...(gate && { clients: gate.counts }),
+      ...more,
+    });
   } catch (error) {
     const code = error instanceof LocalChainError ? error.code : 'FAILED';
     const status = STATUS_OF[code] ?? 500;

@@ -7,6 +7,8 @@ export type LocalChainErrorCode =
   | 'OPTIONS_INVALID'
   | 'PAUSED'
   | 'REFUSED'
+  | 'STATE_BUSY'
+  | 'STATE_REFUSED'
   | 'STEADY'
   | 'STOPPED';
 

@@ -1,10 +1,12 @@
 /**
  * A chain on this machine, ready for nodes: Anvil, all contracts, funded accounts, batches, and blocks at a
- * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind.
+ * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind but its state, and that only
+ * in a folder that was asked for.
  */
 
+import { Lock } from '../node/env/turns/lock.ts';
 import { quantity } from '../node/onchain/codec/hex.ts';
-import { type Anvil, startAnvil } from './anvil.ts';
+import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
 import {
   type OwnerCall,
   type PausableContract,
@@ -24,9 +26,14 @@ import {
   type GenesisChequebook,
   mintCall,
   START_BLOCK,
+  settle,
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
 import { LocalChainError } from './errors.ts';
+import { dumpOf, replay } from './state/blocks.ts';
+import { type ChainIdentity, checkSame, identityOf } from './state/identity.ts';
+import { StateRecorder } from './state/recorder.ts';
+import { readState, type SavedState } from './state/state-folder.ts';
 import { Ticker } from './ticker.ts';
 
 export const LOCAL_CHAIN_DEFAULTS = {
@@ -71,6 +78,11 @@ export interface LocalChainOptions {
   storagePrice?: number;
   /** 32 bytes as hex; the contract addresses follow from it. */
   deployerKey?: string;
+  /**
+   * Where its state is kept, so that the next chain with the same options goes on with it, also after `kill -9`. Absent:
+   * in memory only.
+   */
+  stateFolder?: string | undefined;
   log?: (line: string) => void;
   /** Gives up the start; a chain that runs is ended with `stop`. */
   signal?: AbortSignal;
@@ -115,29 +127,65 @@ export interface LocalChain extends AsyncDisposable {
    * @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
+  /** Everything, for another chain to begin with; what waits for a block is in one. */
+  save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts Anvil, deploys everything and starts the blocks. After a failure nothing is left running.
+ * Starts Anvil, deploys everything or loads what there is, and starts the blocks. After a failure nothing is left running.
  * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const settings = { ...LOCAL_CHAIN_DEFAULTS, batches: [], chequebooks: [], log: () => {}, ...options };
   checkOptions(settings);
-  const anvil = await startAnvil(settings);
+  const identity = identityOf(anvilVersion(), settings);
+  const saved = savedState(settings, identity);
+  const anvil = await startAnvil({ ...settings, state: saved?.dump });
+  const { rpc } = anvil;
   try {
-    const deployment = await deploy(anvil.rpc, settings.deployerKey, settings);
+    const deployment = saved?.deployment ?? (await deploy(rpc, settings.deployerKey, settings));
+    if (saved !== undefined) {
+      await replay(rpc, saved.blocks, settings.log);
+      await settle(rpc);
+    }
     options.signal?.throwIfAborted();
-    return new RunningChain(settings, anvil, deployment);
+    const recorder = await startRecorder(settings, { rpc, identity, deployment });
+    return new RunningChain(settings, { anvil, identity, deployment, recorder });
   } catch (error) {
     await anvil.stop();
     throw error;
   }
 }
 
-type Settings = Required<Omit<LocalChainOptions, 'signal'>> & { signal?: AbortSignal };
+type Settings = Required<Omit<LocalChainOptions, 'signal' | 'stateFolder'>> &
+  Pick<LocalChainOptions, 'signal' | 'stateFolder'>;
+
+/** @throws LocalChainError `STATE_REFUSED` */
+function savedState({ stateFolder }: Settings, identity: ChainIdentity): SavedState | undefined {
+  if (stateFolder === undefined) return undefined;
+  const saved = readState(stateFolder);
+  if (saved !== undefined) checkSame(stateFolder, saved.identity, identity);
+  return saved;
+}
+
+async function startRecorder(
+  { stateFolder: folder }: Settings,
+  deps: Omit<ConstructorParameters<typeof StateRecorder>[0], 'folder'>,
+): Promise<StateRecorder | undefined> {
+  if (folder === undefined) return undefined;
+  const recorder = new StateRecorder({ ...deps, folder });
+  await recorder.dump();
+  return recorder;
+}
+
+interface ChainParts {
+  readonly anvil: Anvil;
+  readonly identity: ChainIdentity;
+  readonly deployment: Deployment;
+  readonly recorder: StateRecorder | undefined;
+}
 
 function checkOptions({ minimumValidityBlocks, blockTimeMs }: Settings): void {
   if (minimumValidityBlocks < 2) {
@@ -164,19 +212,26 @@ class RunningChain implements LocalChain {
   readonly #settings: Settings;
   readonly #anvil: Anvil;
   readonly #ticker: Ticker;
-  #stopping: Promise<void> | undefined;
   readonly #deployer: Deployer;
+  readonly #parts: ChainParts;
+  /** Blocks, and the state on disk: one after the other. */
+  readonly #turns = new Lock();
+  #stopping: Promise<void> | undefined;
+  #gone = false;
 
-  constructor(settings: Settings, anvil: Anvil, { contracts, batchIds, chequebooks }: Deployment) {
+  constructor(settings: Settings, parts: ChainParts) {
+    const { anvil, deployment } = parts;
+    const { contracts, batchIds, chequebooks } = deployment;
     this.#settings = settings;
     this.#anvil = anvil;
+    this.#parts = parts;
     this.chainId = settings.chainId;
     this.contracts = contracts;
     this.batches = settings.batches.map(({ owner, depth }, i) => ({ id: batchIds[i] ?? '', owner, depth }));
     this.chequebooks = chequebooks;
     this.#ticker = new Ticker({
-      mineBlock: async () => void (await anvil.rpc.call('evm_mine')),
-      onError: (error) => settings.log(`no block: ${String(error)}`),
+      mineBlock: () => this.#change(() => anvil.rpc.call('evm_mine')),
+      onError: (error) => settings.log(`no block, or none written down: ${String(error)}`),
     });
     this.#ticker.setBlockTime(settings.blockTimeMs);
     this.#deployer = new Deployer(settings.deployerKey, settings.chainId, {
@@ -212,7 +267,7 @@ class RunningChain implements LocalChain {
       throw new LocalChainError('OPTIONS_INVALID', `cannot mine ${blocks} blocks: 1 to ${MINE_BLOCKS_MAX}`);
     }
     // Spacing 0: the default of one second would leave the head in the future.
-    await this.#anvil.rpc.call('anvil_mine', quantity(blocks), '0x0');
+    await this.#change(() => this.#anvil.rpc.call('anvil_mine', quantity(blocks), '0x0'));
   }
 
   setBlockTime(ms: number): void {
@@ -239,6 +294,7 @@ class RunningChain implements LocalChain {
         const balance = BigInt(String(await rpc.call('eth_getBalance', address, 'latest')));
         const { method, params = [] } = balanceCall(address, balance + native);
         await rpc.call(method, ...params);
+        await this.#turns.run(async () => this.#parts.recorder?.dump());
       }
       if (tokens === 0n) return;
       const to = this.contracts.token;
@@ -280,7 +336,7 @@ class RunningChain implements LocalChain {
         `cannot replace ${blocks} blocks: 1 to ${REORG_BLOCKS_MAX}`,
       );
     }
-    await this.#anvil.rpc.call('anvil_reorg', blocks, []);
+    await this.#change(() => this.#anvil.rpc.call('anvil_reorg', blocks, []));
   }
 
   stop(): Promise<void> {
@@ -292,12 +348,49 @@ class RunningChain implements LocalChain {
     return this.stop();
   }
 
+  save(): Promise<Omit<SavedState, 'blocks'>> {
+    const { identity, deployment, recorder, anvil } = this.#parts;
+    return this.#turns.run(async () => {
+      await this.#minePending();
+      await recorder?.record();
+      const { dump } = await dumpOf(anvil.rpc);
+      return { identity, deployment, dump };
+    });
+  }
+
+  /** Mines, and writes down what has come of it. */
+  #change(mine: () => Promise<unknown>): Promise<void> {
+    return this.#turns.run(async () => {
+      await mine();
+      await this.#parts.recorder?.record();
+    });
+  }
+
+  /** Transactions that wait for a block are part of no state. */
+  async #minePending(): Promise<void> {
+    if (this.#ticker.paused) return;
+    const { pending } = (await this.#anvil.rpc.call('txpool_status')) as { pending: string };
+    if (Number(pending) > 0) await this.#anvil.rpc.call('evm_mine');
+  }
+
   async #stop(): Promise<void> {
     await this.#ticker.stop();
-    await this.#anvil.stop();
+    const { recorder } = this.#parts;
+    try {
+      if (recorder !== undefined && !this.#gone) {
+        await this.#turns.run(async () => {
+          await this.#minePending();
+          await recorder.dump();
+        });
+      }
+    } finally {
+      recorder?.close();
+      await this.#anvil.stop();
+    }
   }
 
   async #onExit(how: string): Promise<void> {
+    this.#gone = true;
     if (this.#stopping !== undefined) return;
     this.#settings.log(`Anvil ended by itself: ${how}`);
     await this.#ticker.stop();

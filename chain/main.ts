@@ -3,7 +3,8 @@
  * in SVC_CHAIN_OPTIONS. When everything is deployed it prints one JSON line on standard output; it ends on
  * SIGTERM, SIGINT and, if asked to, at the end of its standard input.
  *
- * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options.
+ * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options, or options that are not
+ * those of the state on disk.
  */
 import { readFileSync } from 'node:fs';
 import { describeChain, startControl } from './control.ts';
@@ -76,7 +77,7 @@ async function main(): Promise<number> {
     const code = error instanceof LocalChainError ? error.code : undefined;
     if (code === 'STOPPED') return 0;
     log(error instanceof Error ? error.message : String(error));
-    return code === 'OPTIONS_INVALID' ? 2 : 1;
+    return code === 'OPTIONS_INVALID' || code === 'STATE_REFUSED' ? 2 : 1;
   }
 }
 

@@ -36,6 +36,7 @@ const schema = z.strictObject({
   blockTimeMs: integer(0, 2 ** 31 - 1).default(D.blockTimeMs),
   minimumValidityBlocks: integer(2, Number.MAX_SAFE_INTEGER).default(D.minimumValidityBlocks),
   storagePrice: integer(D.storagePrice, STORAGE_PRICE_MAX).default(D.storagePrice),
+  stateFolder: text.optional(),
   deployerKey: bytes32.default(D.deployerKey),
   accounts: z.array(z.strictObject({ address, native: amount, tokens: amount })),
   batches: z

@@ -7,14 +7,17 @@
  *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
  *   FOLDER/env                   batch ids, ready to use in a shell
  *
- * The chain of a containerised network lives in memory only, so whatever nodes kept of an earlier one is removed.
+ *   FOLDER/chain                 state of the chain, written by itself
+ *
+ * A folder that was prepared for the same network stays as it is: the network goes on. Any other is emptied first.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Account, createAccount } from '../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../chain/deployment/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
+import { VERSION } from '../node/version.ts';
 import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { svcFlavour } from './flavours/svc.ts';
 import { parseDefinition } from './plan/definition.ts';
@@ -33,13 +36,19 @@ interface ContainerPlan {
   readonly seed: bigint;
 }
 
-/** @throws HarnessError `DEFINITION_INVALID`, `USAGE` when the folder cannot be written */
-function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
+/** @returns false when that was done before @throws HarnessError `DEFINITION_INVALID`, `USAGE` when the folder cannot be written */
+function prepareContainers({ folder, nodes, seed }: ContainerPlan): boolean {
   const plan = planCluster(parseDefinition({ nodes }, 'containers'), seed);
   const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
-  const chain = { ...plan.chain, host: LISTEN, port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
+  const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
+  const chain = { ...plan.chain, ...ports, host: LISTEN, stateFolder: join(folder, 'chain') };
+  const chainText = `${JSON.stringify(chain, undefined, 2)}\n`;
+  // Accounts and batches are part of the chain's options: they tell seeds and numbers of nodes apart.
+  const network = `${VERSION}\n${chainText}`;
+  const preparedFile = join(folder, 'prepared');
+  if (existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === network) return false;
   clear(folder);
-  write(join(folder, 'chain.json'), `${JSON.stringify(chain, undefined, 2)}\n`);
+  write(join(folder, 'chain.json'), chainText);
   const places = plan.nodes.map(({ name }) => ({
     ports: NODE_PORTS,
     reached: { host: name, port: NODE_PORTS.p2p },
@@ -51,6 +60,9 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
   }
   const ids = plan.chain.batches.map(({ nonce }) => batchId(deployer.address, nonce));
   write(join(folder, 'env'), envText(plan, ids));
+  // The last: what was interrupted is prepared anew.
+  write(preparedFile, network);
+  return true;
 }
 
 /** The chain does not run yet: its addresses follow from those of its deployer. */
@@ -102,8 +114,10 @@ try {
   const nodes = Number(wholeNumber('SVCNET_NODES', process.env['SVCNET_NODES'], 5n));
   const seed = wholeNumber('SVCNET_SEED', process.env['SVCNET_SEED'], 42n);
   const folder = process.env['SVCNET_FOLDER'] ?? '/data';
-  prepareContainers({ folder, nodes, seed });
-  process.stdout.write(`prepared ${nodes} nodes in ${folder}, seed ${seed}\n`);
+  const prepared = prepareContainers({ folder, nodes, seed });
+  process.stdout.write(
+    `${prepared ? 'prepared' : 'goes on with'} ${nodes} nodes in ${folder}, seed ${seed}\n`,
+  );
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`);
   process.exitCode = exitCodeOf(error);

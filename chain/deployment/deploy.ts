@@ -189,8 +189,7 @@ export async function deploy(
   ]);
   const miner = new BlockMiner(rpc, deployer.address);
   for (const steps of blocks) if (steps.length > 0) await miner.mine(steps);
-  await rpc.call('evm_setTime', Math.floor(Date.now() / 1000));
-  await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
+  await settle(rpc);
   return {
     contracts,
     batchIds: options.batches.map(({ nonce }) => batchId(deployer.address, nonce)),
@@ -199,6 +198,12 @@ export async function deploy(
       address,
     })),
   };
+}
+
+/** Brings the head to the wall clock, with the history that nodes ask for behind it. */
+export async function settle(rpc: RpcClient): Promise<void> {
+  await rpc.call('evm_setTime', Math.floor(Date.now() / 1000));
+  await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
 }
 
 /** Chequebooks with the addresses they get. */
@@ -212,6 +217,12 @@ function placed(
     const address = chequebookAddress({ factory: chequebookFactory, sender: deployer.address, salt });
     return { ...chequebook, salt, address };
   });
+}
+
+/** Of every contract, 0x-hex. */
+export function deployedCode(): string[] {
+  const contracts = [token, postageStamp, priceOracle, stakeRegistry, redistribution];
+  return [...contracts, chequebookFactory, swapPriceOracle].map(({ bytecode }) => bytecode);
 }
 
 export function balanceCall(address: string, wei: bigint): RpcCall {

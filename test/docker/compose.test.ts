@@ -6,9 +6,11 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRpcClient } from '../../chain/rpc.ts';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/plan/seed.ts';
+import { encodeCall, readWords, selectorOf } from '../../node/onchain/codec/abi.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;
@@ -46,6 +48,10 @@ const clients = Array.from(
 beforeAll(async () => {
   inProject('build', '-q');
   inProject('up', '-d');
+  await meshed();
+}, 400_000);
+
+async function meshed(): Promise<void> {
   await until(
     'the containers are not meshed',
     async (signal) => {
@@ -57,7 +63,7 @@ beforeAll(async () => {
     },
     { timeoutMs: START_TIMEOUT_MS },
   );
-}, 400_000);
+}
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
@@ -110,6 +116,88 @@ test('a node keeps its data and its place when its container is killed and start
     { timeoutMs: 60_000 },
   );
   expect(Buffer.compare(await (clients[4] as NodeClient).bytes.download(reference), data)).toBe(0);
+});
+
+/** Normalised balance of a batch, as the contract has it; 0 when there is no such batch. */
+async function balanceOf(batch: string): Promise<bigint> {
+  const chain = JSON.parse(inProject('exec', '-T', 'node-0', 'cat', '/data/node-0/config.yaml')) as {
+    'postage-stamp-address': string;
+  };
+  const rpc = createRpcClient('http://127.0.0.1:8545');
+  const data = encodeCall(selectorOf('batches(bytes32)'), `0x${batch}`);
+  try {
+    const answer = String(await rpc.call('eth_call', { to: chain['postage-stamp-address'], data }, 'latest'));
+    return readWords(answer, 'batches').uint(4);
+  } finally {
+    rpc.close();
+  }
+}
+
+function batchOf(node: number): string {
+  const env = inProject('exec', '-T', `node-${node}`, 'cat', '/data/env');
+  return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
+}
+
+async function chainIsBack(): Promise<void> {
+  const rpc = createRpcClient('http://127.0.0.1:8545');
+  try {
+    await until(
+      'the chain is not back',
+      async () => {
+        const [outcome] = await Promise.allSettled([rpc.call('eth_blockNumber')]);
+        return outcome.status === 'fulfilled' ? { done: true } : { missing: String(outcome.reason) };
+      },
+      { timeoutMs: 60_000 },
+    );
+  } finally {
+    rpc.close();
+  }
+}
+
+test.each([
+  ['restarted', () => inProject('restart', 'chain')],
+  [
+    'killed and started again',
+    () => {
+      inProject('kill', 'chain');
+      inProject('start', 'chain');
+    },
+  ],
+])('batches stay, and uploads go on, when the container of the chain is %s', async (_how, again) => {
+  const client = clients[1] as NodeClient;
+  const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
+  const batches = [batchOf(1), bought.batchID];
+  again();
+  await chainIsBack();
+  for (const batch of batches) expect(await balanceOf(batch)).toBeGreaterThan(0n);
+  const known = (await client.stamps.list()).map(({ batchID }) => batchID);
+  expect(known).toEqual(expect.arrayContaining(batches));
+  const block = (await client.status()).lastSyncedBlock;
+  await until(
+    'node-1 does not follow the chain',
+    async (signal) => {
+      const { lastSyncedBlock } = await client.status(signal);
+      return lastSyncedBlock > block + 15
+        ? { done: true }
+        : { missing: `it has read block ${lastSyncedBlock}` };
+    },
+    { timeoutMs: 60_000 },
+  );
+  const data = randomBytes(20_000);
+  const { reference } = await client.bytes.upload(data, { batch: batchOf(1), deferred: false });
+  expect(Buffer.compare(await (clients[3] as NodeClient).bytes.download(reference), data)).toBe(0);
+});
+
+test('the network goes on where it was after down and up', async () => {
+  const data = randomBytes(20_000);
+  const first = clients[0] as NodeClient;
+  const { reference } = await first.bytes.upload(data, { batch: batchOf(0), deferred: false });
+  inProject('down');
+  inProject('up', '-d');
+  await meshed();
+  expect(await balanceOf(batchOf(0))).toBeGreaterThan(0n);
+  expect(Buffer.compare(await (clients[2] as NodeClient).bytes.download(reference), data)).toBe(0);
+  await first.bytes.upload(randomBytes(5000), { batch: batchOf(0), deferred: false });
 });
 
 test('the image holds no development packages', () => {

@@ -297,3 +297,31 @@ describe('the process does not start', () => {
     server.close();
   });
 });
+
+test('a process that is killed leaves a state with which the next one says the same and goes on', async () => {
+  const stateFolder = join(home, 'state');
+  const accounts = [{ address: `0x${'12'.repeat(20)}`, native: '5', tokens: '7' }];
+  const options = { stateFolder, accounts, blockTimeMs: 20 };
+  const first = await startWith(options);
+  const rpc = createRpcClient(first.ready.rpc);
+  let head = 0;
+  while (head < 40) head = Number(await rpc.call('eth_blockNumber'));
+  first.child.kill('SIGKILL');
+  rpc.close();
+  await silent(first.ready.rpc);
+  const second = await startWith(options);
+  const fixed = ({ rpc: _rpc, control: _control, anvilPid: _pid, ...rest }: Ready) => rest;
+  expect(fixed(second.ready)).toEqual(fixed(first.ready));
+  const again = createRpcClient(second.ready.rpc);
+  expect(Number(await again.call('eth_blockNumber'))).toBeGreaterThanOrEqual(head);
+  again.close();
+  second.child.kill('SIGTERM');
+  expect(await endOf(second.child)).toMatchObject({ code: 0 });
+  const refused = launch([], {
+    SVC_CHAIN_OPTIONS: JSON.stringify({ ...minimal, ...options, chainId: 1337 }),
+  });
+  expect(await endOf(refused)).toMatchObject({
+    code: 2,
+    text: expect.stringContaining('chainId: 31337 there, expected 1337') as string,
+  });
+});

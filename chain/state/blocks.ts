@@ -1,0 +1,85 @@
+/** A chain's blocks as they are written down, made again, and dumped. */
+import { quantity } from '../../node/onchain/codec/hex.ts';
+import { LocalChainError } from '../errors.ts';
+import type { RpcClient } from '../rpc.ts';
+import type { BlockLine } from './state-folder.ts';
+
+/** Dumps until no block comes meanwhile: others may mine as well. */
+const TRIES = 5;
+
+/** What of a block's header matters here, and the hashes of its transactions. */
+export interface Block {
+  readonly number: number;
+  /** Unix seconds. */
+  readonly time: number;
+  readonly hash: string;
+  readonly parentHash: string;
+  readonly transactions: readonly string[];
+}
+
+interface Answer extends Omit<Block, 'number' | 'time'> {
+  readonly number: string;
+  readonly timestamp: string;
+}
+
+export async function headOf(rpc: RpcClient): Promise<Block> {
+  return blockOf((await rpc.call('eth_getBlockByNumber', 'latest', false)) as Answer);
+}
+
+/** Blocks from one to another, both included. */
+export async function blocksBetween(rpc: RpcClient, first: number, last: number): Promise<Block[]> {
+  const calls = Array.from({ length: last - first + 1 }, (_, index) => ({
+    method: 'eth_getBlockByNumber',
+    params: [quantity(first + index), false],
+  }));
+  return ((await rpc.batch(calls)) as Answer[]).map(blockOf);
+}
+
+/** With the signed transactions in place of their hashes. */
+export async function linesOf(rpc: RpcClient, blocks: readonly Block[]): Promise<BlockLine[]> {
+  const hashes = blocks.flatMap(({ transactions }) => transactions);
+  const calls = hashes.map((hash) => ({ method: 'eth_getRawTransactionByHash', params: [hash] }));
+  const raws = (await rpc.batch(calls)).map(String);
+  return blocks.map(({ number, time, hash, transactions }) => ({
+    number,
+    time,
+    hash,
+    transactions: raws.splice(0, transactions.length),
+  }));
+}
+
+/**
+ * Makes blocks again behind a dump that has been loaded. The same transactions at the same times on the same parent give
+ * the same blocks, so nodes find what they have read.
+ * @param log told of a block that came out differently, because of something that is in no block
+ */
+export async function replay(
+  rpc: RpcClient,
+  blocks: readonly BlockLine[],
+  log: (line: string) => void,
+): Promise<void> {
+  for (const { number, time, hash, transactions } of blocks) {
+    // One after the other: those of an account have to come in their order.
+    for (const raw of transactions) await rpc.call('eth_sendRawTransaction', raw);
+    await rpc.call('evm_setNextBlockTimestamp', time);
+    await rpc.call('evm_mine');
+    const made = await headOf(rpc);
+    if (made.hash !== hash) log(`block ${number} has another hash than before: ${made.hash}, not ${hash}`);
+  }
+}
+
+/** Anvil's own dump, compressed, and the block that it ends with. @throws LocalChainError `STATE_BUSY` */
+export async function dumpOf(rpc: RpcClient): Promise<{ head: Block; dump: Uint8Array }> {
+  let head = await headOf(rpc);
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const dump = Buffer.from(String(await rpc.call('anvil_dumpState')).slice('0x'.length), 'hex');
+    const after = await headOf(rpc);
+    if (after.hash === head.hash) return { head, dump };
+    head = after;
+  }
+  throw new LocalChainError('STATE_BUSY', 'blocks come faster than the state can be dumped');
+}
+
+function blockOf({ number, timestamp, hash, parentHash, transactions }: Answer): Block {
+  return { number: Number(number), time: Number(timestamp), hash, parentHash, transactions };
+}

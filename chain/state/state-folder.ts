@@ -1,0 +1,120 @@
+/**
+ * The state of a chain on disk: a dump of Anvil's, and the blocks since then, which are made again from it.
+ *
+ *   FOLDER/state.json      what chain it is, what was deployed on it, and which dump is the valid one
+ *   FOLDER/ID.dump         Anvil's own format, compressed
+ *   FOLDER/ID.blocks       a line for each block behind the dump: number, time, hash, transactions
+ *
+ * A new dump is written aside; `state.json` is replaced when it is complete. What has been handed to the operating
+ * system survives a process that is killed, not a power failure.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { Deployment } from '../deployment/deploy.ts';
+import { LocalChainError } from '../errors.ts';
+import type { ChainIdentity } from './identity.ts';
+
+/** A block as it can be made again: on the same parent it gets the same hash. */
+export interface BlockLine {
+  readonly number: number;
+  /** Unix seconds. */
+  readonly time: number;
+  readonly hash: string;
+  /** Signed transactions, 0x-hex, in their order. */
+  readonly transactions: readonly string[];
+}
+
+interface StateDocument {
+  readonly identity: ChainIdentity;
+  readonly deployment: Deployment;
+  /** Name of the dump's files. */
+  readonly id: string;
+}
+
+export interface SavedState {
+  readonly identity: ChainIdentity;
+  readonly deployment: Deployment;
+  /** Anvil's state as JSON. */
+  readonly dump: Uint8Array;
+  /** Blocks behind it, ascending. */
+  readonly blocks: readonly BlockLine[];
+}
+
+/** @returns undefined for a folder without state @throws LocalChainError `STATE_REFUSED` for one that cannot be read */
+export function readState(folder: string): SavedState | undefined {
+  const text = textOf(join(folder, 'state.json'));
+  if (text === undefined) return undefined;
+  try {
+    const { identity, deployment, id } = JSON.parse(text) as StateDocument;
+    const dump = gunzipSync(readFileSync(join(folder, `${id}.dump`)));
+    return { identity, deployment, dump, blocks: wholeLines(textOf(join(folder, `${id}.blocks`)) ?? '') };
+  } catch (cause) {
+    throw new LocalChainError(
+      'STATE_REFUSED',
+      `the state in ${folder} cannot be read (${cause instanceof Error ? cause.message : String(cause)}): remove the folder`,
+      { cause },
+    );
+  }
+}
+
+/** The last line is half a line when its writer was killed. */
+function wholeLines(text: string): BlockLine[] {
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as BlockLine);
+}
+
+/** Where the blocks behind a dump are written down. */
+export interface BlockFile {
+  append(lines: readonly BlockLine[]): void;
+  close(): void;
+}
+
+/** Makes a dump the valid one, and removes the one before. @param dump compressed, as Anvil gives it */
+export function writeState(
+  folder: string,
+  { identity, deployment, dump }: Omit<SavedState, 'blocks'>,
+): BlockFile {
+  const id = randomUUID();
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${id}.dump`), dump, { mode: 0o600 });
+  const file = openSync(join(folder, `${id}.blocks`), 'ax', 0o600);
+  const document: StateDocument = { identity, deployment, id };
+  const aside = join(folder, `${id}.tmp`);
+  writeFileSync(aside, `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(aside, join(folder, 'state.json'));
+  for (const name of readdirSync(folder)) {
+    if (/\.(dump|blocks|tmp)$/.test(name) && !name.startsWith(id))
+      rmSync(join(folder, name), { force: true });
+  }
+  return {
+    append(lines) {
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+      writeSync(file, text);
+    },
+    close: () => closeSync(file),
+  };
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

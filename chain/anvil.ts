@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LocalChainError } from './errors.ts';
+import { reachableHost } from './listen.ts';
 import { createRpcClient, type RpcClient } from './rpc.ts';
 
 /** The first block's parent: fixed, so that the deployment blocks are the same in every run. */
@@ -130,13 +131,6 @@ function anvilArguments(
   })
     .flatMap(([name, value]) => [`--${name}`, String(value)])
     .concat('--no-mining');
-}
-
-/** A host to connect to: the wildcard addresses are only for listening. */
-export function reachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 function exitOf(child: ChildProcess): Promise<string> {

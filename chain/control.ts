@@ -15,11 +15,10 @@
  *          &client=NAME        one of them alone; &percent=n of an error; &ms=n of slow answers
  */
 import { createServer, type ServerResponse } from 'node:http';
-import { reachableHost } from './anvil.ts';
 import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import type { Gate, RpcFault } from './gate.ts';
-import { listen } from './listen.ts';
+import { listen, reachableHost } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
 
 export interface Control {

@@ -4,8 +4,7 @@
  * are counted, because a fault without effect proves nothing.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { reachableHost } from './anvil.ts';
-import { listen } from './listen.ts';
+import { listen, reachableHost } from './listen.ts';
 
 /** A client's own limit on its connections is eight; this is for all nodes of a cluster. */
 const CONNECTIONS_MAX = 64;

@@ -17,3 +17,10 @@ export async function listen(
   if (bound === null || typeof bound === 'string') throw new TypeError('a server that listens on no port');
   return bound.port;
 }
+
+/** A host to connect to: the wildcard addresses are only for listening. */
+export function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { describeChain, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
 import { startGate } from './gate.ts';
-import { LOCAL_CHAIN_DEFAULTS, startLocalChain } from './local-chain.ts';
+import { startLocalChain } from './local-chain.ts';
 import { type ProcessOptions, parseOptions } from './options.ts';
 
 const USAGE = 'usage: node chain/main.ts OPTIONS.json (or the document itself in SVC_CHAIN_OPTIONS)';
@@ -37,6 +37,7 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
 
 async function run({
   chain: options,
+  controlHost: host,
   controlPort,
   stopOnStdinEnd,
   steady,
@@ -44,7 +45,6 @@ async function run({
 }: ProcessOptions): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
-  const host = options.host ?? LOCAL_CHAIN_DEFAULTS.host;
   const gate = gated ? await startGate(chain.rpc, { host, port: 0 }) : undefined;
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
   const ready = {

@@ -6,7 +6,9 @@ import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 
 export interface ProcessOptions {
   chain: LocalChainOptions;
-  /** 0: any free port. It listens on the chain's host. */
+  /** Where the control endpoint and the gate listen. */
+  controlHost: string;
+  /** 0: any free port. */
   controlPort: number;
   /** The parent asks for the end by closing standard input, which its own death does too. */
   stopOnStdinEnd: boolean;
@@ -27,6 +29,8 @@ const amount = leaf(isAmount, 'a whole number, as decimal text when above 2^53')
 const schema = z.strictObject({
   host: text.default(D.host),
   port: integer(0, 65_535).default(D.port),
+  /** Absent: that of the chain. */
+  controlHost: text.optional(),
   controlPort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),
   steady: flag.default(false),
@@ -53,8 +57,8 @@ export function parseOptions(document: string): ProcessOptions {
   if (!result.success) {
     throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
   }
-  const { controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
-  return { chain, controlPort, stopOnStdinEnd, steady, gate };
+  const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  return { chain, controlHost: controlHost ?? chain.host, controlPort, stopOnStdinEnd, steady, gate };
 }
 
 function parseJson(document: string): unknown {

@@ -17,7 +17,11 @@ export interface ChainRecord {
 
 /** Options document of `chain/main.ts`; amounts are decimal strings. How it ends with its parent is added. */
 export interface ChainOptions {
+  /** Address that the JSON-RPC endpoint listens at. */
+  readonly host: string;
   readonly port: number;
+  /** The same of the control endpoint and the gate, which only the testbed and the nodes use. */
+  readonly controlHost: string;
   readonly chainId: number;
   readonly networkId: number;
   readonly blockTimeMs: number;

@@ -28,6 +28,7 @@ export function driverOf(
   return createDriver(driver, {
     token,
     stopWithParent,
+    listen: planned.listen,
     compileCache,
     folder: clusterFolder(stateDir, name).path,
     embedded: { transport: isEmbeddable(planned) ? 'memory' : 'tcp', store: storeOf(planned) },

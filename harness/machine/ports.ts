@@ -5,32 +5,40 @@
  */
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
 
+const LOOPBACK = '127.0.0.1';
 const LOWEST_PORT = 12_000;
 const PORTS_END = 32_000;
 /** With a range this wide, this many failures in a row mean that something else is wrong. */
 const TRIES_PER_PORT = 50;
 
-/** @returns `count` different ports, none of them in use now. All are held until all are found. */
-export async function pickFreePorts(count: number): Promise<number[]> {
+/** @returns `count` different ports of the address, none of them in use now. All are held until all are found. */
+export async function pickFreePorts(count: number, host: string = LOOPBACK): Promise<number[]> {
   const held: Server[] = [];
   try {
-    while (held.length < count) held.push(await holdAny());
+    while (held.length < count) held.push(await holdAny(host));
     return held.map((server) => portOf(server));
   } finally {
     await Promise.all(held.map((server) => release(server)));
   }
 }
 
-/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on, and what wanted it */
+/**
+ * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming the first
+ * port that something else listens on, and what wanted it
+ */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],
+  host: string = LOOPBACK,
 ): Promise<void> {
+  const any = await hold(0, host);
+  if (any !== undefined) await release(any);
   for (const { port, by } of wanted) {
-    const server = await hold(port);
+    const server = await hold(port, host);
     if (server === undefined) {
-      throw new HarnessError('PORT_IN_USE', `port ${port} of 127.0.0.1 is in use: ${by} wants it`, {
+      throw new HarnessError('PORT_IN_USE', `port ${port} of ${host} is in use: ${by} wants it`, {
         hint: 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
       });
     }
@@ -38,23 +46,35 @@ export async function checkPortsFree(
   }
 }
 
-async function holdAny(): Promise<Server> {
+async function holdAny(host: string): Promise<Server> {
   for (let attempt = 0; attempt < TRIES_PER_PORT; attempt++) {
-    const server = await hold(randomInt(LOWEST_PORT, PORTS_END));
+    const server = await hold(randomInt(LOWEST_PORT, PORTS_END), host);
     if (server !== undefined) return server;
   }
   throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);
 }
 
-function hold(port: number): Promise<Server | undefined> {
+function hold(port: number, host: string): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(undefined);
+      else if (error.code === 'EADDRNOTAVAIL') reject(foreignAddress(host));
       else reject(error);
     });
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve(server));
+    server.listen({ port, host, exclusive: true }, () => resolve(server));
   });
+}
+
+function foreignAddress(host: string): HarnessError {
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address);
+  return new HarnessError(
+    'DEFINITION_INVALID',
+    `listen: got '${host}', expected an address of this machine: ${own.join(', ')}, or 0.0.0.0 for all of them`,
+  );
 }
 
 function portOf(server: Server): number {

@@ -2,6 +2,8 @@
 export interface DriverOptions {
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
+  /** IPv4 address that nodes listen at. */
+  readonly listen: string;
   /** Folders of compiled code: that all nodes share, that embedded ones have instead, and that the chain reads. */
   readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
   /** Of the cluster; every process is started under it. */

@@ -1,7 +1,8 @@
-/** One operating-system process per part on the loopback interface: needs nothing but this package. */
+/** One operating-system process per part on this machine: needs nothing but this package. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { fileLog } from '../logs/file-log.ts';
 import { compile, isCompiled } from '../machine/compile.ts';
@@ -21,9 +22,8 @@ import {
 import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
 import type { DriverOptions } from './options.ts';
 
-type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'compileCache' | 'token'>;
+type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'listen' | 'compileCache' | 'token'>;
 
-const HOST = '127.0.0.1';
 /** No clock, disk or link of a process can be had without privileges. */
 export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
 /** For helpers of programs that were killed: they tidy up and end by themselves. */
@@ -61,12 +61,16 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     name: 'process',
     capabilities: PROCESS_CAPABILITIES,
 
-    endpoints: ({ ports }) => ({
-      api: `http://${HOST}:${ports.api}`,
-      debug: `http://${HOST}:${ports.debug}`,
-      p2p: { host: HOST, port: ports.p2p },
-      listen: HOST,
-    }),
+    endpoints({ ports }) {
+      const { listen } = options;
+      const host = reachableHost(listen);
+      return {
+        api: `http://${host}:${ports.api}`,
+        debug: `http://${host}:${ports.debug}`,
+        p2p: { host, port: ports.p2p },
+        listen,
+      };
+    },
 
     async prepare(flavour, signal) {
       const command = flavour.compile?.();

@@ -1,3 +1,4 @@
+import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import type { ChainOptions } from '../chain/record.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { batchAmount } from './definition.ts';
@@ -17,7 +18,9 @@ export function chainOptions(
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   const price = { blockTimeMs: chain.blockTime, storagePrice: BigInt(chain.storagePrice) };
   return {
+    host: definition.listen,
     port: chainPort(definition),
+    controlHost: LOCAL_CHAIN_DEFAULTS.host,
     chainId: chain.chainId,
     networkId: chain.networkId,
     blockTimeMs: chain.blockTime,

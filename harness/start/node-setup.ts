@@ -66,8 +66,8 @@ function chainFacts({ record, chequebooks }: Pick<StartedChain, 'record' | 'cheq
   };
 }
 
-async function choosePorts({ ports }: Definition, count: number): Promise<NodePorts[]> {
-  const free = await pickFreePorts(ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0);
+async function choosePorts({ ports, listen }: Definition, count: number): Promise<NodePorts[]> {
+  const free = await pickFreePorts(ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0, listen);
   return Array.from({ length: count }, (_, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
@@ -77,9 +77,9 @@ async function choosePorts({ ports }: Definition, count: number): Promise<NodePo
   });
 }
 
-/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE` */
+/** Before anything starts: what a fixed port is wanted for must not wait for others to fail. @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID` */
 export async function checkPorts({ definition }: ClusterPlan): Promise<void> {
-  await checkPortsFree(wantedPorts(definition));
+  await checkPortsFree(wantedPorts(definition), definition.listen);
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -19,9 +19,11 @@ test('a chain whose log is on a full disk says that, not only that it ended', as
   const cache = join(folder, 'cache');
   const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
-    driver: createProcessDriver({ stopWithParent: true, compileCache, token: 'disk' }),
+    driver: createProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache, token: 'disk' }),
     options: {
+      host: '127.0.0.1',
       port: 0,
+      controlHost: '127.0.0.1',
       chainId: 31_337,
       networkId: 1,
       storagePrice: 24_000,

@@ -52,6 +52,7 @@ const PART = { kind: 'node', name: 'node-0' } as const;
 function processDriver(cache: string, token = 'test'): Driver {
   return createProcessDriver({
     stopWithParent: false,
+    listen: '127.0.0.1',
     compileCache: { nodes: cache, embedded: cache, tools: cache },
     token,
   });
@@ -135,7 +136,7 @@ function parentProgram(pause: boolean, watchesParent: boolean): string {
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
-    const driver = createProcessDriver({ stopWithParent: true, compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
+    const driver = createProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
     const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(watchesParent ? PROGRAM.patient : PROGRAM.deaf)}], env: {} });
     const { handle: id } = await driver.start({ kind: 'node', name: 'node-0', flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
     while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);
@@ -383,6 +384,9 @@ test('a fixed port that is taken is named with the part that wants it', async ()
   const { port } = server.address() as AddressInfo;
   await expect(checkPortsFree([{ port, by: 'the API of node-0' }])).rejects.toThrow(
     `port ${port} of 127.0.0.1 is in use: the API of node-0 wants it`,
+  );
+  await expect(checkPortsFree([{ port, by: 'the API of node-0' }], '0.0.0.0')).rejects.toThrow(
+    `port ${port} of 0.0.0.0 is in use: the API of node-0 wants it`,
   );
   server.close();
 });

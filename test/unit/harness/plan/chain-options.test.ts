@@ -11,6 +11,14 @@ function optionsOf(input: DefinitionInput): ClusterPlan['chain'] {
 /** Accounts of users, behind those of the nodes. */
 const SPARE = 3;
 
+test('the chain listens where the definition says, and is controlled on loopback', () => {
+  expect(optionsOf({ nodes: 1 })).toMatchObject({ host: '127.0.0.1', controlHost: '127.0.0.1' });
+  expect(optionsOf({ nodes: 1, listen: '0.0.0.0' })).toMatchObject({
+    host: '0.0.0.0',
+    controlHost: '127.0.0.1',
+  });
+});
+
 test('every node has an account, a batch and a chequebook with its deposit', () => {
   const { accounts, batches, chequebooks } = optionsOf({ nodes: 2, swap: { deposit: 5 } });
   expect(accounts).toHaveLength(2 + SPARE);

@@ -5,6 +5,7 @@
 
 import { quantity } from '../node/onchain/codec/hex.ts';
 import { type Anvil, startAnvil } from './anvil.ts';
+import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
   type OwnerCall,
   type PausableContract,
@@ -41,8 +42,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
    * expires. The public network's value is 17,280.
    */
   minimumValidityBlocks: 2,
-  /** First account of the usual development mnemonic: public, of value nowhere. */
-  deployerKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+  deployerKey: DEPLOYER_KEY,
 } as const;
 
 /** Blocks of one `mine` call: more keep Anvil busy for longer than a call may take. */

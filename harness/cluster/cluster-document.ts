@@ -15,6 +15,8 @@ export interface ClusterDocument {
     readonly name: string;
     readonly flavour: string;
     readonly mode: string;
+    /** Names and values of its API. */
+    readonly dialect: string;
     /** Path of its program, of flavours that need one. */
     readonly binary?: string;
     /** URLs. */
@@ -40,7 +42,7 @@ interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' |
     ClusterNode,
     'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum' | 'pid'
   > &
-    Pick<ClusterNode, 'dataDir' | 'log'>)[];
+    Pick<ClusterNode, 'dialect' | 'dataDir' | 'log'>)[];
 }
 
 export function clusterDocument(cluster: Documented): ClusterDocument {
@@ -54,6 +56,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       name: node.name,
       flavour: node.flavour,
       mode: node.mode,
+      dialect: node.dialect,
       ...(node.binary === undefined ? {} : { binary: node.binary }),
       api: node.api,
       debug: node.debug,

@@ -1,4 +1,5 @@
 /** What each key of a definition allows by itself, but not together with the others. */
+import { DEPLOYER_KEY } from '../../chain/deployer-key.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
@@ -16,6 +17,7 @@ export function contradictions(definition: Definition): string[] {
       groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
     ),
     ...nodesContradictions(definition),
+    ...keyContradictions(definition),
     ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
@@ -60,6 +62,24 @@ function nodesContradictions(definition: Definition): string[] {
     );
   }
   return lines;
+}
+
+/** Of private keys only the last digits are shown: they may be worth something elsewhere. */
+function keyContradictions({ nodes }: Definition): string[] {
+  const seen = new Map([[DEPLOYER_KEY.slice(2), 'the account that deploys the contracts']]);
+  return nodes.flatMap(({ keys, count }, index) => {
+    if (keys === undefined) return [];
+    const at = `nodes[${index}].keys`;
+    const lines =
+      keys.length === count ? [] : [`${at}: got ${keys.length}, expected ${count}: one for each node`];
+    for (const [place, key] of keys.entries()) {
+      const other = seen.get(key);
+      if (other !== undefined)
+        lines.push(`${at}[${place}]: got the key of ${other} (…${key.slice(-4)}), expected one of its own`);
+      else seen.set(key, `${at}[${place}]`);
+    }
+    return lines;
+  });
 }
 
 function portContradictions(definition: Definition): string[] {

@@ -26,18 +26,21 @@ export interface ClusterPlan {
 /** @param seed 64 bits; all keys follow from it */
 export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   const { networkId } = definition.chain;
-  const groups = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  const nodes = groups.map(
-    ({ flavour, mode, binary, image, options, batches, resources }, index): PlannedNode => ({
+  const members = definition.nodes.flatMap((group) =>
+    Array.from({ length: group.count }, (_, place) => ({ ...group, privateKey: group.keys?.[place] })),
+  );
+  const nodes = members.map(
+    ({ flavour, mode, binary, image, options, privateKey, batches, resources }, index): PlannedNode => ({
       name: nodeName(index),
       flavour,
       mode,
+      dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
       binary,
       image,
       options,
       batches,
       resources,
-      identity: deriveNode({ seed, index, networkId }),
+      identity: deriveNode({ seed, index, networkId, privateKey }),
     }),
   );
   return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
@@ -92,6 +95,7 @@ export function placeNodes(
     plan: {
       name: node.name,
       mode: node.mode,
+      dialect: node.dialect,
       binary: node.binary,
       identity: node.identity,
       ports: place.ports,

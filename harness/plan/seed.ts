@@ -5,7 +5,7 @@
  */
 import { createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
 import { toBase58 } from '../../node/crypto/base58.ts';
-import { toHex } from '../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { overlayAddress } from '../../node/crypto/overlay.ts';
 import { createSigner } from '../../node/crypto/signer.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -57,10 +57,19 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   return new Uint8Array(hash.digest());
 }
 
-/** A hash is a valid secp256k1 scalar but for a chance of 2^-128. */
-export function deriveNode(options: { seed: bigint; index: number; networkId: number }): NodeIdentity {
+/**
+ * A hash is a valid secp256k1 scalar but for a chance of 2^-128.
+ * @param options.privateKey of the account, 64 hex digits, instead of the one that follows from the seed
+ */
+export function deriveNode(options: {
+  readonly seed: bigint;
+  readonly index: number;
+  readonly networkId: number;
+  readonly privateKey?: string | undefined;
+}): NodeIdentity {
   const key = (kind: string) => derive(options.seed, 'node', options.index, kind);
-  const keys = { swarm: key('swarm'), pss: key('pss'), libp2p: key('libp2p') };
+  const swarm = options.privateKey === undefined ? key('swarm') : fromHex(options.privateKey);
+  const keys = { swarm, pss: key('pss'), libp2p: key('libp2p') };
   const { address } = createSigner(keys.swarm);
   return {
     keys,

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { DEPLOYER_KEY } from '../../../../chain/deployer-key.ts';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { batchAmount, parseDefinition } from '../../../../harness/plan/definition.ts';
 import { creditOf } from '../../../../harness/plan/facts.ts';
@@ -333,4 +334,30 @@ test.each([
   } finally {
     vi.unstubAllEnvs();
   }
+});
+
+test.each([
+  [['11'.repeat(32)], 'nodes[0].keys: got 1, expected 2: one for each node'],
+  [
+    ['11'.repeat(32), `0x${'11'.repeat(32)}`],
+    'nodes[0].keys[1]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
+  ],
+  [
+    ['11'.repeat(32), DEPLOYER_KEY],
+    'nodes[0].keys[1]: got the key of the account that deploys the contracts (…ff80), expected one of its own',
+  ],
+  [
+    ['11'.repeat(32), '0'.repeat(64)],
+    'expected a private key: above zero and below the order of the secp256k1 group',
+  ],
+  [['11'.repeat(32), 'f'.repeat(64)], 'expected a private key: above zero and below'],
+])('keys %j are no list of private keys for two nodes', (keys, text) => {
+  expect(mistake({ nodes: [{ count: 2, keys }] })).toContain(text);
+});
+
+test('a key is given once in the whole cluster', () => {
+  const keys = ['11'.repeat(32)];
+  expect(mistake({ nodes: [{ keys }, {}, { keys }] })).toBe(
+    'cluster.yaml: nodes[2].keys[0]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
+  );
 });

@@ -3,7 +3,7 @@
 import type { Contracts } from '../chain/contracts.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seedToJson } from '../plan/seed.ts';
-import type { BatchRecord, Timings } from '../state/state.ts';
+import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
 
 export interface ClusterDocument {
   readonly name: string;
@@ -32,11 +32,13 @@ export interface ClusterDocument {
     readonly log: string;
   }[];
   readonly batches: readonly BatchRecord[];
+  readonly prepared: PreparedRecord;
   readonly timings: Timings;
 }
 
 /** A cluster as far as the document tells of it. */
-interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'timings'> {
+interface Documented
+  extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'prepared' | 'timings'> {
   readonly seed: bigint;
   readonly nodes: readonly (Pick<
     ClusterNode,
@@ -68,6 +70,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       log: node.log,
     })),
     batches: cluster.batches,
+    prepared: cluster.prepared,
     timings: cluster.timings,
   };
 }

@@ -4,6 +4,7 @@ import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
+import { preparationContradictions } from './prepare-rules.ts';
 import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
 
 const PORT_MAX = 65_535;
@@ -21,6 +22,7 @@ export function contradictions(definition: Definition): string[] {
     ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
+    ...preparationContradictions(definition),
   ];
 }
 

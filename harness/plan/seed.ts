@@ -3,7 +3,7 @@
  * overlays and peer ids, and the nonces of batches, and through them batch ids. The chain's deployer is the standard
  * development account, so contract addresses are equal for every seed.
  */
-import { createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
+import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
 import { toBase58 } from '../../node/crypto/base58.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { overlayAddress } from '../../node/crypto/overlay.ts';
@@ -55,6 +55,16 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   const hash = createHash('sha256').update('svcnet seed').update(seedBytes);
   for (const label of labels) hash.update(`\0${label}`);
   return new Uint8Array(hash.digest());
+}
+
+/** As many bytes as wanted for one purpose: a key stream of AES-256 in counter mode. */
+export function seededBytes(
+  length: number,
+  seed: bigint,
+  ...labels: readonly (string | number)[]
+): Uint8Array {
+  const stream = createCipheriv('aes-256-ctr', derive(seed, ...labels), Buffer.alloc(16));
+  return new Uint8Array(stream.update(Buffer.alloc(length)));
 }
 
 /**

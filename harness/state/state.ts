@@ -57,12 +57,36 @@ export interface BatchRecord {
   readonly depth: number;
 }
 
+/** What the start has made because the definition asks for it. */
+export interface PreparedRecord {
+  readonly uploads: readonly PreparedUpload[];
+  readonly cheques: readonly PreparedCheque[];
+}
+
+/** An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's files. */
+export interface PreparedUpload {
+  readonly node: string;
+  readonly reference: string;
+  readonly size?: number;
+  readonly path?: string;
+}
+
+/** The first cheque of a node to another; both have it. */
+export interface PreparedCheque {
+  readonly from: string;
+  readonly to: string;
+  /** Token units, decimal. */
+  readonly payout: string;
+}
+
 /** Durations of the phases of a start, real milliseconds. */
 export interface Timings {
   readonly chainMs: number;
   readonly nodesMs: number;
   readonly meshedMs: number;
   readonly batchUsableMs: number;
+  /** Absent when nothing was prepared. */
+  readonly preparedMs?: number;
   readonly totalMs: number;
 }
 
@@ -85,6 +109,7 @@ export interface ClusterRecord {
   readonly chain?: ChainRecord;
   readonly nodes: readonly NodeRecord[];
   readonly batches: readonly BatchRecord[];
+  readonly prepared?: PreparedRecord;
   readonly timings?: Timings;
 }
 

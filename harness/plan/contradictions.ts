@@ -6,10 +6,13 @@ import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
 import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
+import { expectedTries } from './seed.ts';
 
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
+/** Keys that mining the overlays of a cluster may take on average: about ten seconds. */
+const MINED_KEYS_MAX = 200_000;
 
 /** @returns a line for each, with key, value and what was expected */
 export function contradictions(definition: Definition): string[] {
@@ -19,6 +22,7 @@ export function contradictions(definition: Definition): string[] {
     ),
     ...nodesContradictions(definition),
     ...keyContradictions(definition),
+    ...neighbourhoodContradictions(definition),
     ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
@@ -82,6 +86,29 @@ function keyContradictions({ nodes }: Definition): string[] {
     }
     return lines;
   });
+}
+
+function neighbourhoodContradictions({ nodes }: Definition): string[] {
+  const lines = nodes.flatMap(({ neighbourhoods, keys, count }, index) => {
+    const at = `nodes[${index}].neighbourhoods`;
+    if (neighbourhoods !== undefined && keys !== undefined)
+      return [`${at}: got it beside keys, expected one of them: an overlay follows from the key`];
+    return typeof neighbourhoods === 'object' && neighbourhoods.length !== count
+      ? [`${at}: got ${neighbourhoods.length}, expected ${count}: one for each node, or one text for all`]
+      : [];
+  });
+  const tries = nodes
+    .flatMap(({ neighbourhoods = [], count }) =>
+      typeof neighbourhoods === 'string'
+        ? Array.from({ length: count }, () => neighbourhoods)
+        : neighbourhoods,
+    )
+    .reduce((sum, prefix) => sum + expectedTries(prefix), 0);
+  if (tries > MINED_KEYS_MAX)
+    lines.push(
+      `nodes: neighbourhoods of so many bits take about ${tries} keys to find, expected at most ${MINED_KEYS_MAX} for all nodes: each bit less halves them`,
+    );
+  return lines;
 }
 
 function portContradictions(definition: Definition): string[] {

@@ -26,24 +26,35 @@ export interface ClusterPlan {
 /** @param seed 64 bits; all keys follow from it */
 export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   const { networkId } = definition.chain;
-  const members = definition.nodes.flatMap((group) =>
-    Array.from({ length: group.count }, (_, place) => ({ ...group, privateKey: group.keys?.[place] })),
+  const origins = definition.nodes.flatMap(({ count, keys, neighbourhoods }) =>
+    Array.from({ length: count }, (_, place) => ({
+      privateKey: keys?.[place],
+      neighbourhood: typeof neighbourhoods === 'object' ? neighbourhoods[place] : neighbourhoods,
+    })),
   );
-  const nodes = members.map(
-    ({ flavour, mode, binary, image, options, privateKey, batches, resources }, index): PlannedNode => ({
-      name: nodeName(index),
-      flavour,
-      mode,
-      dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
-      binary,
-      image,
-      options,
-      batches,
-      resources,
-      identity: deriveNode({ seed, index, networkId, privateKey }),
+  const nodes = plannedMembers(definition).map(
+    (member, index): PlannedNode => ({
+      ...member,
+      identity: deriveNode({ seed, index, networkId, ...origins[index] }),
     }),
   );
   return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
+}
+
+/** The nodes of a definition without what follows from a seed, which may take a while to mine. */
+export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity'>[] {
+  const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+  return members.map(({ flavour, mode, binary, image, options, batches, resources }, index) => ({
+    name: nodeName(index),
+    flavour,
+    mode,
+    dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
+    binary,
+    image,
+    options,
+    batches,
+    resources,
+  }));
 }
 
 function nodeName(index: number): string {

@@ -94,7 +94,7 @@ test('the keys of spare accounts pay in coins and tokens', async () => {
     chain: { rpc: string; token: string };
     accounts: { name: string; of: string; address: string; privateKey: string }[];
   };
-  expect(document.warning).toContain('seed 42');
+  expect(document.warning).toContain('use them on this chain only');
   expect(document.accounts.map(({ name, of }) => `${of} ${name}`)).toEqual([
     'node node-0',
     'node node-1',

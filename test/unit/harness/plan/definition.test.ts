@@ -361,3 +361,20 @@ test('a key is given once in the whole cluster', () => {
     'cluster.yaml: nodes[2].keys[0]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
   );
 });
+
+test.each([
+  [
+    [{ count: 2, neighbourhoods: ['0'] }],
+    'nodes[0].neighbourhoods: got 1, expected 2: one for each node, or one text for all',
+  ],
+  [
+    [{ keys: ['11'.repeat(32)], neighbourhoods: '01' }],
+    'nodes[0].neighbourhoods: got it beside keys, expected one of them: an overlay follows from the key',
+  ],
+  [
+    [{ count: 4, neighbourhoods: '0'.repeat(16) }],
+    'nodes: neighbourhoods of so many bits take about 262144 keys to find, expected at most 200000 for all nodes: each bit less halves them',
+  ],
+])('neighbourhoods that nodes cannot be in are refused: %#', (nodes, text) => {
+  expect(mistake({ nodes })).toBe(`cluster.yaml: ${text}`);
+});

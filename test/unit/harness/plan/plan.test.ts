@@ -94,6 +94,23 @@ test('accounts of a group have the keys that it names; all else still follows fr
   expect(given.chain.batches[2]?.owner).toBe(`0x${third?.ethereum}`);
 });
 
+test('overlays of a group are mined into its neighbourhoods, one for all or one for each', () => {
+  const { nodes } = planOf({
+    nodes: [{ count: 2, neighbourhoods: '01' }, { count: 2, neighbourhoods: ['100', '111'] }, {}],
+  });
+  const firstBits = nodes.map(({ identity }) =>
+    Number.parseInt(identity.overlay.slice(0, 2), 16).toString(2).padStart(8, '0').slice(0, 3),
+  );
+  expect(firstBits.slice(0, 4)).toEqual([
+    expect.stringMatching(/^01/),
+    expect.stringMatching(/^01/),
+    '100',
+    '111',
+  ]);
+  expect(nodes[4]?.identity).toEqual(deriveNode({ seed: 7n, index: 4, networkId: 4020 }));
+  expect(new Set(nodes.map(({ identity }) => identity.overlay)).size).toBe(5);
+});
+
 test('the same definition and seed give the same plan', () => {
   expect(planOf({ nodes: 3 })).toEqual(planOf({ nodes: 3 }));
 });

@@ -7,6 +7,7 @@
 import { Lock } from '../node/env/turns/lock.ts';
 import { quantity } from '../node/onchain/codec/hex.ts';
 import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
+import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
   type OwnerCall,
   type PausableContract,
@@ -50,8 +51,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
   minimumValidityBlocks: 2,
   /** Token units: the lowest price that the oracle knows. */
   storagePrice: 24_000,
-  /** First account of the usual development mnemonic: public, of value nowhere. */
-  deployerKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+  deployerKey: DEPLOYER_KEY,
 } as const;
 
 /** Blocks of one `mine` call: more keep Anvil busy for longer than a call may take. */

@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { parseDurationMs, suggestion } from './base/words.ts';
+import { DIALECT_NAMES } from './client/dialect.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
@@ -107,6 +108,7 @@ function commandLine(): Command {
       `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: high)`,
       word(CREDITS),
     )
+    .addOption(dialectOption())
     .option(
       '--port <port>',
       'first of a fixed range of ports: ten per node, the chain at the tenth (default: free ports)',
@@ -228,6 +230,7 @@ function commandLine(): Command {
       `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: what the scenarios ask for)`,
       word(CREDITS),
     )
+    .addOption(dialectOption())
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
     .option(
       '--repeat <count>',
@@ -273,6 +276,11 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
 function driverOption(): Option {
   const help = `where nodes run: process (one each) or embedded (all in one) (default: ${DRIVER_DEFAULT})`;
   return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
+}
+
+function dialectOption(): Option {
+  const help = `names that our nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`;
+  return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));
 }
 
 function withFlavours(): Option {

@@ -21,4 +21,4 @@ export {
   type ScenarioContext,
 } from './run/scenario.ts';
 export type { StartProgress } from './start/start-context.ts';
-export type { BatchRecord, Timings } from './state/state.ts';
+export type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';

@@ -2,8 +2,8 @@ import { HarnessError } from '../harness/base/errors.ts';
 import { until } from '../harness/base/wait.ts';
 import type { Cashout, Cheque } from '../harness/client/money-types.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { deriveNode } from '../harness/plan/seed.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
+import { fromHex } from '../node/crypto/hex.ts';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
 import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
@@ -95,9 +95,11 @@ function drain(
     const left = first.due + second.due / 2n;
     const chequebook = first.cheque.chequebook;
     const withdrawn = (await chain.tokenBalance(chequebook)) - left;
-    const { keys } = deriveNode({ seed: cluster.seed, index: issuer.index, networkId: chain.networkId });
+    const { privateKey } = issuer;
+    if (privateKey === undefined)
+      throw new HarnessError('NODE_STATE', `the private key of ${issuer.name} is not known`);
     await chain.send(
-      keys.swarm,
+      fromHex(privateKey),
       { to: chequebook, signature: 'withdraw(uint256)', values: [withdrawn], gas: GAS },
       signal,
     );

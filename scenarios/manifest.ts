@@ -1,6 +1,7 @@
+import { type TreeFile, tarOf } from '../harness/base/tree.ts';
 import { plural } from '../harness/base/words.ts';
 import { ClientError } from '../harness/client/errors.ts';
-import { expectTar, type SiteDocuments, type TreeFile, tarOf } from '../harness/ledger/content.ts';
+import { expectTar, type SiteDocuments } from '../harness/ledger/content.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';

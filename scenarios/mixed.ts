@@ -1,13 +1,7 @@
+import { type TreeFile, tarOf } from '../harness/base/tree.ts';
 import { until } from '../harness/base/wait.ts';
 import { plural } from '../harness/base/words.ts';
-import {
-  expectBytes,
-  expectForm,
-  expectTar,
-  formOf,
-  type TreeFile,
-  tarOf,
-} from '../harness/ledger/content.ts';
+import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
 import { PlacementWatch } from '../harness/ledger/placement.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';

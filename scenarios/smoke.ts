@@ -1,15 +1,8 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readTree, type TreeFile, tarOf } from '../harness/base/tree.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
-import {
-  expectBytes,
-  expectForm,
-  expectTar,
-  formOf,
-  readTree,
-  type TreeFile,
-  tarOf,
-} from '../harness/ledger/content.ts';
+import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes, formatCount } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';

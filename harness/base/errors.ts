@@ -17,6 +17,7 @@ export type HarnessErrorCode =
   | 'PORT_IN_USE'
   | 'PROCESS_FAILED'
   | 'CHAIN_FAILED'
+  | 'PREPARE_FAILED'
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
   | 'UPLOAD_UNKNOWN'

@@ -3,7 +3,7 @@
 import type { Contracts } from '../chain/contracts.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seedToJson } from '../plan/seed.ts';
-import type { BatchRecord, Timings } from '../state/state.ts';
+import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
 
 export interface ClusterDocument {
   readonly name: string;
@@ -15,6 +15,8 @@ export interface ClusterDocument {
     readonly name: string;
     readonly flavour: string;
     readonly mode: string;
+    /** Names and values of its API. */
+    readonly dialect: string;
     /** Path of its program, of flavours that need one. */
     readonly binary?: string;
     /** URLs. */
@@ -30,17 +32,19 @@ export interface ClusterDocument {
     readonly log: string;
   }[];
   readonly batches: readonly BatchRecord[];
+  readonly prepared: PreparedRecord;
   readonly timings: Timings;
 }
 
 /** A cluster as far as the document tells of it. */
-interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'timings'> {
+interface Documented
+  extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'prepared' | 'timings'> {
   readonly seed: bigint;
   readonly nodes: readonly (Pick<
     ClusterNode,
     'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum' | 'pid'
   > &
-    Pick<ClusterNode, 'dataDir' | 'log'>)[];
+    Pick<ClusterNode, 'dialect' | 'dataDir' | 'log'>)[];
 }
 
 export function clusterDocument(cluster: Documented): ClusterDocument {
@@ -54,6 +58,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       name: node.name,
       flavour: node.flavour,
       mode: node.mode,
+      dialect: node.dialect,
       ...(node.binary === undefined ? {} : { binary: node.binary }),
       api: node.api,
       debug: node.debug,
@@ -65,6 +70,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       log: node.log,
     })),
     batches: cluster.batches,
+    prepared: cluster.prepared,
     timings: cluster.timings,
   };
 }

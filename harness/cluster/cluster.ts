@@ -50,6 +50,7 @@ import {
   clusterFolder,
   defaultStateDir,
   findCluster,
+  type PreparedRecord,
   readRecord,
   readRun,
   type Timings,
@@ -104,6 +105,8 @@ export class Cluster implements AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly batches: readonly BatchRecord[];
+  /** What the start has made because the definition asks for it: uploads with their references, cheques. */
+  readonly prepared: PreparedRecord;
   /** How long the phases of its start took. */
   readonly timings: Timings;
   /** What happens to its nodes and its chain that this process has not done. */
@@ -121,6 +124,7 @@ export class Cluster implements AsyncDisposable {
     this.driver = parts.record.driver;
     this.profile = parts.record.profile;
     this.batches = parts.record.batches;
+    this.prepared = parts.record.prepared ?? { uploads: [], cheques: [] };
     this.timings = parts.timings;
     this.chain = parts.chain;
     this.nodes = parts.nodes;

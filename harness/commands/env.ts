@@ -36,6 +36,7 @@ function environmentOf(cluster: Cluster): Record<string, string> {
 
 function addNode(variables: Record<string, string>, node: Cluster['nodes'][number], suffix: string): void {
   variables[`SVCNET_FLAVOUR${suffix}`] = node.flavour;
+  variables[`SVCNET_DIALECT${suffix}`] = node.dialect;
   variables[`SVCNET_API${suffix}`] = node.api;
   variables[`SVCNET_DEBUG${suffix}`] = node.debug;
   variables[`SVCNET_P2P${suffix}`] = node.p2p;

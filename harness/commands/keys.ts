@@ -2,7 +2,7 @@
 import { toHex } from '../../node/crypto/hex.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { deriveNode, seedToJson, spareAccounts } from '../plan/seed.ts';
+import { seedToJson, spareAccounts } from '../plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -30,7 +30,8 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
   try {
     const { name, seed, chain } = cluster;
     const accounts = await Promise.all(keyPairs(cluster).map((pair) => withBalances(cluster, pair)));
-    const warning = `These keys follow from the seed ${seed}, so they are public: use them on this chain only.`;
+    const warning =
+      'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.';
     const document = {
       name,
       seed: seedToJson(seed),
@@ -62,19 +63,19 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
-function keyPairs({ seed, nodes, chain }: Cluster): KeyPair[] {
-  const { networkId } = chain;
-  const ofNodes = nodes.map(({ name, index }) => {
-    const { ethereum, keys: own } = deriveNode({ seed, index, networkId });
-    return { name, of: 'node' as const, ethereum, key: own.swarm };
-  });
-  const spare = spareAccounts(seed).map((account) => ({ ...account, of: 'user' as const }));
-  return [...ofNodes, ...spare].map(({ name, of, ethereum, key }) => ({
+function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
+  const ofNodes = nodes.flatMap(({ name, ethereum, privateKey }) =>
+    privateKey === undefined
+      ? []
+      : [{ name, of: 'node' as const, address: `0x${ethereum}`, privateKey: `0x${privateKey}` }],
+  );
+  const spare = spareAccounts(seed).map(({ name, ethereum, key }) => ({
     name,
-    of,
+    of: 'user' as const,
     address: `0x${ethereum}`,
     privateKey: `0x${toHex(key)}`,
   }));
+  return [...ofNodes, ...spare];
 }
 
 async function withBalances({ chain }: Cluster, pair: KeyPair): Promise<Account> {

@@ -19,6 +19,7 @@ export interface RunFlags extends NodesFlags {
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
+  readonly dialect?: DefinitionInput['dialect'];
   readonly seed?: bigint;
   /** Runs, each with a seed of its own. */
   readonly repeat?: number;
@@ -62,6 +63,7 @@ export async function chooseClusters(
     ...(flags.driver === undefined ? {} : { driver: flags.driver }),
     ...(flags.profile === undefined ? {} : { profile: flags.profile }),
     ...(flags.credit === undefined ? {} : { credit: flags.credit }),
+    ...(flags.dialect === undefined ? {} : { dialect: flags.dialect }),
   } as DefinitionInput;
   const source = flags.file ?? 'options';
   const parsed = parseDefinition({ ...file, ...definition, nodes, seed: flags.seed ?? fileSeed }, source);
@@ -84,6 +86,7 @@ function freshFlags(flags: RunFlags): string[] {
     '--driver': flags.driver,
     '--profile': flags.profile,
     '--credit': flags.credit,
+    '--dialect': flags.dialect,
     '--keep': flags.keep,
   })
     .filter(([, value]) => value !== undefined)
@@ -129,6 +132,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.driver !== undefined) parts.push('--driver', flags.driver);
   if (flags.profile !== undefined) parts.push('--profile', flags.profile);
   if (flags.credit !== undefined) parts.push('--credit', flags.credit);
+  if (flags.dialect !== undefined) parts.push('--dialect', flags.dialect);
   for (const set of flags.set) parts.push('--set', quoted(set));
   return parts.join(' ');
 }

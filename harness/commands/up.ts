@@ -20,6 +20,7 @@ export interface UpFlags extends NodesFlags {
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
+  readonly dialect?: DefinitionInput['dialect'];
   readonly name?: string;
   readonly seed?: bigint;
   readonly port?: number;
@@ -40,6 +41,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     driver: flags.driver,
     profile: flags.profile,
     credit: flags.credit,
+    dialect: flags.dialect,
     seed: flags.seed,
     ports: flags.port,
     cors: flags.cors.length === 0 ? undefined : flags.cors,

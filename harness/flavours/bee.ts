@@ -7,7 +7,6 @@ import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
-import { DIALECTS } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { beeOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';
@@ -59,7 +58,7 @@ const OWN_OPTIONS = [
 
 export const beeFlavour: Flavour = {
   name: 'bee',
-  dialect: DIALECTS.swarm,
+  dialect: 'swarm',
   modes: ['full', 'light'],
   reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr', 'bootnode-mode', 'static-nodes'],
   binaryVariable: 'SVCNET_BEE_BINARY',

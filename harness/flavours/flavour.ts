@@ -1,7 +1,7 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
 
 import type { Contracts } from '../chain/contracts.ts';
-import type { Dialect } from '../client/dialect.ts';
+import type { DialectName } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import type { Command } from '../machine/processes.ts';
 import type { Credit, Profile } from './profiles.ts';
@@ -50,6 +50,8 @@ export interface NodeKeys {
 export interface NodePlan {
   readonly name: string;
   readonly mode: NodeMode;
+  /** Names and values of its HTTP API. */
+  readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string | undefined;
   readonly identity: NodeKeys;
@@ -82,7 +84,8 @@ export interface EmbeddedSettings {
 
 export interface Flavour {
   readonly name: FlavourName;
-  readonly dialect: Dialect;
+  /** The one that it speaks; undefined: the one that the cluster has chosen. */
+  readonly dialect?: DialectName;
   /** Roles that it can take. */
   readonly modes: readonly NodeMode[];
   /** Options of a node that the testbed sets itself, so that a definition cannot. */

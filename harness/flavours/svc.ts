@@ -1,7 +1,6 @@
 /** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import { systemRandom } from '../../node/env/random.ts';
-import { DIALECTS } from '../client/dialect.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
@@ -45,7 +44,6 @@ const STOP_GRACE_MS = 1500;
 
 export const svcFlavour = {
   name: 'svc',
-  dialect: DIALECTS.svc,
   modes: ['full', 'light', 'boot'],
   reserved: RESERVED_OPTIONS,
   optionMistakes,
@@ -87,7 +85,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'p2p-addr': address('p2p'),
     'debug-api-enable': true,
     'debug-api-addr': address('debug'),
-    'api-dialect': svcFlavour.dialect.name,
+    'api-dialect': plan.dialect,
     'swap-endpoint': network.rpc,
     'full-node': plan.mode !== 'light',
     'bootnode-mode': plan.mode === 'boot',

@@ -2,6 +2,7 @@
 
 import { HarnessError, logFailure } from '../base/errors.ts';
 import { type Seen, until } from '../base/wait.ts';
+import { DIALECTS, type DialectName } from '../client/dialect.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../flavours/flavour.ts';
@@ -56,12 +57,16 @@ export class ClusterNode {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
+  /** Names and values of its API. */
+  readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary: string | undefined;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
+  /** Key of its account, 64 hex digits; undefined: nobody has said it. */
+  readonly privateKey: string | undefined;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
@@ -86,9 +91,11 @@ export class ClusterNode {
     this.name = record.name;
     this.flavour = record.flavour;
     this.mode = record.mode;
+    this.dialect = record.dialect;
     this.binary = record.binary;
     this.overlay = record.overlay;
     this.ethereum = record.ethereum;
+    this.privateKey = record.privateKey;
     this.api = record.api;
     this.debug = record.debug;
     this.p2p = record.p2p;
@@ -100,7 +107,7 @@ export class ClusterNode {
       node: record.name,
       api: this.api,
       debug: this.debug,
-      dialect: this.#flavour.dialect,
+      dialect: DIALECTS[this.dialect],
       defaultBatch: deps.batch,
       onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
     });

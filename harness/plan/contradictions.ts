@@ -1,13 +1,18 @@
 /** What each key of a definition allows by itself, but not together with the others. */
+import { DEPLOYER_KEY } from '../../chain/deployer-key.ts';
 import { plural } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
+import { preparationContradictions } from './prepare-rules.ts';
 import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
+import { expectedTries } from './seed.ts';
 
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
+/** Keys that mining the overlays of a cluster may take on average: about ten seconds. */
+const MINED_KEYS_MAX = 200_000;
 
 /** @returns a line for each, with key, value and what was expected */
 export function contradictions(definition: Definition): string[] {
@@ -16,9 +21,12 @@ export function contradictions(definition: Definition): string[] {
       groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
     ),
     ...nodesContradictions(definition),
+    ...keyContradictions(definition),
+    ...neighbourhoodContradictions(definition),
     ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
+    ...preparationContradictions(definition),
   ];
 }
 
@@ -59,6 +67,47 @@ function nodesContradictions(definition: Definition): string[] {
       `nodes: got ${given}, expected at least one of mode full: only full nodes store what others upload`,
     );
   }
+  return lines;
+}
+
+/** Of private keys only the last digits are shown: they may be worth something elsewhere. */
+function keyContradictions({ nodes }: Definition): string[] {
+  const seen = new Map([[DEPLOYER_KEY.slice(2), 'the account that deploys the contracts']]);
+  return nodes.flatMap(({ keys, count }, index) => {
+    if (keys === undefined) return [];
+    const at = `nodes[${index}].keys`;
+    const lines =
+      keys.length === count ? [] : [`${at}: got ${keys.length}, expected ${count}: one for each node`];
+    for (const [place, key] of keys.entries()) {
+      const other = seen.get(key);
+      if (other !== undefined)
+        lines.push(`${at}[${place}]: got the key of ${other} (…${key.slice(-4)}), expected one of its own`);
+      else seen.set(key, `${at}[${place}]`);
+    }
+    return lines;
+  });
+}
+
+function neighbourhoodContradictions({ nodes }: Definition): string[] {
+  const lines = nodes.flatMap(({ neighbourhoods, keys, count }, index) => {
+    const at = `nodes[${index}].neighbourhoods`;
+    if (neighbourhoods !== undefined && keys !== undefined)
+      return [`${at}: got it beside keys, expected one of them: an overlay follows from the key`];
+    return typeof neighbourhoods === 'object' && neighbourhoods.length !== count
+      ? [`${at}: got ${neighbourhoods.length}, expected ${count}: one for each node, or one text for all`]
+      : [];
+  });
+  const tries = nodes
+    .flatMap(({ neighbourhoods = [], count }) =>
+      typeof neighbourhoods === 'string'
+        ? Array.from({ length: count }, () => neighbourhoods)
+        : neighbourhoods,
+    )
+    .reduce((sum, prefix) => sum + expectedTries(prefix), 0);
+  if (tries > MINED_KEYS_MAX)
+    lines.push(
+      `nodes: neighbourhoods of so many bits take about ${tries} keys to find, expected at most ${MINED_KEYS_MAX} for all nodes: each bit less halves them`,
+    );
   return lines;
 }
 

@@ -4,10 +4,11 @@ import type { Credit } from '../flavours/profiles.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Definition } from './schema.ts';
 
-/** What the definition says, or else what suits its profile and its nodes. */
+/** What the definition says, or else what suits its profile, its nodes, and the cheques that it asks for. */
 export function creditOf(definition: Definition): Credit {
-  const { credit, profile } = definition;
-  return credit ?? (profile === 'production' || hasPublicNode(definition) ? 'network' : 'high');
+  const { credit, profile, prepare } = definition;
+  const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
+  return credit ?? (asOnTheNetwork ? 'network' : 'high');
 }
 
 /** Whether a node of the public network's constants takes part: real time for the chain, its credit limits for all. */

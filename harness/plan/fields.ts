@@ -64,11 +64,16 @@ export const sizeBytes = z.string({ error: SIZE_EXPECTED }).transform((text, con
 });
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
+/** Of the secp256k1 group: private keys are below it. */
+const GROUP_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 /** @returns 64 lower-case hex digits */
 export const privateKey = z
   .string({ error: KEY_EXPECTED })
   .regex(/^(0x)?[0-9a-fA-F]{64}$/, { error: KEY_EXPECTED })
-  .transform((text) => text.replace(/^0x/, '').toLowerCase());
+  .transform((text) => text.replace(/^0x/, '').toLowerCase())
+  .refine((digits) => BigInt(`0x${digits}`) > 0n && BigInt(`0x${digits}`) < GROUP_ORDER, {
+    error: 'a private key: above zero and below the order of the secp256k1 group',
+  });
 
 const PREFIX_BITS_MAX = 16;
 const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;

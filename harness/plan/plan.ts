@@ -26,21 +26,35 @@ export interface ClusterPlan {
 /** @param seed 64 bits; all keys follow from it */
 export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
   const { networkId } = definition.chain;
-  const groups = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  const nodes = groups.map(
-    ({ flavour, mode, binary, image, options, batches, resources }, index): PlannedNode => ({
-      name: nodeName(index),
-      flavour,
-      mode,
-      binary,
-      image,
-      options,
-      batches,
-      resources,
-      identity: deriveNode({ seed, index, networkId }),
+  const origins = definition.nodes.flatMap(({ count, keys, neighbourhoods }) =>
+    Array.from({ length: count }, (_, place) => ({
+      privateKey: keys?.[place],
+      neighbourhood: typeof neighbourhoods === 'object' ? neighbourhoods[place] : neighbourhoods,
+    })),
+  );
+  const nodes = plannedMembers(definition).map(
+    (member, index): PlannedNode => ({
+      ...member,
+      identity: deriveNode({ seed, index, networkId, ...origins[index] }),
     }),
   );
   return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
+}
+
+/** The nodes of a definition without what follows from a seed, which may take a while to mine. */
+export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity'>[] {
+  const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+  return members.map(({ flavour, mode, binary, image, options, batches, resources }, index) => ({
+    name: nodeName(index),
+    flavour,
+    mode,
+    dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
+    binary,
+    image,
+    options,
+    batches,
+    resources,
+  }));
 }
 
 function nodeName(index: number): string {
@@ -92,6 +106,7 @@ export function placeNodes(
     plan: {
       name: node.name,
       mode: node.mode,
+      dialect: node.dialect,
       binary: node.binary,
       identity: node.identity,
       ports: place.ports,

@@ -1,3 +1,4 @@
+import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NodeGroup } from './schema.ts';
 import type { NodeIdentity } from './seed.ts';
@@ -7,6 +8,7 @@ export interface PlannedNode {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
+  readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary: string | undefined;
   /** Name of a container's image; absent: the one that this package builds. */

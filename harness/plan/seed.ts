@@ -3,9 +3,9 @@
  * overlays and peer ids, and the nonces of batches, and through them batch ids. The chain's deployer is the standard
  * development account, so contract addresses are equal for every seed.
  */
-import { createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
+import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
 import { toBase58 } from '../../node/crypto/base58.ts';
-import { toHex } from '../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { overlayAddress } from '../../node/crypto/overlay.ts';
 import { createSigner } from '../../node/crypto/signer.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -13,8 +13,10 @@ import { HarnessError } from '../base/errors.ts';
 /** Bound of `randomInt`; such a seed is short to type and exact as a JSON number. */
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
-/** Nonce of every overlay: the testbed needs no mined overlays. */
+/** Nonce of every overlay: where one is mined, it is by its key, which nodes of every flavour take. */
 const OVERLAY_NONCE = new Uint8Array(32);
+/** All of them fail with a chance of e^-40. */
+const TRIES_PER_EXPECTED = 40;
 
 /** Keys and addresses of one node. */
 export interface NodeIdentity {
@@ -57,17 +59,75 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   return new Uint8Array(hash.digest());
 }
 
+/** As many bytes as wanted for one purpose: a key stream of AES-256 in counter mode. */
+export function seededBytes(
+  length: number,
+  seed: bigint,
+  ...labels: readonly (string | number)[]
+): Uint8Array {
+  const stream = createCipheriv('aes-256-ctr', derive(seed, ...labels), Buffer.alloc(16));
+  return new Uint8Array(stream.update(Buffer.alloc(length)));
+}
+
+export interface NodeOrigin {
+  readonly seed: bigint;
+  readonly index: number;
+  readonly networkId: number;
+  /** Of its account, 64 hex digits, instead of the one that follows from the seed. */
+  readonly privateKey?: string | undefined;
+  /** First bits of its overlay, at most 16. */
+  readonly neighbourhood?: string | undefined;
+}
+
 /** A hash is a valid secp256k1 scalar but for a chance of 2^-128. */
-export function deriveNode(options: { seed: bigint; index: number; networkId: number }): NodeIdentity {
-  const key = (kind: string) => derive(options.seed, 'node', options.index, kind);
-  const keys = { swarm: key('swarm'), pss: key('pss'), libp2p: key('libp2p') };
-  const { address } = createSigner(keys.swarm);
+export function deriveNode(origin: NodeOrigin): NodeIdentity {
+  const key = (kind: string) => derive(origin.seed, 'node', origin.index, kind);
+  const account =
+    origin.privateKey === undefined ? minedAccount(origin) : accountOf(fromHex(origin.privateKey), origin);
+  const keys = { swarm: account.key, pss: key('pss'), libp2p: key('libp2p') };
   return {
     keys,
-    ethereum: toHex(address),
-    overlay: toHex(overlayAddress(address, BigInt(options.networkId), OVERLAY_NONCE)),
+    ethereum: toHex(account.address),
+    overlay: toHex(account.overlay),
     peerId: ed25519PeerId(keys.libp2p),
   };
+}
+
+interface NodeAccount {
+  readonly key: Uint8Array;
+  readonly address: Uint8Array;
+  readonly overlay: Uint8Array;
+}
+
+function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
+  const { address } = createSigner(key);
+  return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
+}
+
+/** The first key whose overlay lies in the neighbourhood; without one, the first key. */
+function minedAccount(origin: NodeOrigin): NodeAccount {
+  const { seed, index, neighbourhood = '' } = origin;
+  const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
+  for (let attempt = 0; attempt < triesMax; attempt++) {
+    const labels = attempt === 0 ? [] : [attempt];
+    const account = accountOf(derive(seed, 'node', index, 'swarm', ...labels), origin);
+    if (isInside(account.overlay, neighbourhood)) return account;
+  }
+  throw new HarnessError(
+    'DEFINITION_INVALID',
+    `node-${index}: none of ${triesMax} keys that follow from seed ${seed} gives an overlay that begins with ${neighbourhood}`,
+    { hint: 'Choose another seed, or fewer bits.' },
+  );
+}
+
+/** Keys to look at until one has an overlay that begins with these bits, on average; about 50 µs each. */
+export function expectedTries(neighbourhood: string): number {
+  return 2 ** neighbourhood.length;
+}
+
+function isInside([first = 0, second = 0]: Uint8Array, neighbourhood: string): boolean {
+  const bits = ((first << 8) | second).toString(2).padStart(16, '0');
+  return bits.startsWith(neighbourhood);
 }
 
 /** An account that belongs to no node, for applications and people. */

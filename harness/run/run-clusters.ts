@@ -11,7 +11,7 @@ import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';
 import { capabilitiesOf } from '../places/table.ts';
 import { parseDefinition } from '../plan/definition.ts';
-import { planCluster } from '../plan/plan.ts';
+import { plannedMembers } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { DefinitionInput, GroupInput } from '../plan/schema.ts';
 import { seedToJson } from '../plan/seed.ts';
@@ -131,12 +131,12 @@ export function driverNameOf({ attachTo, stateDir, definition = {} }: RunOptions
 /** What a fresh cluster of the kind would have. */
 function planned(
   kind: Kind,
-  { seed, source = 'options' }: RunOptions,
-): Present & { readonly nodes: readonly PlannedNode[] } {
+  { source = 'options' }: RunOptions,
+): Present & { readonly nodes: readonly Pick<PlannedNode, 'name' | 'mode' | 'flavour'>[] } {
   const definition = parseDefinition(kind, source);
   const { driver: name } = definition;
   return {
-    nodes: planCluster(definition, seed).nodes,
+    nodes: plannedMembers(definition),
     driver: { name, capabilities: capabilitiesOf(name) },
   };
 }

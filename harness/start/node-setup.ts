@@ -1,5 +1,6 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
+import { toHex } from '../../node/crypto/hex.ts';
 import { plainHex } from '../client/json.ts';
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -42,12 +43,14 @@ export async function createNodes(
         name: node.name,
         flavour,
         mode: node.mode,
+        dialect: node.dialect,
         ...(node.binary === undefined ? {} : { binary: node.binary }),
         api: endpoints.api,
         debug: endpoints.debug,
         p2p: underlay,
         overlay: identity.overlay,
         ethereum: identity.ethereum,
+        privateKey: toHex(identity.keys.swarm),
         dataDir: node.dataDir,
         log: folder.log(node.name),
       };

@@ -1,5 +1,5 @@
 /**
- * Starting a cluster: a name, a chain, nodes, links, batches, in this order. Whatever happens on the way, nothing
+ * Starting a cluster: a name, a chain, nodes, links, batches, the state that was asked for, in this order. Whatever happens on the way, nothing
  * of a start that failed is left behind.
  */
 
@@ -26,6 +26,7 @@ import {
 import { type StartedChain, startChain } from './chain-start.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
+import { hasPreparation, prepareState } from './prepared.ts';
 import type { StartContext } from './start-context.ts';
 import { startDeadline } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, stopwatch, timeoutFor } from './startup-waits.ts';
@@ -115,14 +116,23 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     awaitMesh(context, nodes),
     awaitBatches(context, nodes, batches),
   ]);
+  const state = hasPreparation(definition) ? await prepareState(context, { chain, nodes }) : undefined;
   throwIfInterrupted(signal);
-  const timings: Timings = { chainMs, nodesMs, meshedMs, batchUsableMs, totalMs: clock.total() };
+  const timings: Timings = {
+    chainMs,
+    nodesMs,
+    meshedMs,
+    batchUsableMs,
+    ...(state === undefined ? {} : { preparedMs: state.ms }),
+    totalMs: clock.total(),
+  };
   const record: ClusterRecord = {
     ...context.record,
     phase: 'running',
     chain: started.record,
     nodes: records,
     batches,
+    ...(state === undefined ? {} : { prepared: state.prepared }),
     timings,
   };
   writeRecord(context.stateDir, record);

@@ -17,13 +17,14 @@ import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { suggestion } from '../base/words.ts';
 import type { ChainRecord } from '../chain/record.ts';
+import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import type { ProcessId } from '../machine/processes.ts';
 import type { DriverName, Handle } from '../places/driver.ts';
 
 /** Raised when a record of an older version cannot be read any more. */
-export const RECORD_VERSION = 2;
+export const RECORD_VERSION = 3;
 /** Removing a folder while a dying process still writes into it takes a few tries. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
@@ -34,6 +35,7 @@ export interface NodeRecord {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
+  readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string;
   /** URLs. */
@@ -43,6 +45,8 @@ export interface NodeRecord {
   readonly p2p: string;
   readonly overlay: string;
   readonly ethereum: string;
+  /** Key of its account, 64 hex digits; absent: nobody has said it. */
+  readonly privateKey?: string;
   readonly dataDir: string;
   readonly log: string;
 }
@@ -53,12 +57,36 @@ export interface BatchRecord {
   readonly depth: number;
 }
 
+/** What the start has made because the definition asks for it. */
+export interface PreparedRecord {
+  readonly uploads: readonly PreparedUpload[];
+  readonly cheques: readonly PreparedCheque[];
+}
+
+/** An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's files. */
+export interface PreparedUpload {
+  readonly node: string;
+  readonly reference: string;
+  readonly size?: number;
+  readonly path?: string;
+}
+
+/** The first cheque of a node to another; both have it. */
+export interface PreparedCheque {
+  readonly from: string;
+  readonly to: string;
+  /** Token units, decimal. */
+  readonly payout: string;
+}
+
 /** Durations of the phases of a start, real milliseconds. */
 export interface Timings {
   readonly chainMs: number;
   readonly nodesMs: number;
   readonly meshedMs: number;
   readonly batchUsableMs: number;
+  /** Absent when nothing was prepared. */
+  readonly preparedMs?: number;
   readonly totalMs: number;
 }
 
@@ -81,6 +109,7 @@ export interface ClusterRecord {
   readonly chain?: ChainRecord;
   readonly nodes: readonly NodeRecord[];
   readonly batches: readonly BatchRecord[];
+  readonly prepared?: PreparedRecord;
   readonly timings?: Timings;
 }
 

@@ -5,6 +5,7 @@
  */
 import { checksumAddress } from '../crypto/checksum.ts';
 import { toHex } from '../crypto/hex.ts';
+import { LEVEL_MAX, type RedundancyLevel } from '../files/redundancy/redundancy.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
@@ -84,6 +85,17 @@ interface FieldNames {
   readonly sampleDuration: readonly string[];
   /** Second name of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
+  readonly debugApiVersion: readonly string[];
+  /** Of the chain state: how many blocks a new batch must last. */
+  readonly minimumValidity: readonly string[];
+}
+
+interface Versions {
+  /** Of the interface on either port, which clients check. */
+  readonly main: string;
+  readonly debug: string;
+  /** What the node says it is. @param own version of the package */
+  readonly product: (own: string) => string;
 }
 
 interface Messages {
@@ -93,6 +105,8 @@ interface Messages {
   readonly coins: string;
   /** Body of `GET /`. */
   readonly root: string;
+  /** For a tag in the query of a stream that is no number. */
+  readonly streamTag: string;
 }
 
 interface DialectColumn {
@@ -102,6 +116,7 @@ interface DialectColumn {
   /** End of the host names whose first part is what is read. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
+  readonly versions: Versions;
   readonly fields: FieldNames;
   readonly messages: Messages;
   /** One element of `reasons`. */
@@ -122,6 +137,18 @@ interface DialectColumn {
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   /** Answer to every chunk of a stream. */
   readonly chunkTaken: Uint8Array;
+  /** Redundancy of an upload that names no level. */
+  readonly uploadLevel: RedundancyLevel;
+  /** How many replicas a re-upload looks for when it names no level. */
+  readonly reuploadLevel: RedundancyLevel;
+  /** Feeds, pins, stewardship and lists of grantees read the level as uploads and downloads do. */
+  readonly levelEverywhere: boolean;
+  /** A file comes with its type; else any text is taken for one, and a type that is missing is told by the content. */
+  readonly fileTypeRequired: boolean;
+  /** Chunks of a stream without a batch bring their own stamps, and the query may name the stream's tag. */
+  readonly stampedStreams: boolean;
+  /** What a stream is told before it ends for a chunk of no possible size; undefined: nothing. */
+  readonly streamChunkInvalid: string | undefined;
   /** A re-upload without a batch is refused instead of paid from the batch of an earlier upload. */
   readonly reuploadNeedsBatch: boolean;
   /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
@@ -150,6 +177,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     segment: 'svc',
     hostSuffix: '.svc.localhost',
     metricPrefix: 'svc',
+    versions: { main: '7.3.0', debug: '4.0.0', product: (own) => own },
     fields: {
       mode: ['svcMode'],
       walletBalance: ['svcBalance'],
@@ -162,12 +190,15 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       stampExpired: ['expired'],
       sampleDuration: ['lastSampleDuration'],
       debugTransaction: ['txhash'],
+      debugApiVersion: ['debugApiVersion'],
+      minimumValidity: [],
     },
     messages: {
       stampOrBatch: "Either 'Svc-Postage-Stamp' or 'Svc-Postage-Batch-Id' header must be set in the request",
       invalidName: 'invalid name or svc address',
       coins: 'only SVC or NativeToken options are accepted',
       root: 'svc node\n',
+      streamTag: 'invalid svc-tag query parameter',
     },
     reason: ({ field, error }) => `${field}: ${error}`,
     settlementAmount: (amount) => amount,
@@ -180,6 +211,12 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
     chunkTaken: Uint8Array.of(0),
+    uploadLevel: 0,
+    reuploadLevel: LEVEL_MAX,
+    levelEverywhere: false,
+    fileTypeRequired: true,
+    stampedStreams: false,
+    streamChunkInvalid: undefined,
     reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
@@ -195,6 +232,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     segment: 'bzz',
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
+    // Those of Bee 2.8.1, whose builds end in a word of their own.
+    versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
       mode: ['beeMode'],
       walletBalance: ['bzzBalance'],
@@ -207,6 +246,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       stampExpired: [],
       sampleDuration: [],
       debugTransaction: [],
+      debugApiVersion: [],
+      minimumValidity: ['minimumValidityBlocks'],
     },
     messages: {
       stampOrBatch:
@@ -214,6 +255,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
       invalidName: 'invalid name or bzz address',
       coins: 'only BZZ or NativeToken options are accepted',
       root: 'Ethereum Swarm Bee\n',
+      streamTag: 'invalid swarm-tag query parameter',
     },
     reason: (reason) => reason,
     settlementAmount: String,
@@ -225,6 +267,12 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     redirectsRoot: () => true,
     pinChecks: { start: '', between: '', end: '' },
     chunkTaken: new Uint8Array(0),
+    uploadLevel: 1,
+    reuploadLevel: 1,
+    levelEverywhere: true,
+    fileTypeRequired: false,
+    stampedStreams: true,
+    streamChunkInvalid: 'invalid chunk data',
     reuploadNeedsBatch: true,
     rootVary: {},
     feedType: undefined,
@@ -270,6 +318,14 @@ export function ownHeaderNames(dialect: Dialect): string[] {
 /** The same value under each of the names that the dialect emits. */
 export function emit(names: readonly string[], value: unknown): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, value]));
+}
+
+/** As `emit`, of a value that is read only when the dialect has a name for it. */
+export async function emitRead(
+  names: readonly string[],
+  read: () => Promise<unknown>,
+): Promise<Record<string, unknown>> {
+  return names.length === 0 ? {} : emit(names, await read());
 }
 
 /** `content-type` → `Content-Type`. */

@@ -19,7 +19,10 @@ import type { Dialect, Reason } from './dialect.ts';
 /** `standard`: reason phrase of the status. `cause`: text of the error underneath. Else a text of the dialect. */
 type Message =
   | string
-  | { readonly text: 'standard' | 'cause' | 'stampOrBatch' | 'coins'; readonly before?: string };
+  | {
+      readonly text: 'standard' | 'cause' | 'stampOrBatch' | 'coins' | 'streamTag';
+      readonly before?: string;
+    };
 type ErrorRow = readonly [status: number, message: Message];
 
 const STANDARD: Message = { text: 'standard' };
@@ -57,6 +60,7 @@ const ERRORS = {
   STAMP_MALFORMED: [400, 'Stamp deserialization failure'],
   STAMP_OR_BATCH_REQUIRED: [400, { text: 'stampOrBatch' }],
   PUTTER_REFUSED: [400, STANDARD],
+  STREAM_TAG_INVALID: [400, { text: 'streamTag' }],
   CHUNK_PUTTER_REFUSED: [400, 'get putter failed'],
   SPLIT_FAILED: [500, 'split write all failed'],
   DONE_SPLIT_FAILED: [500, 'done split failed'],
@@ -164,6 +168,7 @@ const ERRORS = {
   WELCOME_TOO_LONG: [500, 'handshake welcome message longer than maximum of 140 characters'],
   COMMITMENT_FAILED: [500, 'unable to calculate commitment'],
   BLOCK_NUMBER_UNAVAILABLE: [500, 'block number unavailable'],
+  VALIDITY_UNAVAILABLE: [500, 'minimum validity blocks unavailable'],
   STATUS_FAILED: [500, CAUSE],
   NEIGHBORHOODS_FAILED: [500, 'unable to get neighborhoods status'],
   STORE_COUNTERS_FAILED: [500, 'debug storage info not available'],
@@ -402,6 +407,7 @@ function messageText(message: Message, error: ApiError, dialect: Dialect): strin
     cause: error.message,
     stampOrBatch: dialect.messages.stampOrBatch,
     coins: dialect.messages.coins,
+    streamTag: dialect.messages.streamTag,
   };
   return `${message.before ?? ''}${texts[message.text]}`;
 }

@@ -6,6 +6,7 @@ import { ADDRESS_SIZE, type ChunkPutter } from '../chunk/chunk.ts';
 import { OWNER_SIZE } from '../chunk/soc.ts';
 import { toHex } from '../crypto/hex.ts';
 import { saveManifest } from '../files/manifest-store.ts';
+import type { SplitOptions } from '../files/splitter.ts';
 import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import type { Feed } from './feed.ts';
@@ -22,12 +23,12 @@ const ROOT_PATH = '/';
 export async function storeFeedManifest(
   { owner, topic }: Feed,
   putter: ChunkPutter,
-  options: { readonly signal?: AbortSignal } = {},
+  { level = 0, signal }: Pick<SplitOptions, 'level' | 'signal'> = {},
 ): Promise<Uint8Array> {
   const manifest = Manifest.create();
   const metadata = { [OWNER]: toHex(owner), [TOPIC]: toHex(topic), [TYPE]: SEQUENCE };
   await manifest.add(ROOT_PATH, new Uint8Array(ADDRESS_SIZE), metadata);
-  return saveManifest(manifest, putter, options);
+  return saveManifest(manifest, putter, { level, signal });
 }
 
 interface NamedFeed {

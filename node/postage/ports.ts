@@ -139,6 +139,8 @@ export interface Postage {
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }>;
   /** Durable when it resolves. @throws PostageError `BATCH_NOT_FOUND` for a batch that is not this node's */
   relabel(batchId: Uint8Array, label: string): Promise<void>;
+  /** Asks the contract how many blocks a new batch must last at the present price. @throws ChainError */
+  minimumValidityBlocks(signal: AbortSignal): Promise<bigint>;
   /** Seconds the batch lasts at the present price, -1 when unknown or free. */
   batchTtl(batch: Batch): number;
   /** 'running' until the first catch-up is done. */

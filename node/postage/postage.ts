@@ -9,6 +9,7 @@ import type { Signer } from '../crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
+import { minimumValidityBlocks } from '../onchain/contracts.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Intents } from './intents.ts';
@@ -194,6 +195,10 @@ class ContractPostage implements PostageService {
       throw new PostageError('BATCH_NOT_FOUND', `batchstore get: batch ${toHex(stamp.batchId)} not found`);
     }
     validateStamp(chunk.address, stamp, batch);
+  }
+
+  minimumValidityBlocks(signal: AbortSignal): Promise<bigint> {
+    return minimumValidityBlocks(this.#deps.chain, this.#options.contract, signal);
   }
 
   async buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }> {

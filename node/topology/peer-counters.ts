@@ -113,10 +113,10 @@ export class PeerCounters {
     return {
       lastSeenTimestamp: Math.floor(counters.lastSeenMs / 1000),
       sessionConnectionRetry: counters.retries,
-      connectionTotalDuration: (counters.totalMs + sessionMs) / 1000,
-      sessionConnectionDuration: sessionMs / 1000,
+      connectionTotalDuration: Math.floor((counters.totalMs + sessionMs) / 1000),
+      sessionConnectionDuration: Math.floor(sessionMs / 1000),
       sessionConnectionDirection: counters.direction,
-      latencyEWMA: counters.latencyMs,
+      latencyEWMA: Math.floor(counters.latencyMs),
       reachability: counters.reachability,
       healthy: counters.healthy,
     };

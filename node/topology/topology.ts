@@ -61,11 +61,11 @@ export interface PeerSnapshot {
     /** Unix seconds. */
     readonly lastSeenTimestamp: number;
     readonly sessionConnectionRetry: number;
-    /** Seconds. */
+    /** Whole seconds. */
     readonly connectionTotalDuration: number;
     readonly sessionConnectionDuration: number;
     readonly sessionConnectionDirection: 'inbound' | 'outbound' | '';
-    /** Milliseconds. */
+    /** Whole milliseconds. */
     readonly latencyEWMA: number;
     readonly reachability: Reachability;
     readonly healthy: boolean;

@@ -1,9 +1,9 @@
 /** Access control between our nodes and real Bees: what one side protects, the grantees of the other side read. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { tarOf } from '../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';

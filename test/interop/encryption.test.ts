@@ -1,7 +1,8 @@
 /** Encrypted content between our nodes and real Bees: whoever has the reference reads it, on either side. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { formOf, tarOf } from '../../harness/ledger/content.ts';
+import { formOf } from '../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';

@@ -3,9 +3,10 @@
  * other side stores, chunks over one connection, and stewardship of content that the network has lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { expectBytes, tarOf } from '../../harness/ledger/content.ts';
+import { expectBytes } from '../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { toHex } from '../../node/crypto/hex.ts';

@@ -3,16 +3,10 @@
  * side has made is read on the other while its level promises it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import {
-  expectBytes,
-  expectFile,
-  expectForm,
-  expectTar,
-  formOf,
-  tarOf,
-} from '../../harness/ledger/content.ts';
+import { expectBytes, expectFile, expectForm, expectTar, formOf } from '../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';

@@ -1,9 +1,10 @@
 /** Uploads of many chunks over one WebSocket: `http-api-completion.md` 6.1. */
 import { cacFromData } from '../../chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
+import { decodeStamp, STAMP_SIZE } from '../../chunk/stamp.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
-import type { Upload } from '../../files/upload.ts';
+import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
@@ -16,20 +17,75 @@ const IDLE_MS = 15 * 60_000;
 const FINISH_MS = 60_000;
 const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
+/** What becomes of the messages of a stream. */
+interface Intake {
+  /** Bytes in front of every chunk. */
+  readonly prefix: number;
+  /** What a message too short for them is told; undefined: nothing. */
+  readonly tooShort: string | undefined;
+  /**
+   * Begins with one chunk. @param prefix what stood in front of it
+   * @returns stores the chunk; resolves when it may be acknowledged
+   */
+  accept(prefix: Uint8Array): Promise<(chunk: Chunk) => Promise<void>>;
+  /** Ends the upload with the connection. */
+  done(): Promise<void>;
+  cleanup(): Promise<void>;
+}
+
+/** Every chunk belongs to one upload and is stamped by its batch. */
+export function uploadIntake(upload: Upload): Intake {
+  return {
+    prefix: 0,
+    tooShort: undefined,
+    accept: () => Promise.resolve((chunk) => upload.put(chunk)),
+    done: () => upload.done(),
+    cleanup: () => upload.cleanup(),
+  };
+}
+
+/** Every chunk brings its own stamp, so each is an upload of its own: pushed, or stored under the tag, when it is acknowledged. */
+export function stampedIntake(
+  uploader: Uploader,
+  begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,
+): Intake {
+  return {
+    prefix: STAMP_SIZE,
+    tooShort: 'message too small for stamp + chunk',
+    async accept(prefix) {
+      const stamp = decodeStamp(prefix);
+      const upload = await uploader.begin({ ...begin, batchId: stamp.batchId, stamp });
+      return async (chunk) => {
+        try {
+          await upload.put(chunk);
+          await upload.done();
+        } catch (error) {
+          await upload.cleanup();
+          throw error;
+        }
+      };
+    },
+    done: () => Promise.resolve(),
+    cleanup: () => Promise.resolve(),
+  };
+}
+
 interface ChunkStreamDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** Answer to every chunk that was taken. */
   readonly taken: Uint8Array;
+  /** What is said about a chunk of no possible size; undefined: nothing. */
+  readonly invalid: string | undefined;
   /** Gives the upload up. */
   readonly giveUp: (reason: unknown) => void;
 }
 
 /**
  * Takes chunk after chunk and ends the upload with the connection: what was acknowledged is pushed, whatever ended it.
- * @param upload without a tag, `put` waits while too many chunks are unfinished, and so the acknowledgement does
+ * @param intake that of an upload without a tag waits while too many chunks are unfinished, and so the acknowledgement does
  */
-export async function receiveChunks(socket: Socket, upload: Upload, deps: ChunkStreamDeps): Promise<void> {
+export async function receiveChunks(socket: Socket, intake: Intake, deps: ChunkStreamDeps): Promise<void> {
   const onEnding = () => deps.giveUp(socket.ending.reason);
   socket.ending.addEventListener('abort', onEnding, { once: true });
   socket.sayAtStop(CLOSE.goingAway, 'node shutting down');
@@ -37,40 +93,55 @@ export async function receiveChunks(socket: Socket, upload: Upload, deps: ChunkS
     const message = await socket.read(IDLE_MS);
     if (message === undefined) break;
     if (typeof message === 'string') socket.close(CLOSE.unsupportedData, 'invalid message');
-    else if (message.length < SPAN_SIZE || message.length > CHUNK_SIZE_MAX) socket.drop();
-    else await take(message, socket, upload, deps);
+    else if (message.length < SPAN_SIZE) socket.drop();
+    else if (message.length < intake.prefix + SPAN_SIZE) end(socket, intake.tooShort);
+    else await take(message, socket, intake, deps);
   }
-  await finish(upload, deps);
+  await finish(intake, deps);
   socket.ending.removeEventListener('abort', onEnding);
 }
 
 async function take(
   message: Uint8Array,
   socket: Socket,
-  upload: Upload,
-  { clock, log, taken, giveUp }: ChunkStreamDeps,
+  intake: Intake,
+  { clock, log, taken, invalid, giveUp }: ChunkStreamDeps,
 ): Promise<void> {
+  const data = message.subarray(intake.prefix);
   try {
     using _limit = clock.timer(IDLE_MS, () => giveUp(new TimeoutError(IDLE_MS)));
-    await upload.put(cacFromData(message));
+    const put = await intake.accept(message.subarray(0, intake.prefix));
+    if (data.length > CHUNK_SIZE_MAX) return end(socket, invalid);
+    await put(cacFromData(data));
   } catch (error) {
     log.debug({ err: error }, 'chunk of a stream not taken');
-    socket.close(CLOSE.internalError, isFull(error) ? 'batch is overissued' : 'chunk write error');
-    return;
+    return end(socket, reasonOf(error));
   }
   await socket.sent(taken);
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'BATCH_OVERISSUED';
+/** @param reason undefined: without a close frame */
+function end(socket: Socket, reason: string | undefined): void {
+  if (reason === undefined) socket.drop();
+  else socket.close(CLOSE.internalError, reason);
 }
 
-async function finish(upload: Upload, { clock, log, giveUp }: ChunkStreamDeps): Promise<void> {
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ['BATCH_OVERISSUED', 'batch is overissued'],
+  ['BATCH_NOT_FOUND', 'batch not found'],
+]);
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return REASONS.get(code) ?? 'chunk write error';
+}
+
+async function finish(intake: Intake, { clock, log, giveUp }: ChunkStreamDeps): Promise<void> {
   using _limit = clock.timer(FINISH_MS, () => giveUp(new TimeoutError(FINISH_MS)));
   try {
-    await upload.done();
+    await intake.done();
   } catch (error) {
-    log.warn({ err: error, tag: upload.tagUid }, 'chunks of a stream are lost');
-    await upload.cleanup();
+    log.warn({ err: error }, 'chunks of a stream are lost');
+    await intake.cleanup();
   }
 }

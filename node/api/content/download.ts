@@ -13,8 +13,9 @@ import type { NodeServices } from '../services.ts';
 import { parseDuration } from '../values/duration.ts';
 import { httpDate } from '../values/http-date.ts';
 import { bool, int, text, uint } from '../values/kinds.ts';
-import { max, optional, type ParamTable, redundancyLevelInRange } from '../values/params.ts';
+import { max, optional, type ParamTable } from '../values/params.ts';
 import { ACT_DOWNLOAD_HEADERS } from './act.ts';
+import { DOWNLOAD_LEVEL } from './levels.ts';
 import { type ByteRange, type DownloadPlan, planDownload } from './ranges.ts';
 
 const CONDITION_HEADERS = {
@@ -30,7 +31,7 @@ const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
   redundancyFallbackMode: optional(bool, true),
-  redundancyLevel: optional(uint(8), LEVEL_MAX, { checks: [redundancyLevelInRange] }),
+  redundancyLevel: DOWNLOAD_LEVEL,
   chunkRetrievalTimeout: optional(text, undefined),
   lookaheadBufferSize: optional(int, undefined),
 } as const;
@@ -77,7 +78,7 @@ export function requestGetter({ headers, services }: PlainFetchCall): ContentGet
     recovery: {
       strategy: headers.redundancyStrategy as Strategy,
       fallback: headers.redundancyFallbackMode,
-      level: headers.redundancyLevel as RedundancyLevel,
+      level: headers.redundancyLevel,
       timeoutMs,
       clock,
       keep: keeper(services),
@@ -85,14 +86,17 @@ export function requestGetter({ headers, services }: PlainFetchCall): ContentGet
   };
 }
 
-/** For requests that say nothing about lost chunks. */
-export function defaultGetter(services: NodeServices, { cache }: { readonly cache: boolean }): ContentGetter {
+/** For requests that say nothing about lost chunks, or only how many replicas of a root to look for. */
+export function defaultGetter(
+  services: NodeServices,
+  { cache, level = LEVEL_MAX }: { readonly cache: boolean; readonly level?: RedundancyLevel },
+): ContentGetter {
   return {
     ...services.netstore.getter({ cache }),
     recovery: {
       strategy: DATA,
       fallback: true,
-      level: LEVEL_MAX,
+      level,
       timeoutMs: CHUNK_TIMEOUT_MS,
       clock: services.clock,
       keep: keeper(services),

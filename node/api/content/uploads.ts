@@ -1,14 +1,14 @@
 /** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
 import { randomEncryption } from '../../files/encryption.ts';
-import type { RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import type { SplitOptions } from '../../files/splitter.ts';
 import type { Upload } from '../../files/upload.ts';
 import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import type { Call } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
-import { optional, type ParamTable, redundancyLevelInRange, required } from '../values/params.ts';
+import { optional, type ParamTable, required } from '../values/params.ts';
 import { ACT_UPLOAD_HEADERS, type Answered, historyHeader, protect } from './act.ts';
+import { UPLOAD_LEVEL } from './levels.ts';
 
 export const UPLOAD_HEADERS = {
   postageBatchId: required(hex),
@@ -16,7 +16,7 @@ export const UPLOAD_HEADERS = {
   pin: optional(bool, false),
   deferredUpload: optional(bool, true),
   encrypt: optional(bool, false),
-  redundancyLevel: optional(uint(8), 0, { checks: [redundancyLevelInRange] }),
+  redundancyLevel: UPLOAD_LEVEL,
   ...ACT_UPLOAD_HEADERS,
 } as const;
 
@@ -55,7 +55,7 @@ function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
   return {
     signal,
     encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
-    level: headers.redundancyLevel as RedundancyLevel,
+    level: headers.redundancyLevel,
   };
 }
 

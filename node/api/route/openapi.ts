@@ -1,8 +1,14 @@
 /** The OpenAPI document of one listener, written from the route table. */
-import type { Dialect, HeaderKey } from '../dialect.ts';
+import type { Dialect } from '../dialect.ts';
 import { CANONICAL_SEGMENT } from '../dialect.ts';
-import type { AnyParam, ParamTable } from '../values/params.ts';
-import { API_VERSION, DEBUG_API_VERSION } from '../versions.ts';
+import {
+  type AnyParam,
+  type HeaderTable,
+  type ParamTable,
+  paramsIn,
+  type Source,
+  wireName,
+} from '../values/params.ts';
 import type { Port, Route } from './route.ts';
 import { type SchemaName, schemas } from './schemas.ts';
 
@@ -14,7 +20,6 @@ const CONTENT_TYPES = {
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
-const VERSION: Readonly<Record<Port, string>> = { main: API_VERSION, debug: DEBUG_API_VERSION };
 
 export function openApiDocument(
   routes: readonly Route[],
@@ -29,7 +34,7 @@ export function openApiDocument(
   }
   return {
     openapi: '3.1.0',
-    info: { title: TITLE[port], version: VERSION[port] },
+    info: { title: TITLE[port], version: dialect.versions[port] },
     servers: [{ url: '/' }, { url: '/v1' }],
     paths,
     components: { schemas: schemas(dialect) },
@@ -38,9 +43,9 @@ export function openApiDocument(
 
 function operation(row: Route, dialect: Dialect): Record<string, unknown> {
   const parameters = [
-    ...parametersOf('path', row.params ?? {}, (name) => name),
-    ...parametersOf('query', row.query ?? {}, (name) => name),
-    ...parametersOf('header', row.headers ?? {}, (name) => dialect.headers[name as HeaderKey].active),
+    ...parametersOf('path', row.params ?? {}, dialect),
+    ...parametersOf('query', row.query ?? {}, dialect),
+    ...parametersOf('header', row.headers ?? {}, dialect),
   ];
   return {
     summary: row.summary,
@@ -50,9 +55,9 @@ function operation(row: Route, dialect: Dialect): Record<string, unknown> {
   };
 }
 
-function parametersOf(place: string, table: ParamTable, wireName: (name: string) => string): unknown[] {
-  return Object.entries(table).map(([name, param]) => ({
-    name: wireName(name),
+function parametersOf(place: Source, table: ParamTable | HeaderTable, dialect: Dialect): unknown[] {
+  return paramsIn(table, dialect).map(([key, param]) => ({
+    name: wireName(place, key, param, dialect),
     in: place,
     required: place === 'path' || param.required,
     schema: schemaOf(param),

@@ -105,7 +105,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
     status: Type.String(),
     version: Type.String(),
     apiVersion: Type.String(),
-    debugApiVersion: Type.String(),
+    ...named(fields.debugApiVersion, Type.String()),
   });
   const PinCheck = Type.Object({ reference: Reference, total: Uint, missing: Uint, invalid: Uint });
   const Acknowledgement = Type.Object({ code: Type.Integer(), message: Type.String() });
@@ -181,10 +181,10 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
   const PeerMetrics = Type.Object({
     lastSeenTimestamp: Type.Integer(),
     sessionConnectionRetry: Uint,
-    connectionTotalDuration: Type.Number(),
-    sessionConnectionDuration: Type.Number(),
+    connectionTotalDuration: Uint,
+    sessionConnectionDuration: Uint,
     sessionConnectionDirection: Type.String(),
-    latencyEWMA: Type.Integer(),
+    latencyEWMA: Uint,
     reachability: Type.String(),
     healthy: Type.Boolean(),
   });
@@ -297,7 +297,13 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       commitment: Uint,
       reserveCapacityDoubling: Uint,
     }),
-    ChainState: Type.Object({ chainTip: Uint, block: Uint, totalAmount: Amount, currentPrice: Amount }),
+    ChainState: Type.Object({
+      chainTip: Uint,
+      block: Uint,
+      totalAmount: Amount,
+      currentPrice: Amount,
+      ...named(fields.minimumValidity, Uint),
+    }),
     Status,
     StatusList: Type.Object(named(fields.statusList, Type.Array(Status))),
     Neighborhoods: Type.Object({

@@ -13,21 +13,29 @@ import { toHex } from '../../crypto/hex.ts';
 import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../content/act.ts';
-import { receiveChunks } from '../content/chunk-stream.ts';
+import { receiveChunks, stampedIntake, uploadIntake } from '../content/chunk-stream.ts';
 import { beginPaid, PAYMENT_HEADERS, requireTag } from '../content/stamped.ts';
 import { inSession, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
-import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
+import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { bool, hex, reference, uint } from '../values/kinds.ts';
-import { optional, required } from '../values/params.ts';
+import { bool, hex, reference, text, uint } from '../values/kinds.ts';
+import { optional, type ParamTable, readIf, required, requiredIf, varying } from '../values/params.ts';
 
 const UPLOAD_HEADERS = {
   ...PAYMENT_HEADERS,
   tag: optional(uint(64), 0),
   ...ACT_UPLOAD_HEADERS,
 } as const;
-const STREAM_HEADERS = { postageBatchId: required(hex), tag: optional(uint(64), 0) } as const;
+const TAG = uint(64);
+const STREAM_HEADERS = {
+  postageBatchId: varying(({ stampedStreams }) => requiredIf(!stampedStreams, hex)),
+  tag: optional(TAG, 0),
+} as const;
+/** Browsers cannot send headers with a handshake. */
+const STREAM_QUERY = {
+  tag: varying(({ stampedStreams }) => readIf(stampedStreams, optional(text, '', { named: 'tag' }))),
+} as const;
 const READ_HEADERS = { cache: optional(bool, true), ...ACT_DOWNLOAD_HEADERS } as const;
 const PATH = { address: required(reference) } as const;
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
@@ -72,16 +80,27 @@ export const CHUNK_ROUTES = [
     summary: 'upload chunks over a WebSocket',
     gates: ['started'],
     headers: STREAM_HEADERS,
+    query: STREAM_QUERY,
+    headersFirst: true,
     success: [101],
-    async handle({ headers: { postageBatchId: batchId, tag: tagUid }, services, dialect }) {
+    async handle(call) {
+      const { services, dialect } = call;
+      const { postageBatchId: batchId } = call.headers;
+      const tagUid = await streamTag(call);
       requireTag(tagUid, services);
       // The connection outlives the request, and pushes outlive the connection.
       const over = new AbortController();
-      const begin = { batchId, tagUid, deferred: tagUid !== 0, signal: over.signal };
-      const upload = await orElse('PUTTER_REFUSED', () => services.uploader.begin(begin));
+      const begin = { tagUid, deferred: tagUid !== 0, signal: over.signal };
+      const intake =
+        batchId === undefined
+          ? stampedIntake(services.uploader, begin)
+          : uploadIntake(
+              await orElse('PUTTER_REFUSED', () => services.uploader.begin({ ...begin, batchId })),
+            );
       const giveUp = (reason: unknown) => over.abort(reason);
-      const deps = { clock: services.clock, log: services.log, taken: dialect.chunkTaken, giveUp };
-      return { status: 101, socket: (socket) => receiveChunks(socket, upload, deps) };
+      const { chunkTaken: taken, streamChunkInvalid: invalid } = dialect;
+      const deps = { clock: services.clock, log: services.log, taken, invalid, giveUp };
+      return { status: 101, socket: (socket) => receiveChunks(socket, intake, deps) };
     },
   }),
   route({
@@ -136,6 +155,16 @@ export const CHUNK_ROUTES = [
     },
   }),
 ];
+
+/** Of the header, else of the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
+async function streamTag({
+  headers,
+  query,
+  dialect,
+}: Call<ParamTable, typeof STREAM_QUERY, typeof STREAM_HEADERS>): Promise<number> {
+  if (headers.tag !== 0 || query.tag === '') return headers.tag;
+  return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
+}
 
 /** What is too long for a content-addressed chunk is tried as a whole single-owner chunk. @throws ChunkError, SignatureError */
 function chunkOf(data: Uint8Array): Chunk {

@@ -4,6 +4,7 @@ import { toHex } from '../../crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
 import { requestGetter } from '../content/download.ts';
 import { feedHeaders, latestContent } from '../content/feed-lookup.ts';
+import { OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
 import { downloadRoot, ROOT_DOWNLOAD_HEADERS } from '../content/root-download.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import type { Dialect } from '../dialect.ts';
@@ -25,17 +26,24 @@ export const FEED_ROUTES = [
     gates: ['started'],
     params: PATH,
     query: TYPE,
-    headers: { postageBatchId, pin, deferredUpload, act, actHistoryAddress },
+    headers: {
+      postageBatchId,
+      pin,
+      deferredUpload,
+      act,
+      actHistoryAddress,
+      redundancyLevel: OTHER_UPLOAD_LEVEL,
+    },
     bodyLimit: SPAN_SIZE + CHUNK_PAYLOAD_SIZE,
     success: [201],
     response: 'ReferenceResponse',
     async handle(call) {
-      const { params, query, signal } = call;
+      const { params, query } = call;
       requireSequence(query.type, call.dialect);
       // It has a tag of its own, which nobody is told.
-      const headers = { ...call.headers, tag: 0, encrypt: false, redundancyLevel: 0 };
-      const answered = await upload({ ...call, headers }, 'feeds', (session) =>
-        orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, { signal })),
+      const headers = { ...call.headers, tag: 0, encrypt: false };
+      const answered = await upload({ ...call, headers }, 'feeds', (session, _body, options) =>
+        orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, options)),
       );
       return {
         status: 201,

@@ -31,11 +31,13 @@ import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
 import { bool, mediaType, reference, text } from '../values/kinds.ts';
-import { essence } from '../values/media-type.ts';
-import { optional, type ParamTable, required, startsNotWith } from '../values/params.ts';
+import { checkMediaType, essence } from '../values/media-type.ts';
+import { optional, type ParamTable, required, startsNotWith, varying } from '../values/params.ts';
 
+/** Empty: not sent. */
+const anyType = optional(text, '');
 const FILE_UPLOAD_HEADERS = {
-  contentType: required(mediaType),
+  contentType: varying(({ fileTypeRequired }) => (fileTypeRequired ? required(mediaType) : anyType)),
   ...UPLOAD_HEADERS,
   collection: optional(bool, false),
   indexDocument: optional(text, ''),
@@ -60,7 +62,7 @@ export const FILE_ROUTES = [
     response: 'ReferenceResponse',
     async handle(call) {
       const { headers, dialect } = call;
-      const isCollection = headers.collection || essence(headers.contentType) === 'multipart/form-data';
+      const isCollection = headers.collection || isMultipart(headers.contentType);
       const stored = await upload(call, dialect.segment, (session, body, options) =>
         isCollection
           ? orElse('COLLECTION_STORE_FAILED', () =>
@@ -161,11 +163,17 @@ type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
+/** A type that cannot be parsed makes no collection by itself. */
+function isMultipart(contentType: string): boolean {
+  return checkMediaType(contentType) === undefined && essence(contentType) === 'multipart/form-data';
+}
+
 /** @throws ApiError for a request without a body, or of a type that is no collection */
 function collectionEntries(
   { headers, body: { present } }: UploadCall,
   body: AsyncIterable<Uint8Array>,
 ): AsyncIterable<CollectionEntry> {
+  if (headers.contentType === '') throw new ApiError('CONTENT_TYPE_INVALID');
   if (!present) throw new ApiError('BODY_REQUIRED');
   switch (essence(headers.contentType)) {
     case 'multipart/form-data':

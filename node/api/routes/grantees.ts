@@ -1,6 +1,8 @@
 /** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
 import { GRANTEES_MAX } from '../../act/grantees.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { defaultGetter } from '../content/download.ts';
+import { OTHER_DOWNLOAD_LEVEL, OTHER_UPLOAD_LEVEL } from '../content/levels.ts';
 import { requireTag } from '../content/stamped.ts';
 import { inSession, UPLOAD_HEADERS } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -13,7 +15,14 @@ import { optional, type ParamTable, required, type ValuesOf } from '../values/pa
 const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
-const CHANGE_HEADERS = { postageBatchId, tag, pin, deferredUpload } as const;
+/** The level is how many replicas of the past versions are looked for: what is stored here has none. */
+const CHANGE_HEADERS = {
+  postageBatchId,
+  tag,
+  pin,
+  deferredUpload,
+  redundancyLevel: OTHER_UPLOAD_LEVEL,
+} as const;
 const CREATE_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress } as const;
 const PATCH_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress: required(hex) } as const;
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
@@ -63,11 +72,11 @@ export const GRANTEE_ROUTES = [
     summary: 'public keys of a list of grantees, for its publisher',
     gates: ['started'],
     params: PATH,
-    headers: { cache: optional(bool, true) },
+    headers: { cache: optional(bool, true), redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
     response: 'PublicKeys',
-    async handle({ params, headers, services, signal }) {
-      const getter = services.netstore.getter(headers);
+    async handle({ params, headers: { cache, redundancyLevel: level }, services, signal }) {
+      const getter = defaultGetter(services, { cache, level });
       const listing = () => services.accessControl.grantees(params.reference, { getter, signal });
       const grantees = await orElse('GRANTEES_NOT_FOUND', listing);
       return { status: 200, json: grantees.map(toHex) };
@@ -140,12 +149,13 @@ async function change(
   wanted: { readonly grantees?: Uint8Array; readonly add: Keys; readonly revoke?: Keys },
   status: number,
 ): Promise<Answer> {
-  const { uploader, netstore, accessControl } = services;
+  const { uploader, accessControl } = services;
   const { postageBatchId: batchId, tag: tagUid, pin, actHistoryAddress: history } = headers;
   const deferred = headers.deferredUpload || pin;
   const begin = () => uploader.begin({ batchId, tagUid, deferred, pin, signal });
   const session = await orElse('PUTTER_REFUSED', begin);
-  const io = { getter: netstore.getter({ cache: true }), putter: session, signal };
+  const getter = defaultGetter(services, { cache: true, level: headers.redundancyLevel });
+  const io = { getter, putter: session, signal };
   const store = async () => {
     const changed = await accessControl.change({ ...wanted, history }, io);
     return { ...changed, root: changed.stored };

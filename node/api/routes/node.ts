@@ -1,10 +1,9 @@
 /** The node itself and its state: `http-api-completion.md` 5.10. Technical routes answer while the node still starts. */
 import { toHex } from '../../crypto/hex.ts';
-import { emit } from '../dialect.ts';
+import { emit, emitRead } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { type Call, route } from '../route/route.ts';
 import type { HeaderTable, ParamTable } from '../values/params.ts';
-import { API_VERSION, DEBUG_API_VERSION } from '../versions.ts';
 
 /** Longest body of `POST /welcome-message`, bytes. */
 const WELCOME_BODY_MAX = 512;
@@ -13,7 +12,7 @@ const WELCOME_MAX = 140;
 
 const HEALTH_WORDS = { starting: 'ok', ready: 'ok', failed: 'nok' } as const;
 
-type AnyCall = Pick<Call<ParamTable, ParamTable, HeaderTable>, 'services' | 'signal'>;
+type AnyCall = Pick<Call<ParamTable, ParamTable, HeaderTable>, 'services' | 'dialect'>;
 
 export const NODE_ROUTES = [
   route({
@@ -60,13 +59,10 @@ export const NODE_ROUTES = [
       gates: [],
       success: [200],
       response: 'Readiness',
-      handle({ services: { readiness, node } }) {
-        const ready = readiness.state() === 'ready';
+      handle(call) {
+        const ready = call.services.readiness.state() === 'ready';
         const status = ready ? 'ready' : 'notReady';
-        return {
-          status: ready ? 200 : 400,
-          json: { status, version: node.version, apiVersion: API_VERSION },
-        };
+        return { status: ready ? 200 : 400, json: { status, ...versions(call) } };
       },
     }),
   ),
@@ -96,12 +92,21 @@ export const NODE_ROUTES = [
     success: [200],
     response: 'ChainState',
     failure: 'BLOCK_NUMBER_UNAVAILABLE',
-    async handle({ services: { chain, postage }, signal }) {
+    async handle({ services: { chain, postage }, dialect, signal }) {
       const chainTip = await chain.blockNumber(signal);
       const { block, totalAmount, currentPrice } = postage.batches.chainState();
+      const validity = await orElse('VALIDITY_UNAVAILABLE', () =>
+        emitRead(dialect.fields.minimumValidity, () => postage.minimumValidityBlocks(signal)),
+      );
       return {
         status: 200,
-        json: { chainTip, block, totalAmount: String(totalAmount), currentPrice: String(currentPrice) },
+        json: {
+          chainTip,
+          block,
+          totalAmount: String(totalAmount),
+          currentPrice: String(currentPrice),
+          ...validity,
+        },
       };
     },
   }),
@@ -154,13 +159,18 @@ export const NODE_ROUTES = [
   }),
 ];
 
-function health({ services: { readiness, node } }: Pick<AnyCall, 'services'>): Record<string, string> {
+function health(call: AnyCall): Record<string, unknown> {
+  const { fields, versions: known } = call.dialect;
   return {
-    status: HEALTH_WORDS[readiness.state()],
-    version: node.version,
-    apiVersion: API_VERSION,
-    debugApiVersion: DEBUG_API_VERSION,
+    status: HEALTH_WORDS[call.services.readiness.state()],
+    ...versions(call),
+    ...emit(fields.debugApiVersion, known.debug),
   };
+}
+
+function versions({ services: { node }, dialect }: AnyCall): Record<string, string> {
+  const { product, main } = dialect.versions;
+  return { version: product(node.version), apiVersion: main };
 }
 
 /** @throws ApiError with the parser's words for a body that is no JSON object with such a member */

@@ -4,6 +4,7 @@ import { pinContent } from '../../files/pinning.ts';
 import { isMissing } from '../../files/traversal.ts';
 import type { Pins } from '../../store/ports.ts';
 import { defaultGetter } from '../content/download.ts';
+import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, CREATED, route } from '../route/route.ts';
@@ -55,12 +56,13 @@ export const PIN_ROUTES = [
     summary: 'fetch content and keep it',
     gates: ['started'],
     params: PATH,
+    headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200, 201],
     response: 'Acknowledgement',
-    async handle({ params: { reference }, services, signal }) {
+    async handle({ params: { reference }, headers: { redundancyLevel: level }, services, signal }) {
       const { pins } = services.store;
       if (await orElse('PIN_CHECK_FAILED', () => pins.has(reference))) return ACKNOWLEDGEMENT;
-      const getter = defaultGetter(services, { cache: true });
+      const getter = defaultGetter(services, { cache: true, level });
       try {
         await pinContent(reference, { getter, pins, signal });
       } catch (cause) {

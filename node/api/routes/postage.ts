@@ -5,8 +5,8 @@ import { type Dialect, emit } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
-import { bigInteger, bool, hex, type Kind, text, uint } from '../values/kinds.ts';
-import { length, min, optional, required } from '../values/params.ts';
+import { bigInteger, bool, hex, text, uint } from '../values/kinds.ts';
+import { length, min, optional, readIf, required, varying } from '../values/params.ts';
 
 /** Buckets have 16 bits of the address, a batch at least one more. */
 const DEPTH_MIN = 17;
@@ -16,12 +16,8 @@ const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] 
 /** Longest body with a label, bytes. */
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
-
-/** Only a dialect that lists expired batches looks at the parameter. */
-const expiredWish: Kind<boolean> = {
-  schema: bool.schema,
-  parse: (value, dialect) => (dialect.expiredStamps ? bool.parse(value, dialect) : undefined),
-};
+/** Only a dialect that lists expired batches looks at it. */
+const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(bool, false)));
 
 export const POSTAGE_ROUTES = [
   route({
@@ -30,7 +26,7 @@ export const POSTAGE_ROUTES = [
     port: 'both',
     summary: 'own batches',
     gates: GATES,
-    query: { all: optional(expiredWish, false) },
+    query: { all: EXPIRED_TOO },
     success: [200],
     response: 'BatchList',
     failure: 'STAMPS_CHECK_FAILED',

@@ -1,12 +1,16 @@
 /** Whether content is on the network, and bringing it there again: `http-api-completion.md` 5.8. */
 import { defaultGetter } from '../content/download.ts';
+import { OTHER_DOWNLOAD_LEVEL, REUPLOAD_LEVEL } from '../content/levels.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { ACKNOWLEDGEMENT, type Call, route } from '../route/route.ts';
 import { hex, reference } from '../values/kinds.ts';
-import { optional, type ParamTable, required } from '../values/params.ts';
+import { type ParamTable, required, requiredIf, varying } from '../values/params.ts';
 
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
-const HEADERS = { postageBatchId: optional(hex, undefined) } as const;
+const HEADERS = {
+  postageBatchId: varying(({ reuploadNeedsBatch }) => requiredIf(reuploadNeedsBatch, hex)),
+  redundancyLevel: REUPLOAD_LEVEL,
+} as const;
 
 export const STEWARDSHIP_ROUTES = [
   route({
@@ -16,6 +20,8 @@ export const STEWARDSHIP_ROUTES = [
     summary: 'whether content can be retrieved from the network',
     gates: ['started'],
     params: PATH,
+    // Tested and no more: a root of which only replicas are left is not there, whatever the level.
+    headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
     response: 'Retrievability',
     failure: 'RETRIEVABLE_FAILED',
@@ -38,9 +44,9 @@ export const STEWARDSHIP_ROUTES = [
     // An unknown chunk or a full batch is no client's mistake in the request.
     errors: { CHUNK_NOT_FOUND: 'REUPLOAD_FAILED', BATCH_OVERISSUED: 'REUPLOAD_FAILED' },
     async handle(call) {
-      const { params, services, signal } = call;
+      const { params, headers, services, signal } = call;
       const batchId = batchOf(call);
-      const getter = defaultGetter(services, { cache: false });
+      const getter = defaultGetter(services, { cache: false, level: headers.redundancyLevel });
       await services.stewardship.reupload(params.reference, { batchId, getter, signal });
       await orElse('STAMPER_NOT_SAVED', () => services.postage.saved(batchId));
       return ACKNOWLEDGEMENT;
@@ -48,18 +54,9 @@ export const STEWARDSHIP_ROUTES = [
   }),
 ];
 
-/** @throws ApiError when none is named and the dialect wants one, or none is known */
-function batchOf({
-  params,
-  headers,
-  services,
-  dialect,
-}: Call<typeof PATH, ParamTable, typeof HEADERS>): Uint8Array {
+/** The one that is named, or that of the last upload. @throws ApiError when none is known */
+function batchOf({ params, headers, services }: Call<typeof PATH, ParamTable, typeof HEADERS>): Uint8Array {
   if (headers.postageBatchId !== undefined) return headers.postageBatchId;
-  if (dialect.reuploadNeedsBatch) {
-    const field = dialect.headers.postageBatchId.active;
-    throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field, error: 'want required:' }] });
-  }
   const last = services.stewardship.batchOf(params.reference);
   if (last === undefined) throw new ApiError('REUPLOAD_BATCH_UNKNOWN');
   return last;

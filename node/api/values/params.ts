@@ -19,6 +19,15 @@ export interface Param<T> {
   readonly checks: readonly Check<NonNullable<T>>[];
   /** Name in `reasons` when it is not the wire name. */
   readonly field?: string;
+  /** Of a parameter in the query that is named as a header is. */
+  readonly named?: HeaderKey;
+  /** Not looked at: it always has the value `absent`. */
+  readonly unread?: true;
+}
+
+/** A parameter that is not the same in every dialect. */
+export interface VaryingParam<T> {
+  readonly in: (dialect: Dialect) => Param<T>;
 }
 
 /** A parameter of whatever type. */
@@ -27,14 +36,25 @@ export interface AnyParam extends Omit<Param<unknown>, 'kind' | 'checks'> {
   readonly checks: readonly Check<never>[];
 }
 
-/** Name in code → parameter. Keys of path and query tables are wire names, those of header tables `HeaderKey`s. */
-export type ParamTable = Readonly<Record<string, AnyParam>>;
-export type HeaderTable = { readonly [K in HeaderKey]?: AnyParam };
-export type ValuesOf<S> = { readonly [K in keyof S]: S[K] extends { readonly absent: infer T } ? T : never };
+interface AnyVaryingParam {
+  readonly in: (dialect: Dialect) => AnyParam;
+}
+
+/**
+ * Name in code → parameter. Keys of path tables are wire names, and so are those of query tables unless the parameter
+ * is `named`; those of header tables are `HeaderKey`s.
+ */
+export type ParamTable = Readonly<Record<string, AnyParam | AnyVaryingParam>>;
+export type HeaderTable = { readonly [K in HeaderKey]?: AnyParam | AnyVaryingParam };
+type ParamIn<P> = P extends { readonly in: (dialect: Dialect) => infer Q } ? Q : P;
+export type ValuesOf<S> = {
+  readonly [K in keyof S]: ParamIn<S[K]> extends { readonly absent: infer T } ? T : never;
+};
 
 interface Extras<T> {
   readonly checks?: readonly Check<T>[];
   readonly field?: string;
+  readonly named?: HeaderKey;
 }
 
 /** A parameter that may be left out; then it has the value `absent`. */
@@ -43,15 +63,46 @@ export function optional<T, A extends T | undefined>(
   absent: A,
   extras: Extras<T> = {},
 ): Param<A extends undefined ? T | undefined : T> {
-  const param = { kind, absent, required: false, checks: extras.checks ?? [] };
-  const named = extras.field === undefined ? param : { ...param, field: extras.field };
-  return named as unknown as Param<A extends undefined ? T | undefined : T>;
+  const param = { checks: [], ...extras, kind, absent, required: false };
+  return param as unknown as Param<A extends undefined ? T | undefined : T>;
 }
 
 /** A parameter that must be there and must not be zero or empty. */
 export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
-  const param = { kind, absent: undefined, required: true, checks: extras.checks ?? [] };
-  return (extras.field === undefined ? param : { ...param, field: extras.field }) as unknown as Param<T>;
+  return { checks: [], ...extras, kind, absent: undefined, required: true } as unknown as Param<T>;
+}
+
+/** A parameter that must be there when the condition holds, and else may be left out. */
+export function requiredIf<T>(isRequired: boolean, kind: Kind<T>): Param<T | undefined> {
+  return { ...required(kind), required: isRequired };
+}
+
+/** A parameter that the dialect decides about. */
+export function varying<T>(choose: (dialect: Dialect) => Param<T>): VaryingParam<T> {
+  return { in: choose };
+}
+
+/** The parameter, or one that is not looked at. */
+export function readIf<T>(isRead: boolean, param: Param<T>): Param<T> {
+  return isRead ? param : { ...param, required: false, unread: true };
+}
+
+/** The parameters of a table that are read in a dialect, as it reads them; key in the table → parameter. */
+export function paramsIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyParam][] {
+  return allIn(table, dialect).filter(([, param]) => param.unread !== true);
+}
+
+function allIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyParam][] {
+  return Object.entries(table as ParamTable).map(([key, param]) => [
+    key,
+    'in' in param ? param.in(dialect) : param,
+  ]);
+}
+
+/** Name on the wire that the dialect gives a parameter. */
+export function wireName(source: Source, key: string, { named }: AnyParam, dialect: Dialect): string {
+  const header = source === 'header' ? (key as HeaderKey) : named;
+  return header === undefined ? key : dialect.headers[header].active;
 }
 
 export const notNegative: Check<bigint> = (value) => (value < 0n ? 'want min:0' : undefined);
@@ -98,9 +149,10 @@ export function readParams<S extends ParamTable | HeaderTable>(
   const values: Record<string, unknown> = {};
   const sent = new Set<string>();
   const failures: (Reason & { unavailable: boolean })[] = [];
-  for (const [key, param] of Object.entries(table as ParamTable)) {
+  const params = allIn(table, dialect);
+  for (const [key, param] of params) {
     try {
-      const raw = rawOf(source, key, read, dialect);
+      const raw = param.unread === true ? undefined : rawOf(source, key, param, { read, dialect });
       const value = raw === undefined ? undefined : param.kind.parse(raw, dialect);
       if (value !== undefined) sent.add(key);
       values[key] = value ?? param.absent;
@@ -111,7 +163,7 @@ export function readParams<S extends ParamTable | HeaderTable>(
     }
   }
   if (failures.length > 0) throw refusal(source, failures);
-  const problems = validate(source, table, { values, sent }, dialect);
+  const problems = validate(source, params, { values, sent }, dialect);
   if (problems.length > 0) throw new ApiError(CODE_OF[source], { reasons: problems });
   return values as ValuesOf<S>;
 }
@@ -124,12 +176,12 @@ function refusal(source: Source, failures: readonly (Reason & { unavailable: boo
 
 function validate(
   source: Source,
-  table: ParamTable,
+  params: readonly [string, AnyParam][],
   { values, sent }: { values: Readonly<Record<string, unknown>>; sent: ReadonlySet<string> },
   dialect: Dialect,
 ): Reason[] {
   const problems: Reason[] = [];
-  for (const [key, param] of Object.entries(table)) {
+  for (const [key, param] of params) {
     const problem = problemOf(param, values[key], sent.has(key), dialect);
     if (problem !== undefined)
       problems.push({ field: declaredName(source, key, param, dialect).toLowerCase(), error: problem });
@@ -155,11 +207,12 @@ function isZero(value: unknown): boolean {
 function rawOf(
   source: Source,
   key: string,
-  read: (name: string) => string | undefined,
-  dialect: Dialect,
+  { named }: AnyParam,
+  { read, dialect }: { read: (name: string) => string | undefined; dialect: Dialect },
 ): string | undefined {
-  if (source !== 'header') return read(key);
-  const name = dialect.headers[key as HeaderKey];
+  const header = source === 'header' ? (key as HeaderKey) : named;
+  if (header === undefined) return read(key);
+  const name = dialect.headers[header];
   return read(name.active) ?? (name.other === undefined ? undefined : read(name.other));
 }
 

@@ -94,7 +94,7 @@ test('the keys of spare accounts pay in coins and tokens', async () => {
     chain: { rpc: string; token: string };
     accounts: { name: string; of: string; address: string; privateKey: string }[];
   };
-  expect(document.warning).toContain('seed 42');
+  expect(document.warning).toContain('use them on this chain only');
   expect(document.accounts.map(({ name, of }) => `${of} ${name}`)).toEqual([
     'node node-0',
     'node node-1',
@@ -127,6 +127,6 @@ test('keys are a table with a warning for people', async () => {
   const { stdout } = await svcnet('keys');
   expect(stdout).toMatch(/^ {2}account-2 +0x[0-9a-f]{40} +0x[0-9a-f]{64} +10 +10000$/m);
   expect(stdout).toContain(
-    'These keys follow from the seed 42, so they are public: use them on this chain only.',
+    'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.',
   );
 });

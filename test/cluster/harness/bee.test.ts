@@ -49,6 +49,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
     name: 'node-0',
     mode: 'full',
     binary,
+    dialect: 'swarm',
     identity: deriveNode({ seed: 7n, index: 0, networkId: 4020 }),
     ports: { api: 1633, p2p: 1634, debug: 1633 },
     listen: '127.0.0.1',

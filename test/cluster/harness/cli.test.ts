@@ -284,6 +284,7 @@ describe('a cluster that is up', () => {
         name: `node-${i}`,
         flavour: 'svc',
         mode: 'full',
+        dialect: 'svc',
         api: url,
         debug: url,
         p2p: expect.stringMatching(/^\/ip4\/127\.0\.0\.1\/tcp\/\d+\/p2p\/12D3Koo/) as string,

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes, tarOf } from '../../../harness/ledger/content.ts';
+import { expectBytes } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, openFiles, pidOf, residentBytes, sameBytes, stateFolder } from './kit.ts';
 

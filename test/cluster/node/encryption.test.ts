@@ -1,7 +1,7 @@
 /** Encrypted content: stored on one node, read on the others by whoever has the key. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { tarOf } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
 

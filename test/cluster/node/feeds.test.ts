@@ -1,7 +1,7 @@
 /** Feeds: updated on one node, read on any other, however many updates there are. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { tarOf } from '../../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../../node/chunk/soc.ts';

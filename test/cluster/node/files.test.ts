@@ -1,7 +1,8 @@
 /** The first promise: what is uploaded on one node is read byte for byte from every other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes, expectTar, tarOf } from '../../../harness/ledger/content.ts';
+import { expectBytes, expectTar } from '../../../harness/ledger/content.ts';
 import { Ledger } from '../../../harness/ledger/ledger.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import vectors from '../../vectors/file-tree.json' with { type: 'json' };

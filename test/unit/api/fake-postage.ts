@@ -118,6 +118,10 @@ export function fakePostage(turn: PostageKnobs): Postage {
       if (own === undefined) throw new PostageError('BATCH_NOT_FOUND', 'no issuer');
       issuers[issuers.indexOf(own)] = { ...own, label };
     },
+    async minimumValidityBlocks() {
+      failIf(turn, 'minimumValidityBlocks');
+      return 17_280n;
+    },
     batchTtl: () => 3600,
     syncState: () => turn.syncState,
   };

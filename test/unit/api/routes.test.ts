@@ -3,6 +3,7 @@ import { dialectOf } from '../../../node/api/dialect.ts';
 import { GATES } from '../../../node/api/gates.ts';
 import type { Route } from '../../../node/api/route/route.ts';
 import { ROUTES } from '../../../node/api/routes/table.ts';
+import { paramsIn } from '../../../node/api/values/params.ts';
 import vector from '../../vectors/http-routes.json' with { type: 'json' };
 
 interface VectorParam {
@@ -50,18 +51,22 @@ describe('the route list', () => {
   test.each(vector)('$method $path on $port reads the listed parameters', (row) => {
     const served = rowOf(row.method, row.path, row.port);
     const gas = served?.gates.includes('gas') === true ? ['gas-price', 'gas-limit'] : [];
-    const headers = Object.keys(served?.headers ?? {}).map(
-      (key) => dialect.headers[key as keyof typeof dialect.headers].active,
+    const headers = paramsIn(served?.headers ?? {}, dialect).map(
+      ([key]) => dialect.headers[key as keyof typeof dialect.headers].active,
     );
     const beyond = READ_BEYOND[`${row.method} ${row.path}`] ?? [];
     expect([...headers, ...gas].sort()).toEqual([...namesOf(row.headers), ...beyond].sort());
-    expect(Object.keys(served?.query ?? {}).sort()).toEqual(namesOf(row.query));
+    expect(
+      paramsIn(served?.query ?? {}, dialect)
+        .map(([key]) => key)
+        .sort(),
+    ).toEqual(namesOf(row.query));
     expect(Object.keys(served?.params ?? {}).sort()).toEqual(Object.keys(row.params).sort());
   });
 
   test.each(vector)('$method $path on $port requires what the list requires', (row) => {
     const served = rowOf(row.method, row.path, row.port);
-    const required = Object.entries(served?.headers ?? {})
+    const required = paramsIn(served?.headers ?? {}, dialect)
       .filter(([, param]) => param.required)
       .map(([key]) => dialect.headers[key as keyof typeof dialect.headers].active);
     expect(required.sort()).toEqual(

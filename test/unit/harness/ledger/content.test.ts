@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { expectForm, expectTar, formOf, tarOf } from '../../../../harness/ledger/content.ts';
+import { tarOf } from '../../../../harness/base/tree.ts';
+import { expectForm, expectTar, formOf } from '../../../../harness/ledger/content.ts';
 import { multipartEntries } from '../../../../node/files/collection/multipart.ts';
 
 const TREE = [

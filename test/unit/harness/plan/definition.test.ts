@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { DEPLOYER_KEY } from '../../../../chain/deployer-key.ts';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { batchAmount, parseDefinition } from '../../../../harness/plan/definition.ts';
 import { creditOf } from '../../../../harness/plan/facts.ts';
@@ -340,4 +341,46 @@ test('a price that the oracle cannot hold is refused', () => {
   expect(mistake({ chain: { storagePrice: 2 ** 22 } })).toContain(
     'chain.storagePrice: got 4194304, expected a whole number from 24000 to 4194303',
   );
+});
+test.each([
+  [['11'.repeat(32)], 'nodes[0].keys: got 1, expected 2: one for each node'],
+  [
+    ['11'.repeat(32), `0x${'11'.repeat(32)}`],
+    'nodes[0].keys[1]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
+  ],
+  [
+    ['11'.repeat(32), DEPLOYER_KEY],
+    'nodes[0].keys[1]: got the key of the account that deploys the contracts (…ff80), expected one of its own',
+  ],
+  [
+    ['11'.repeat(32), '0'.repeat(64)],
+    'expected a private key: above zero and below the order of the secp256k1 group',
+  ],
+  [['11'.repeat(32), 'f'.repeat(64)], 'expected a private key: above zero and below'],
+])('keys %j are no list of private keys for two nodes', (keys, text) => {
+  expect(mistake({ nodes: [{ count: 2, keys }] })).toContain(text);
+});
+
+test('a key is given once in the whole cluster', () => {
+  const keys = ['11'.repeat(32)];
+  expect(mistake({ nodes: [{ keys }, {}, { keys }] })).toBe(
+    'cluster.yaml: nodes[2].keys[0]: got the key of nodes[0].keys[0] (…1111), expected one of its own',
+  );
+});
+
+test.each([
+  [
+    [{ count: 2, neighbourhoods: ['0'] }],
+    'nodes[0].neighbourhoods: got 1, expected 2: one for each node, or one text for all',
+  ],
+  [
+    [{ keys: ['11'.repeat(32)], neighbourhoods: '01' }],
+    'nodes[0].neighbourhoods: got it beside keys, expected one of them: an overlay follows from the key',
+  ],
+  [
+    [{ count: 4, neighbourhoods: '0'.repeat(16) }],
+    'nodes: neighbourhoods of so many bits take about 262144 keys to find, expected at most 200000 for all nodes: each bit less halves them',
+  ],
+])('neighbourhoods that nodes cannot be in are refused: %#', (nodes, text) => {
+  expect(mistake({ nodes })).toBe(`cluster.yaml: ${text}`);
 });

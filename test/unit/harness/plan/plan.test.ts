@@ -5,6 +5,7 @@ import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import { type ClusterPlan, placeNodes, planCluster } from '../../../../harness/plan/plan.ts';
 import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 import { deriveNode } from '../../../../harness/plan/seed.ts';
+import { toHex } from '../../../../node/crypto/hex.ts';
 
 const CONTRACTS = {
   token: '0x01',
@@ -50,15 +51,64 @@ test('groups become a flat list of nodes in their order, each with the keys of i
   });
   expect(nodes).toEqual(
     [
-      { flavour: 'svc', mode: 'full', binary: undefined, options: { verbosity: 'debug' } },
-      { flavour: 'svc', mode: 'full', binary: undefined, options: { verbosity: 'debug' } },
-      { flavour: 'bee', mode: 'light', binary: '/bee', options: {} },
+      { flavour: 'svc', mode: 'full', dialect: 'svc', binary: undefined, options: { verbosity: 'debug' } },
+      { flavour: 'svc', mode: 'full', dialect: 'svc', binary: undefined, options: { verbosity: 'debug' } },
+      { flavour: 'bee', mode: 'light', dialect: 'swarm', binary: '/bee', options: {} },
     ].map((node, index) => ({
       ...node,
       name: `node-${index}`,
       identity: deriveNode({ seed: 7n, index, networkId: 4020 }),
     })),
   );
+});
+
+test('nodes of our own speak the dialect of the definition, a Bee its own', () => {
+  const nodes: DefinitionInput['nodes'] = [{}, { flavour: 'bee', binary: '/bee' }];
+  const dialects = (input: DefinitionInput) => placed(input).map(({ dialect }) => dialect);
+  expect(dialects({ nodes })).toEqual(['svc', 'swarm']);
+  expect(dialects({ nodes, dialect: 'swarm' })).toEqual(['swarm', 'swarm']);
+  const [node] = placed({ dialect: 'swarm', nodes: 1 });
+  expect(node && svcFlavour.embedded(node).options).toMatchObject({ 'api-dialect': 'swarm' });
+});
+
+test('accounts of a group have the keys that it names; all else still follows from the seed', () => {
+  const keys = ['0x' + 'AB'.repeat(32), '11'.repeat(32)];
+  const given = planOf({ nodes: [{}, { count: 2, keys }] });
+  const derived = planOf({ nodes: 3 });
+  const [first, second, third] = given.nodes.map(({ identity }) => identity);
+  const [before, , last] = derived.nodes.map(({ identity }) => identity);
+  expect(first).toEqual(before);
+  expect([second, third].map((one) => toHex(one?.keys.swarm ?? new Uint8Array()))).toEqual([
+    'ab'.repeat(32),
+    '11'.repeat(32),
+  ]);
+  // Of a private key of repeated 0x11, as every wallet shows it.
+  expect(third?.ethereum).toBe('19e7e376e7c213b7e7e7e46cc70a5dd086daff2a');
+  expect(third?.overlay).not.toBe(last?.overlay);
+  expect([third?.peerId, third?.keys.pss, third?.keys.libp2p]).toEqual([
+    last?.peerId,
+    last?.keys.pss,
+    last?.keys.libp2p,
+  ]);
+  expect(given.chain.accounts[2]?.address).toBe(`0x${third?.ethereum}`);
+  expect(given.chain.batches[2]?.owner).toBe(`0x${third?.ethereum}`);
+});
+
+test('overlays of a group are mined into its neighbourhoods, one for all or one for each', () => {
+  const { nodes } = planOf({
+    nodes: [{ count: 2, neighbourhoods: '01' }, { count: 2, neighbourhoods: ['100', '111'] }, {}],
+  });
+  const firstBits = nodes.map(({ identity }) =>
+    Number.parseInt(identity.overlay.slice(0, 2), 16).toString(2).padStart(8, '0').slice(0, 3),
+  );
+  expect(firstBits.slice(0, 4)).toEqual([
+    expect.stringMatching(/^01/),
+    expect.stringMatching(/^01/),
+    '100',
+    '111',
+  ]);
+  expect(nodes[4]?.identity).toEqual(deriveNode({ seed: 7n, index: 4, networkId: 4020 }));
+  expect(new Set(nodes.map(({ identity }) => identity.overlay)).size).toBe(5);
 });
 
 test('the same definition and seed give the same plan', () => {

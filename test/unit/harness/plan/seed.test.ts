@@ -41,6 +41,20 @@ test('the network id is part of the overlay and of nothing else', () => {
   expect(overlay).not.toBe(elsewhere);
 });
 
+test('an overlay is mined into a neighbourhood by the key of its account, always with the same result', () => {
+  const bits = (overlay: string) => BigInt(`0x${overlay}`).toString(2).padStart(256, '0');
+  const plain = deriveNode({ seed: 7n, index: 0, networkId: NETWORK });
+  for (const neighbourhood of ['0', '1', '0110', '11111111', '0000000000']) {
+    const mined = deriveNode({ seed: 7n, index: 0, networkId: NETWORK, neighbourhood });
+    expect(bits(mined.overlay).slice(0, neighbourhood.length)).toBe(neighbourhood);
+    expect(mined).toEqual(deriveNode({ seed: 7n, index: 0, networkId: NETWORK, neighbourhood }));
+    expect([mined.peerId, mined.keys.pss]).toEqual([plain.peerId, plain.keys.pss]);
+  }
+  // What it is in already without mining.
+  const own = bits(plain.overlay).slice(0, 16);
+  expect(deriveNode({ seed: 7n, index: 0, networkId: NETWORK, neighbourhood: own })).toEqual(plain);
+});
+
 test('the identities of seed 7 never change: recorded runs depend on them', () => {
   const { ethereum, overlay, peerId } = deriveNode({ seed: 7n, index: 0, networkId: NETWORK });
   expect({ ethereum, overlay, peerId, nonce: batchNonce(7n, 0, 0) }).toMatchInlineSnapshot(`

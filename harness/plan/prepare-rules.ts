@@ -1,0 +1,111 @@
+/** What a definition's `prepare` cannot ask of its nodes. */
+import { existsSync } from 'node:fs';
+import { hasPublicNode, nodeCount } from './facts.ts';
+import type { Definition, NodeGroup } from './schema.ts';
+
+/** Options without which a node neither sends nor takes cheques. */
+const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
+
+/** @returns a line for each, with key, value and what was expected */
+export function preparationContradictions(definition: Definition): string[] {
+  return [
+    ...uploadContradictions(definition),
+    ...chequeContradictions(definition),
+    ...heightContradictions(definition),
+  ];
+}
+
+function uploadContradictions(definition: Definition): string[] {
+  return definition.prepare.uploads.flatMap((upload, index) => {
+    const key = `prepare.uploads[${index}]`;
+    const lines = withNode(definition, `${key}.node`, upload.node, (group) =>
+      hasBatch(definition, group) ? [] : ['expected a node with a batch'],
+    );
+    if ('path' in upload && !existsSync(upload.path)) {
+      lines.push(`${key}.path: no file or folder '${upload.path}'`);
+    }
+    return lines;
+  });
+}
+
+function chequeContradictions(definition: Definition): string[] {
+  const { prepare, swap, credit } = definition;
+  if (prepare.cheques.length === 0) return [];
+  const lines = prepare.cheques.flatMap(({ from, to }, index) => {
+    const key = `prepare.cheques[${index}]`;
+    return [
+      ...withNode(definition, `${key}.from`, from, (group) => payerProblems(definition, group)),
+      ...withNode(definition, `${key}.to`, to, payeeProblems),
+      ...(from === to ? [`${key}: got ${from} twice, expected two nodes`] : []),
+    ];
+  });
+  if (swap === false) lines.push('swap: got false, expected true: prepare.cheques asks for cheques');
+  if (credit === 'high') {
+    lines.push(`credit: got 'high', expected network or low: with so much credit nobody sends a cheque`);
+  }
+  return lines;
+}
+
+/** Whoever pays has a chequebook, and a batch for the chunks that it is to owe for. */
+function payerProblems(definition: Definition, group: NodeGroup): string[] {
+  const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
+  return [
+    ...off.map((option) => `expected a node that sends cheques: ${option} of its group is false`),
+    ...(hasBatch(definition, group) ? [] : ['expected a node with a batch, which can owe for chunks']),
+  ];
+}
+
+function payeeProblems(group: NodeGroup): string[] {
+  if (group.mode !== 'full') return [`expected a full node: a ${group.mode} node stores nothing for others`];
+  return isOff(group, 'swap-enable')
+    ? ['expected a node that takes cheques: swap-enable of its group is false']
+    : [];
+}
+
+function heightContradictions(definition: Definition): string[] {
+  const { height } = definition.prepare;
+  if (height === undefined) return [];
+  const lines = [];
+  if (hasPublicNode(definition)) {
+    lines.push(
+      `prepare.height: got ${height}, expected none: no blocks are mined on demand while a Bee takes part`,
+    );
+  }
+  const { blockTime } = definition.chain;
+  const lifetimes = definition.nodes
+    .flatMap((group) => batchesOf(definition, group))
+    .map(({ ttl }) => Math.ceil(ttl / Math.max(blockTime, 1)));
+  const shortest = Math.min(...lifetimes);
+  if (height >= shortest) {
+    lines.push(
+      `prepare.height: got ${height}, expected less than ${shortest}: a batch lasts no more blocks than that`,
+    );
+  }
+  return lines;
+}
+
+function withNode(
+  definition: Definition,
+  key: string,
+  name: string,
+  problems: (group: NodeGroup) => readonly string[],
+): string[] {
+  const groups = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+  const group = groups.find((_, index) => name === `node-${index}`);
+  if (group !== undefined) return problems(group).map((problem) => `${key}: got '${name}', ${problem}`);
+  const last = nodeCount(definition) - 1;
+  return [`${key}: got '${name}', expected ${last === 0 ? 'node-0' : `one of node-0 to node-${last}`}`];
+}
+
+function hasBatch(definition: Definition, group: NodeGroup): boolean {
+  return batchesOf(definition, group).length > 0;
+}
+
+/** A boot node gets none. */
+function batchesOf(definition: Definition, { mode, batches }: NodeGroup): Definition['batches'] {
+  return mode === 'boot' ? [] : (batches ?? definition.batches);
+}
+
+function isOff({ options }: NodeGroup, option: string): boolean {
+  return String(options[option] ?? true) === 'false';
+}

@@ -1,0 +1,22 @@
+/** Redundancy levels as requests name them, and what they are when a request names none: `http-api-completion.md` 4.3, 4.4. */
+import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
+import { type Kind, uint } from '../values/kinds.ts';
+import { optional, readIf, redundancyLevelInRange, varying } from '../values/params.ts';
+
+const level = (absent: RedundancyLevel) =>
+  optional(uint(8) as Kind<RedundancyLevel>, absent, { checks: [redundancyLevelInRange] });
+
+/** What is uploaded with. */
+export const UPLOAD_LEVEL = varying(({ uploadLevel }) => level(uploadLevel));
+/** Up to how many replicas of a root are looked for. */
+export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
+
+/** The same where only some dialects read it: feeds, lists of grantees. */
+export const OTHER_UPLOAD_LEVEL = varying(({ levelEverywhere, uploadLevel }) =>
+  readIf(levelEverywhere, level(uploadLevel)),
+);
+/** Pins, stewardship, and again lists of grantees. */
+export const OTHER_DOWNLOAD_LEVEL = varying(({ levelEverywhere }) => readIf(levelEverywhere, DOWNLOAD_LEVEL));
+export const REUPLOAD_LEVEL = varying(({ levelEverywhere, reuploadLevel }) =>
+  readIf(levelEverywhere, level(reuploadLevel)),
+);

@@ -13,6 +13,7 @@ import {
   clusterFolder,
   findCluster,
   listClusters,
+  RECORD_VERSION,
   readRecord,
   removeCluster,
   writeRecord,
@@ -135,5 +136,5 @@ test('a record that cannot be read is named', async () => {
   writeFileSync(file, '{');
   expect(() => readRecord(stateDir, 'one')).toThrow(file);
   writeFileSync(file, '{"version":99}');
-  expect(() => readRecord(stateDir, 'one')).toThrow('version 99, expected 2');
+  expect(() => readRecord(stateDir, 'one')).toThrow(`version 99, expected ${RECORD_VERSION}`);
 });

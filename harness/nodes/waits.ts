@@ -162,14 +162,24 @@ export async function lookAtBatch(
     return stamp.usable ? { done: stamp } : { missing: `batch ${short} of ${owner.name} is not usable yet` };
   });
   if ('missing' in own) return own;
+  return lookAtForeignBatch({ id: batch, block: own.done.blockNumber }, nodes, signal);
+}
+
+/** A batch that may belong to nobody here: every running node has seen its creation. */
+export async function lookAtForeignBatch(
+  { id, block }: { readonly id: string; readonly block: number },
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<true>> {
+  const short = id.slice(0, 8);
   const running = nodes.filter((node) => node.running);
   const behind = await Promise.all(
     running.map(async (node) => {
       const state = await seenOr(node.name, async () => ({ done: await node.client.chainState(signal) }));
       if ('missing' in state) return state.missing;
-      return state.done.block >= own.done.blockNumber
+      return state.done.block >= block
         ? undefined
-        : `${node.name} has read block ${state.done.block}, batch ${short} is of block ${own.done.blockNumber}`;
+        : `${node.name} has read block ${state.done.block}, batch ${short} is of block ${block}`;
     }),
   );
   const missing = behind.find((text) => text !== undefined);

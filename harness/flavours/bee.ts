@@ -66,6 +66,7 @@ export const beeFlavour: Flavour = {
   debugApi: false,
   // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
   bootstraps: false,
+  takesLinks: false,
   adoptsChequebook: false,
   watchesParent: false,
   stopGraceMs: STOP_GRACE_MS,

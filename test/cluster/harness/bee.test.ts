@@ -72,6 +72,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
       startBlock: 1,
       blockTimeMs: 2000,
       bootnodes: [],
+      onlyPeers: undefined,
       dedicatedBootnodes: false,
       credit: 'network',
       swap: { deposit: 5n },

@@ -62,6 +62,7 @@ test.each([
   'pause',
   'resume',
   'stamp',
+  'mine',
   'fund',
   'run',
   'down',

@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { HarnessError } from '../base/errors.ts';
+import { portHolder } from './port-holder.ts';
 
 const LOWEST_PORT = 12_000;
 const PORTS_END = 32_000;
@@ -23,14 +24,17 @@ export async function pickFreePorts(count: number): Promise<number[]> {
   }
 }
 
-/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on, and what wanted it */
+/** @throws HarnessError `PORT_IN_USE` naming the first port that something else listens on, what wanted it, and who has it */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],
 ): Promise<void> {
   for (const { port, by } of wanted) {
     const server = await hold(port);
     if (server === undefined) {
-      throw new HarnessError('PORT_IN_USE', `port ${port} of 127.0.0.1 is in use: ${by} wants it`, {
+      const holder = portHolder(port);
+      const held =
+        holder === undefined ? '' : `, process ${holder.pid} has it (${holder.command || 'no command'})`;
+      throw new HarnessError('PORT_IN_USE', `port ${port} of 127.0.0.1 is in use: ${by} wants it${held}`, {
         hint: 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
       });
     }

@@ -9,6 +9,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
+import { withPreset } from './presets.ts';
 import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 
 const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;
@@ -23,10 +24,11 @@ export function parseDefinition(input: unknown, source: string): Definition {
   );
 }
 
-/** The definition, or every mistake of it in a line of its own. */
+/** The definition, or every mistake of it in a line of its own. @param given with or without a preset */
 export function checkDefinition(
-  input: unknown,
+  given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly string[] } {
+  const input = withPreset(given);
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) {
     const definition = withPrograms(parsed.data);

@@ -5,7 +5,7 @@ import type { DefinitionInput } from './schema.ts';
 type PresetName = (typeof PRESET_NAMES)[number];
 
 /** Accounts 5 to 9 of the usual development mnemonic (`test test … junk`): public, of value nowhere. */
-const ACCOUNT_KEYS = [
+export const PRESET_ACCOUNT_KEYS = [
   '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
   '92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
   '4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356',
@@ -26,9 +26,9 @@ const COIN = 10n ** 18n;
 const factory: DefinitionInput = {
   seed: 1337,
   nodes: [
-    { count: 2, keys: ACCOUNT_KEYS.slice(0, 2), options: OPTIONS },
-    { count: 1, keys: ACCOUNT_KEYS.slice(2, 3), options: OPTIONS, batches: false },
-    { count: 2, keys: ACCOUNT_KEYS.slice(3), options: OPTIONS },
+    { count: 2, keys: PRESET_ACCOUNT_KEYS.slice(0, 2), options: OPTIONS },
+    { count: 1, keys: PRESET_ACCOUNT_KEYS.slice(2, 3), options: OPTIONS, batches: false },
+    { count: 2, keys: PRESET_ACCOUNT_KEYS.slice(3), options: OPTIONS },
   ],
   dialect: 'swarm',
   chain: { chainId: 1337, networkId: 1337, port: 8545, blockTime: '1s', storagePrice: 24_000 },

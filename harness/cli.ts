@@ -17,6 +17,7 @@ import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
 import { compile } from './machine/compile.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from './places/driver.ts';
+import { PRESET_NAMES } from './plan/preset-names.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state/state.ts';
 
@@ -100,8 +101,13 @@ function commandLine(): Command {
     .option('-n, --nodes <count>', 'number of nodes of our own (default: 5)', whole(0, NODES_MAX))
     .addOption(withFlavours())
     .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
-    .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
-    .option('--name <cluster>', 'name of the cluster (default: local)')
+    .addOption(
+      new Option('--preset <preset>', `definition to begin with: ${PRESET_NAMES.join(', ')}`).argParser(
+        word(PRESET_NAMES),
+      ),
+    )
+    .option('-f, --file <path>', 'cluster file (YAML); wins over the preset, flags win over it')
+    .option('--name <cluster>', 'name of the cluster (default: local, or the preset)')
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
     .addOption(driverOption())
     .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))

@@ -4,6 +4,7 @@ import { plural } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { withPreset } from '../plan/presets.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
 import type { RunOptions } from '../run/run-options.ts';
@@ -55,7 +56,8 @@ export async function chooseClusters(
       );
     return { seed: flags.seed ?? drawSeed(), options: { attachTo: name }, where: `on cluster ${name}` };
   }
-  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const read = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const file = withPreset(read) as typeof read;
   const { name: _name, seed: fileSeed, nodes: fileNodes, ...rest } = file;
   const nodes = freshNodes(scenarios, flags, fileNodes);
   const definition = {

@@ -2,9 +2,11 @@
 
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { readDefinitionFile } from '../plan/definition.ts';
-import type { DefinitionInput } from '../plan/schema.ts';
+import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { withPreset } from '../plan/presets.ts';
+import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
+import { hasPreparation } from '../start/prepared.ts';
 import type { StartStep } from '../start/start-context.ts';
 import { lineProgress, liveProgress } from '../terminal/progress.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -16,6 +18,7 @@ const DEFAULT_NAME = 'local';
 const DEFAULT_NODES = 5;
 
 export interface UpFlags extends NodesFlags {
+  readonly preset?: DefinitionInput['preset'];
   readonly file?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
@@ -32,25 +35,10 @@ export interface UpFlags extends NodesFlags {
   readonly wide?: boolean;
 }
 
-/** Flags win over the file. */
+/** Flags win over the file, and the file over its preset. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
-  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
-  const given = {
-    name: flags.name ?? file['name'] ?? DEFAULT_NAME,
-    nodes: nodesWith(flags, file['nodes'], DEFAULT_NODES),
-    driver: flags.driver,
-    profile: flags.profile,
-    credit: flags.credit,
-    dialect: flags.dialect,
-    seed: flags.seed,
-    ports: flags.port,
-    cors: flags.cors.length === 0 ? undefined : flags.cors,
-    batches: flags.batches ? undefined : false,
-  };
-  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const input = { ...file, ...chosen } as DefinitionInput;
-  const steps: StartStep[] =
-    input.batches === false ? ['chain', 'nodes', 'mesh'] : ['chain', 'nodes', 'mesh', 'postage'];
+  const input = await inputOf(flags);
+  const steps = stepsOf(parseDefinition(input, flags.file ?? 'options'));
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;
@@ -79,6 +67,36 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   } finally {
     await cluster.detach();
   }
+}
+
+async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
+  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const preset = flags.preset ?? file['preset'];
+  const given = {
+    preset,
+    name: flags.name ?? file['name'] ?? preset ?? DEFAULT_NAME,
+    driver: flags.driver,
+    profile: flags.profile,
+    credit: flags.credit,
+    dialect: flags.dialect,
+    seed: flags.seed,
+    ports: flags.port,
+    cors: flags.cors.length === 0 ? undefined : flags.cors,
+    batches: flags.batches ? undefined : false,
+  };
+  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const input = withPreset({ ...file, ...chosen }) as DefinitionInput;
+  return { ...input, nodes: nodesWith(flags, input.nodes, DEFAULT_NODES) };
+}
+
+function stepsOf(definition: Definition): StartStep[] {
+  return [
+    'chain',
+    'nodes',
+    'mesh',
+    ...(definition.batches.length === 0 ? [] : (['postage'] as const)),
+    ...(hasPreparation(definition) ? (['state'] as const) : []),
+  ];
 }
 
 function headline(cluster: Cluster, { style }: CommandContext): string[] {

@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
+import { portHolder } from './port-holder.ts';
 
 const LOOPBACK = '127.0.0.1';
 const LOWEST_PORT = 12_000;
@@ -27,7 +28,7 @@ export async function pickFreePorts(count: number, host: string = LOOPBACK): Pro
 
 /**
  * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming the first
- * port that something else listens on, and what wanted it
+ * port that something else listens on, what wanted it, and who has it
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],
@@ -38,7 +39,10 @@ export async function checkPortsFree(
   for (const { port, by } of wanted) {
     const server = await hold(port, host);
     if (server === undefined) {
-      throw new HarnessError('PORT_IN_USE', `port ${port} of ${host} is in use: ${by} wants it`, {
+      const holder = portHolder(port);
+      const held =
+        holder === undefined ? '' : `, process ${holder.pid} has it (${holder.command || 'no command'})`;
+      throw new HarnessError('PORT_IN_USE', `port ${port} of ${host} is in use: ${by} wants it${held}`, {
         hint: 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
       });
     }

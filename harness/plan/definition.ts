@@ -9,6 +9,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
+import { withPreset } from './presets.ts';
 import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
@@ -21,10 +22,11 @@ export function parseDefinition(input: unknown, source: string): Definition {
   );
 }
 
-/** The definition, or every mistake of it in a line of its own. */
+/** The definition, or every mistake of it in a line of its own. @param given with or without a preset */
 export function checkDefinition(
-  input: unknown,
+  given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly string[] } {
+  const input = withPreset(given);
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) {
     const definition = withPrograms(parsed.data);

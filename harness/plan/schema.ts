@@ -20,6 +20,7 @@ import {
   sizeBytes,
   whole,
 } from './fields.ts';
+import { PRESET_NAMES } from './preset-names.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
@@ -238,6 +239,8 @@ const STORES = ['memory', 'disk'] as const;
 
 export const schema = z.strictObject(
   {
+    /** What all keys that are not given are taken from. */
+    preset: oneOf(PRESET_NAMES).optional(),
     name: clusterName.optional(),
     seed: seed.optional(),
     nodes: nodes.prefault(5),

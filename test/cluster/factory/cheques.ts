@@ -1,0 +1,52 @@
+import type { Bee } from '@ethersphere/bee-js';
+import { describe, expect, test } from 'vitest';
+import { eventually } from '../node/kit.ts';
+import { bees, mined, payee, payer } from './kit.ts';
+
+export function chequeTests(): void {
+  describe('cheques', () => {
+    test('were sent by the node at 1635 and received by the one at 1637', async () => {
+      const [from, to] = [await overlayOf(payer), await overlayOf(payee)];
+      const sent = await payer.getLastChequesForPeer(to);
+      const received = await payee.getLastChequesForPeer(from);
+      expect(sent.lastsent?.payout.toPLURBigInt()).toBeGreaterThan(0n);
+      expect(received.lastreceived).toEqual(sent.lastsent);
+      const all = await payee.getLastCheques();
+      expect(all.lastcheques.find(({ peer }) => peer === from)?.lastreceived).toEqual(received.lastreceived);
+    });
+
+    test('are settlements in the books of both', async () => {
+      const [from, to] = [await overlayOf(payer), await overlayOf(payee)];
+      const [sent, received] = [await payer.getSettlements(to), await payee.getSettlements(from)];
+      expect(sent.sent.toPLURBigInt()).toBeGreaterThan(0n);
+      expect(received.received.toPLURBigInt()).toBe(sent.sent.toPLURBigInt());
+    });
+
+    test('leave every node with balances and settlements', async () => {
+      for (const bee of bees) {
+        expect((await bee.getAllBalances()).balances.length).toBeGreaterThan(0);
+        expect((await bee.getPastDueConsumptionBalances()).balances.length).toBeGreaterThan(0);
+        expect((await bee.getAllSettlements()).settlements.length).toBeGreaterThan(0);
+      }
+    });
+
+    test('are cashed', async () => {
+      const from = await overlayOf(payer);
+      const { lastreceived } = await payee.getLastChequesForPeer(from);
+      await payee.cashoutLastCheque(from);
+      await mined(payee);
+      await eventually('the cheque is not cashed', async () => {
+        const { result } = await payee.getLastCashoutAction(from);
+        return result === null ? 'there is no result' : undefined;
+      });
+      const { result, uncashedAmount } = await payee.getLastCashoutAction(from);
+      expect(result?.bounced).toBe(false);
+      expect(result?.lastPayout.toPLURBigInt()).toBe(lastreceived?.payout.toPLURBigInt());
+      expect(uncashedAmount.toPLURBigInt()).toBe(0n);
+    });
+  });
+}
+
+async function overlayOf(bee: Bee): Promise<string> {
+  return (await bee.getNodeAddresses()).overlay.toHex();
+}

@@ -1,0 +1,30 @@
+/**
+ * What the official client's users do, with nothing but `svcnet up --preset factory` before it. The themes are in the
+ * files beside this one, so that all of them share one network on its well-known ports.
+ */
+import { afterAll, beforeAll } from 'vitest';
+import { accessTests } from './access.ts';
+import { chequeTests } from './cheques.ts';
+import { feedTests } from './feeds.ts';
+import { startPreset, stopPreset } from './kit.ts';
+import { messageTests } from './messages.ts';
+import { moneyTests } from './money.ts';
+import { portTests } from './ports.ts';
+import { postageTests } from './postage.ts';
+import { stampingTests } from './stamping.ts';
+import { statusTests } from './status.ts';
+import { uploadTests } from './uploads.ts';
+
+beforeAll(startPreset, 130_000);
+afterAll(stopPreset);
+
+statusTests();
+portTests();
+postageTests();
+stampingTests();
+uploadTests();
+feedTests();
+messageTests();
+accessTests();
+chequeTests();
+moneyTests();

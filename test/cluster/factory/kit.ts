@@ -1,0 +1,85 @@
+/** The preset as its users have it: started by the command line, reached at its well-known ports by the official client. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Bee, type BZZ } from '@ethersphere/bee-js';
+import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
+import { eventually } from '../node/kit.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const START_LIMIT = '120s';
+
+export const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-factory-'));
+let document: ClusterDocument | undefined;
+
+/** Clients of the five nodes. */
+export const bees = [1633, 1635, 1637, 1639, 1641].map((port) => new Bee(`http://localhost:${port}`));
+export const [queen, payer, payee, reader] = bees as [Bee, Bee, Bee, Bee, Bee];
+/** The only address that coins and tokens of a node may be sent to. */
+export const WITHDRAWAL = '0xd238ff944bacb478cbed5efcae784d7bf4f2ff80';
+
+/** @throws Error with what the command said, such as which port is in use, and by whom */
+export async function startPreset(): Promise<void> {
+  const { code, stdout, stderr } = await svcnet(
+    'up',
+    '--preset',
+    'factory',
+    '--json',
+    '--timeout',
+    START_LIMIT,
+  );
+  if (code !== 0) throw new Error(`the preset has not started, and it needs its own ports: ${stderr}`);
+  document = JSON.parse(stdout) as ClusterDocument;
+}
+
+/** Also of a start that has failed. */
+export async function stopPreset(): Promise<void> {
+  const { code, stderr } = await svcnet('down');
+  rmSync(stateDir, { recursive: true, force: true });
+  if (code !== 0) throw new Error(stderr);
+}
+
+export interface Said {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function svcnet(...args: string[]): Promise<Said> {
+  const env = { ...process.env, SVCNET_STATE: stateDir };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+/** What `up` has printed. */
+export function started(): ClusterDocument {
+  if (document === undefined) throw new Error('the preset has not started');
+  return document;
+}
+
+/** The batch that a node starts with. */
+export function batchOf(node: number): string {
+  const batch = started().batches.find((one) => one.node === `node-${node}`);
+  if (batch === undefined) throw new Error(`node-${node} has no batch`);
+  return batch.id;
+}
+
+/** Waits for the block of everything that a node has sent. */
+export function mined(bee: Bee): Promise<true> {
+  return eventually('transactions are pending', async () => {
+    const { length } = await bee.getAllPendingTransactions();
+    return length === 0 ? undefined : `${length} of them`;
+  });
+}
+
+/** Waits until an amount is what it shall be. */
+export function becomes(what: string, expected: BZZ, look: () => Promise<BZZ>): Promise<true> {
+  return eventually(`${what} is not ${expected.toDecimalString()}`, async () => {
+    const seen = await look();
+    return seen.eq(expected) ? undefined : seen.toDecimalString();
+  });
+}

@@ -37,6 +37,7 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
 async function run({
   chain: options,
   controlPort,
+  gatePort,
   stopOnStdinEnd,
   steady,
   gate: gated,
@@ -44,7 +45,7 @@ async function run({
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
   const host = options.host ?? LOCAL_CHAIN_DEFAULTS.host;
-  const gate = gated ? await startGate(chain.rpc, { host, port: 0 }) : undefined;
+  const gate = gated ? await startGate(chain.rpc, { host, port: gatePort }) : undefined;
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
   const ready = {
     ready: true,

@@ -7,6 +7,8 @@ export interface ProcessOptions {
   chain: LocalChainOptions;
   /** 0: any free port. It listens on the chain's host. */
   controlPort: number;
+  /** Of the gate; 0: any free port. */
+  gatePort: number;
   /** The parent asks for the end by closing standard input, which its own death does too. */
   stopOnStdinEnd: boolean;
   /** A door in front of the endpoint, for nodes that shall see it fail. */
@@ -27,6 +29,7 @@ const schema = z.strictObject({
   host: text.default(D.host),
   port: integer(0, 65_535).default(D.port),
   controlPort: integer(0, 65_535).default(0),
+  gatePort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),
   steady: flag.default(false),
   gate: flag.default(false),
@@ -50,8 +53,8 @@ export function parseOptions(document: string): ProcessOptions {
   if (!result.success) {
     throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
   }
-  const { controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
-  return { chain, controlPort, stopOnStdinEnd, steady, gate };
+  const { controlPort, gatePort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  return { chain, controlPort, gatePort, stopOnStdinEnd, steady, gate };
 }
 
 function parseJson(document: string): unknown {

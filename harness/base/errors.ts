@@ -19,6 +19,8 @@ export type HarnessErrorCode =
   | 'CHAIN_FAILED'
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
+  | 'ENGINE_FAILED'
+  | 'IMAGE_FAILED'
   | 'UPLOAD_UNKNOWN'
   | 'BATCH_UNKNOWN'
   | 'WAIT_TIMEOUT'

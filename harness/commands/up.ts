@@ -47,8 +47,13 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = { ...file, ...chosen } as DefinitionInput;
-  const steps: StartStep[] =
-    input.batches === false ? ['chain', 'nodes', 'mesh'] : ['chain', 'nodes', 'mesh', 'postage'];
+  const steps: StartStep[] = [
+    ...(input.driver === 'docker' ? (['image'] as const) : []),
+    'chain',
+    'nodes',
+    'mesh',
+    ...(input.batches === false ? [] : (['postage'] as const)),
+  ];
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;

@@ -27,6 +27,8 @@ export function driverOf(
   const planned = definition as Definition;
   return createDriver(driver, {
     token,
+    name,
+    listen: planned.listen,
     stopWithParent,
     compileCache,
     folder: clusterFolder(stateDir, name).path,

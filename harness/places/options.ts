@@ -6,8 +6,12 @@ export interface DriverOptions {
   readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
   /** Of the cluster; every process is started under it. */
   readonly token: string;
+  /** Of the cluster. */
+  readonly name: string;
   /** Everything the cluster keeps. */
   readonly folder: string;
+  /** Address of this machine at which the nodes and the chain are reached. */
+  readonly listen: string;
   readonly embedded: {
     /** Where the peers of embedded nodes are: TCP when one of them is a process. */
     readonly transport: 'memory' | 'tcp';

@@ -18,6 +18,7 @@ import {
   stateOf,
   usageOf,
 } from '../machine/processes.ts';
+import { programPath } from '../machine/programs.ts';
 import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
 import type { DriverOptions } from './options.ts';
 
@@ -61,12 +62,20 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     name: 'process',
     capabilities: PROCESS_CAPABILITIES,
 
-    endpoints: ({ ports }) => ({
-      api: `http://${HOST}:${ports.api}`,
-      debug: `http://${HOST}:${ports.debug}`,
-      p2p: { host: HOST, port: ports.p2p },
-      listen: HOST,
-    }),
+    place({ ports, dataDir }) {
+      const dialled = { host: HOST, port: ports.p2p };
+      return {
+        api: `http://${HOST}:${ports.api}`,
+        debug: `http://${HOST}:${ports.debug}`,
+        p2p: dialled,
+        peers: dialled,
+        listen: HOST,
+        ports,
+        dataDir,
+      };
+    },
+
+    placeChain: (said) => Promise.resolve({ here: said, nodes: said }),
 
     async prepare(flavour, signal) {
       const command = flavour.compile?.();
@@ -94,7 +103,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
         });
         if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
         void noteExit(spawned);
-        return { handle: handleOf(spawned.id), exited: spawned.exited };
+        return { handle: handleOf(spawned.id) };
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
@@ -137,6 +146,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
     logs: ({ log }) => fileLog(log),
 
+    gatherLogs: () => Promise.resolve(),
+
     async dispose({ token, parts }, graceMs) {
       const disposed = await endAll(parts, graceMs);
       await endLabelled(token);
@@ -153,9 +164,14 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 }
 
 function commandOf(part: Part): Command {
-  return part.kind === 'chain'
-    ? part.command
-    : part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
+  if (part.kind === 'node') return part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
+  const { optionsFile } = part;
+  return {
+    file: process.execPath,
+    args: [programPath('chain/main'), optionsFile],
+    // What Anvil writes aside goes with the cluster's folder.
+    env: { TMPDIR: dirname(optionsFile) },
+  };
 }
 
 /** Whatever no record names: of a start that was killed, or of a part that was killed before what it had started. */

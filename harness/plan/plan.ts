@@ -93,6 +93,8 @@ export function placeNodes(
       name: node.name,
       mode: node.mode,
       binary: node.binary,
+      image: node.image,
+      resources: node.resources,
       identity: node.identity,
       ports: place.ports,
       listen: place.listen,

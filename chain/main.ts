@@ -39,13 +39,14 @@ async function run({
   chain: options,
   controlHost: host,
   controlPort,
+  gatePort,
   stopOnStdinEnd,
   steady,
   gate: gated,
 }: ProcessOptions): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
-  const gate = gated ? await startGate(chain.rpc, { host, port: 0 }) : undefined;
+  const gate = gated ? await startGate(chain.rpc, { host, port: gatePort }) : undefined;
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
   const ready = {
     ready: true,

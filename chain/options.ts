@@ -10,6 +10,8 @@ export interface ProcessOptions {
   controlHost: string;
   /** 0: any free port. */
   controlPort: number;
+  /** Of the gate; 0: any free port. */
+  gatePort: number;
   /** The parent asks for the end by closing standard input, which its own death does too. */
   stopOnStdinEnd: boolean;
   /** A door in front of the endpoint, for nodes that shall see it fail. */
@@ -32,6 +34,7 @@ const schema = z.strictObject({
   /** Absent: that of the chain. */
   controlHost: text.optional(),
   controlPort: integer(0, 65_535).default(0),
+  gatePort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),
   steady: flag.default(false),
   gate: flag.default(false),
@@ -57,8 +60,16 @@ export function parseOptions(document: string): ProcessOptions {
   if (!result.success) {
     throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
   }
-  const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
-  return { chain, controlHost: controlHost ?? chain.host, controlPort, stopOnStdinEnd, steady, gate };
+  const { controlHost, controlPort, gatePort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  return {
+    chain,
+    controlHost: controlHost ?? chain.host,
+    controlPort,
+    gatePort,
+    stopOnStdinEnd,
+    steady,
+    gate,
+  };
 }
 
 function parseJson(document: string): unknown {

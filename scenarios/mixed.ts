@@ -3,6 +3,7 @@ import { until } from '../harness/base/wait.ts';
 import { plural } from '../harness/base/words.ts';
 import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
 import { PlacementWatch } from '../harness/ledger/placement.ts';
+import type { LogPosition } from '../harness/logs/file-log.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
@@ -58,7 +59,10 @@ export default defineScenario({
   timeoutMs: TIMEOUT_MS,
   async run(context) {
     const sides = [sideOf(context, 'svc'), sideOf(context, 'bee')] as const;
-    const logEnds = new Map(context.cluster.nodes.map((node) => [node, node.logEnd]));
+    const { nodes } = context.cluster;
+    const logEnds = new Map(
+      await Promise.all(nodes.map(async (node) => [node, await node.said.end()] as const)),
+    );
     const pieces: Piece[] = [];
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
     pieces.push(...(await uploadChunks(context, sides)));
@@ -281,7 +285,10 @@ async function cashAcross(context: Context, payers: Side, payees: Side): Promise
   }
 }
 
-async function lookForRefusals(context: Context, logEnds: ReadonlyMap<ClusterNode, number>): Promise<void> {
+async function lookForRefusals(
+  context: Context,
+  logEnds: ReadonlyMap<ClusterNode, LogPosition>,
+): Promise<void> {
   const nodes = context.cluster.nodes.filter((node) => node.running);
   await context.step('refusals', async () => {
     const refused = await Promise.all(
@@ -292,12 +299,14 @@ async function lookForRefusals(context: Context, logEnds: ReadonlyMap<ClusterNod
       ),
     );
     expectNone(context, 'no node refuses another', refused.flat());
-    const complaints = nodes.flatMap((node) =>
-      node
-        .loggedErrors(logEnds.get(node))
-        .map(({ module, message, fields }) => `${node.name} ${module}: ${message} ${JSON.stringify(fields)}`),
+    const complaints = await Promise.all(
+      nodes.map(async (node) =>
+        (await node.loggedErrors(logEnds.get(node))).map(
+          ({ module, message, fields }) => `${node.name} ${module}: ${message} ${JSON.stringify(fields)}`,
+        ),
+      ),
     );
-    expectNone(context, 'no node has logged an error', complaints);
+    expectNone(context, 'no node has logged an error', complaints.flat());
   });
 }
 

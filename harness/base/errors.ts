@@ -20,6 +20,8 @@ export type HarnessErrorCode =
   | 'PREPARE_FAILED'
   | 'CHAIN_STEADY'
   | 'BINARY_INVALID'
+  | 'ENGINE_FAILED'
+  | 'IMAGE_FAILED'
   | 'UPLOAD_UNKNOWN'
   | 'BATCH_UNKNOWN'
   | 'WAIT_TIMEOUT'

@@ -68,3 +68,9 @@ export function parseSizeBytes(text: string): number | undefined {
   const bytes = Number(count) * SIZE_UNITS[unit as keyof typeof SIZE_UNITS];
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
+
+/** The same the other way, in the largest unit that needs no fraction: `256 MiB`. */
+export function sizeText(bytes: number): string {
+  const [unit, size] = Object.entries(SIZE_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
+  return `${bytes / size} ${unit}`;
+}

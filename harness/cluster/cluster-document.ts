@@ -26,9 +26,13 @@ export interface ClusterDocument {
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
-    /** `null` while it does not run. */
-    readonly pid: number | null;
+    /** Process of this machine; `null` while it does not run. */
+    readonly pid?: number | null;
+    /** Name of its container, running or not, instead of a process. */
+    readonly container?: string;
+    /** As the node sees it. */
     readonly dataDir: string;
+    /** Path of its log, or the command that prints it. */
     readonly log: string;
   }[];
   readonly batches: readonly BatchRecord[];
@@ -42,9 +46,9 @@ interface Documented
   readonly seed: bigint;
   readonly nodes: readonly (Pick<
     ClusterNode,
-    'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum' | 'pid'
+    'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum'
   > &
-    Pick<ClusterNode, 'dialect' | 'dataDir' | 'log'>)[];
+    Pick<ClusterNode, 'dialect' | 'pid' | 'container' | 'dataDir' | 'log'>)[];
 }
 
 export function clusterDocument(cluster: Documented): ClusterDocument {
@@ -65,7 +69,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       p2p: node.p2p,
       overlay: node.overlay,
       ethereum: node.ethereum,
-      pid: node.pid ?? null,
+      ...whereItRuns(node),
       dataDir: node.dataDir,
       log: node.log,
     })),
@@ -73,4 +77,12 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
     prepared: cluster.prepared,
     timings: cluster.timings,
   };
+}
+
+/** Its process or its container, as all documents name it. */
+export function whereItRuns({
+  pid,
+  container,
+}: Pick<ClusterNode, 'pid' | 'container'>): { readonly pid: number | null } | { readonly container: string } {
+  return container === undefined ? { pid: pid ?? null } : { container };
 }

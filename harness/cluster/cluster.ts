@@ -338,13 +338,18 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * What a node, or the chain, has said, and where that is kept.
+   * What a node, or the chain, has said.
    * @param part name of a node, or `chain` @throws HarnessError `NODE_NOT_FOUND`
    */
-  logOf(part: string): { readonly path: string; readonly said: PartLog } {
-    const path =
-      part === 'chain' ? clusterFolder(this.#stateDir, this.name).log('chain') : this.node(part).log;
-    return { path, said: this.#driver.logs({ log: path }) };
+  logOf(part: string): PartLog {
+    return part === 'chain'
+      ? this.#driver.logs({ name: part, log: clusterFolder(this.#stateDir, this.name).log(part) })
+      : this.node(part).said;
+  }
+
+  /** Brings logs that are kept elsewhere into its folder. */
+  gatherLogs(): Promise<void> {
+    return this.#driver.gatherLogs();
   }
 
   /** What can be done to its nodes where they run. */

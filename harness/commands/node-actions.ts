@@ -2,6 +2,7 @@
 
 import { formatMs } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { whereItRuns } from '../cluster/cluster-document.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import type { NodeAction } from './node-action-names.ts';
@@ -22,7 +23,7 @@ export async function nodeAction(
     node: node.name,
     action,
     state: node.state,
-    pid: node.pid ?? null,
+    ...whereItRuns(node),
     durationMs,
   };
   answer(context, document, [`  ${node.name} is ${node.state}   ${formatMs(durationMs)}`]);

@@ -16,11 +16,11 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     return;
   }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const alive = cluster.nodes.some((node) => node.pid !== undefined);
+  const alive = cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
   answer(context, cluster.toJSON(), [
     ...headline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
-    ...(alive ? [] : [`  its processes are gone; remove it with: svcnet down --name ${cluster.name}`]),
+    ...(alive ? [] : [`  nothing of it runs; remove it with: svcnet down --name ${cluster.name}`]),
   ]);
   await cluster.detach();
 }

@@ -90,11 +90,13 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 function stepsOf(definition: Definition): StartStep[] {
+  const batches = definition.nodes.flatMap((group) => group.batches ?? definition.batches);
   return [
+    ...(definition.driver === 'docker' ? (['image'] as const) : []),
     'chain',
     'nodes',
     'mesh',
-    ...(definition.batches.length === 0 ? [] : (['postage'] as const)),
+    ...(batches.length === 0 ? [] : (['postage'] as const)),
     ...(hasPreparation(definition) ? (['state'] as const) : []),
   ];
 }

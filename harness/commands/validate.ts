@@ -39,9 +39,9 @@ async function check(path: string, { json }: CommandContext): Promise<ReturnType
   if ('mistakes' in checked) return checked;
   const mistakes: string[] = [];
   // Programs are asked for their options, as a start does before anything else.
-  for (const [index, { flavour, binary, options }] of checked.definition.nodes.entries()) {
+  for (const [index, { flavour, binary, image, options }] of checked.definition.nodes.entries()) {
     try {
-      await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+      await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options });
     } catch (error) {
       if (!(error instanceof HarnessError)) throw error;
       mistakes.push(error.message);

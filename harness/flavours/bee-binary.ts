@@ -22,37 +22,70 @@ const ELF_MACHINES: Readonly<Record<number, string>> = {
 };
 const ELF_MACHINE_AT = 18;
 
+const START_HELP = ['start', '--help'];
+
 const known = new Map<string, Promise<ReadonlySet<string>>>();
 
 /**
  * Names of the options that `start` knows; asked once per program.
  * @param where it is named, for messages @throws HarnessError `BINARY_INVALID`
  */
-export async function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
-  const asked = known.get(binary) ?? askOptions(binary);
-  known.set(binary, asked);
+export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
+  return remembered(binary, `${where}.binary`, async () => {
+    checkRunnable(binary);
+    return optionsIn(await startHelp(binary), binary);
+  });
+}
+
+/**
+ * The same of the program of a container's image.
+ * @param run runs it to its end @throws HarnessError `BINARY_INVALID`
+ */
+export function imageOptions(
+  image: string,
+  where: string,
+  run: (image: string, args: readonly string[]) => Promise<string>,
+): Promise<ReadonlySet<string>> {
+  return remembered(image, `${where}.image`, async () =>
+    optionsIn(await run(image, START_HELP), `image ${image}`),
+  );
+}
+
+/** Of an image that was asked before. */
+export function knownOptions(image: string): Promise<ReadonlySet<string>> {
+  const asked = known.get(image);
+  if (asked === undefined) throw new TypeError(`image ${image} is asked for its options before it is used`);
+  return asked;
+}
+
+async function remembered(
+  program: string,
+  where: string,
+  ask: () => Promise<ReadonlySet<string>>,
+): Promise<ReadonlySet<string>> {
+  const asked = known.get(program) ?? ask();
+  known.set(program, asked);
   try {
     return await asked;
   } catch (error) {
-    known.delete(binary);
+    known.delete(program);
     if (!(error instanceof HarnessError)) throw error;
     const { hint } = error;
-    throw new HarnessError(error.code, `${where}.binary: ${error.message}`, {
+    throw new HarnessError(error.code, `${where}: ${error.message}`, {
       cause: error,
       ...(hint === undefined ? {} : { hint }),
     });
   }
 }
 
-async function askOptions(binary: string): Promise<ReadonlySet<string>> {
-  checkRunnable(binary);
-  const help = await startHelp(binary);
+/** @param program for messages */
+function optionsIn(help: string, program: string): ReadonlySet<string> {
   const options = new Set(
     [...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9-]+)/gm)].map((match) => String(match[1])),
   );
   if (BEE_OPTIONS.every((name) => options.has(name))) return options;
   throw invalid(
-    `${binary} is not a Bee: its 'start --help' does not list ${BEE_OPTIONS.map((name) => `--${name}`).join(', ')}`,
+    `${program} is not a Bee: its 'start --help' does not list ${BEE_OPTIONS.map((name) => `--${name}`).join(', ')}`,
   );
 }
 
@@ -89,7 +122,7 @@ function startHelp(binary: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(
       binary,
-      ['start', '--help'],
+      START_HELP,
       { timeout: HELP_TIMEOUT_MS, maxBuffer: HELP_BYTES_MAX, encoding: 'utf8' },
       (error, stdout, stderr) => {
         // A program that is no Bee may end with any status; what it says decides.

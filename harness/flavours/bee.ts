@@ -8,7 +8,7 @@ import { systemRandom } from '../../node/env/random.ts';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import { beeOptions } from './bee-binary.ts';
+import { beeOptions, imageOptions, knownOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';
 import type { Flavour, NodePlan, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
@@ -71,13 +71,18 @@ export const beeFlavour: Flavour = {
   watchesParent: false,
   stopGraceMs: STOP_GRACE_MS,
 
-  async check({ where, binary, options }) {
-    const known = await beeOptions(programOf({ binary }), where);
+  async check({ where, binary, image, options, runImage }) {
+    // What an image knows is asked where it runs.
+    if (image !== undefined && runImage === undefined) return;
+    const known =
+      image === undefined || runImage === undefined
+        ? await beeOptions(programOf({ binary }), where)
+        : await imageOptions(image, where, runImage);
     const unknown = Object.keys(options).find((name) => !known.has(name));
     if (unknown === undefined) return;
     throw new HarnessError(
       'DEFINITION_INVALID',
-      `${where}.options: ${binary} knows no option '${unknown}'${suggestion(unknown, [...known])}`,
+      `${where}.options: ${image ?? binary} knows no option '${unknown}'${suggestion(unknown, [...known])}`,
     );
   },
 
@@ -90,6 +95,9 @@ export const beeFlavour: Flavour = {
     args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`],
     env: {},
   }),
+
+  // Its image knows its program, and whether that is well.
+  containerCommand: ({ dataDir }) => ({ args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`], env: {} }),
 
   underlay: ({ identity, port, host }) =>
     multiaddress({ host, port, peerId: p256Identity(identity.keys.libp2p).peerId }),
@@ -145,7 +153,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
 
 /** Older programs lack some options, and do without; what the definition names was checked before. */
 async function configFile(plan: NodePlan): Promise<string> {
-  const known = await beeOptions(programOf(plan));
+  const known = await (plan.image === undefined ? beeOptions(programOf(plan)) : knownOptions(plan.image));
   const options: Record<string, unknown> = {
     ...DEFAULTS,
     'warmup-time': WARMUP_TIME[plan.profile],

@@ -56,6 +56,12 @@ export interface NodePlan {
   readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string | undefined;
+  /** Image of its container, instead of the one that this package builds. */
+  readonly image?: string | undefined;
+  /** Limits of its container; memory in bytes. */
+  readonly resources?:
+    | { readonly cpus?: number | undefined; readonly memory?: number | undefined }
+    | undefined;
   readonly identity: NodeKeys;
   readonly ports: NodePorts;
   /** Address that its listeners take. */
@@ -82,6 +88,16 @@ export interface EmbeddedSettings {
   readonly options: Readonly<Record<string, unknown>>;
   /** Secrets, 32 bytes each. */
   readonly keys: NodeKeys['keys'];
+}
+
+/** How a node is run in a container. */
+export interface ContainerCommand {
+  /** Of images of this package; undefined: the image knows. */
+  readonly entrypoint?: readonly string[];
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Program that ends with status 0 when the node is ready; undefined: the image knows. */
+  readonly health?: readonly string[];
 }
 
 export interface Flavour {
@@ -117,7 +133,10 @@ export interface Flavour {
   check?(group: {
     where: string;
     binary: string | undefined;
+    image: string | undefined;
     options: Readonly<Record<string, unknown>>;
+    /** Runs the image's program to its end. @returns what it has printed */
+    runImage?: ((image: string, args: readonly string[]) => Promise<string>) | undefined;
   }): Promise<void>;
   /** Of a program that is compiled when it is loaded: loads what a node loads, and ends. */
   compile?(): Command;
@@ -125,6 +144,7 @@ export interface Flavour {
   /** Of a flavour whose nodes can run inside another process of this package. */
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
+  containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
   underlay(plan: { identity: NodeKeys; port: number; host: string }): string;
   /** What a connected node still lacks before it serves; undefined when nothing. */

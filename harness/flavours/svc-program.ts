@@ -2,6 +2,7 @@
 
 import type { Command } from '../machine/processes.ts';
 import { programPath } from '../machine/programs.ts';
+import type { ContainerCommand } from './flavour.ts';
 
 /**
  * Megabytes of a half of the young generation, which V8 lets grow to 64: chunks in flight fill whatever there is, and
@@ -25,6 +26,15 @@ export function svcProgram(...args: string[]): Command {
   return {
     file: process.execPath,
     args: [YOUNG_GENERATION, OLD_GENERATION, programPath('node/main'), ...args],
+    env: ALLOCATOR,
+  };
+}
+
+/** The same in a container, where the image of this package has it. */
+export function svcContainer(...args: string[]): ContainerCommand {
+  return {
+    entrypoint: ['node', YOUNG_GENERATION, OLD_GENERATION, 'node/main.ts'],
+    args,
     env: ALLOCATOR,
   };
 }

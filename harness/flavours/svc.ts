@@ -4,7 +4,7 @@ import { systemRandom } from '../../node/env/random.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
-import { svcProgram } from './svc-program.ts';
+import { svcContainer, svcProgram } from './svc-program.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
@@ -58,9 +58,18 @@ export const svcFlavour = {
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
   command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
+  containerCommand: ({ dataDir, apiPort }: { dataDir: string; apiPort: number }) => ({
+    ...svcContainer('start', '--config', `${dataDir}/${CONFIG_FILE}`),
+    health: readinessProbe(apiPort),
+  }),
   underlay: ({ identity, port, host }: { identity: NodeKeys; port: number; host: string }) =>
     multiaddress({ host, port, peerId: identity.peerId }),
 } satisfies Flavour;
+
+function readinessProbe(apiPort: number): readonly string[] {
+  const ask = `fetch('http://127.0.0.1:${apiPort}/readiness')`;
+  return ['node', '-e', `${ask}.then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`];
+}
 
 function keyFiles(identity: NodeKeys): PlannedFile[] {
   const random = systemRandom();

@@ -27,6 +27,7 @@ export function driverOf(
   const planned = definition as Definition;
   return createDriver(driver, {
     token,
+    name,
     stopWithParent,
     listen: planned.listen,
     compileCache,

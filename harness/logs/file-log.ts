@@ -1,22 +1,32 @@
-/** A log that is a file: what every driver has whose parts write to this machine's disk. */
+/** What a part of a cluster has said, wherever that is kept; here as a file of this machine. */
+import { type HarnessError, logFailure } from '../base/errors.ts';
 import { follow, linesSince, logSize, tail } from './logs.ts';
+
+/** A place in a log. Opaque to everything but the log itself. */
+export type LogPosition = number | string;
 
 /** What was said by a part of a cluster, oldest line first. */
 export interface PartLog {
-  tail(lines: number): string[];
+  /** Path of the file, or the command that prints it. */
+  readonly where: string;
+  tail(lines: number): Promise<string[]>;
   /** Where it ends now. */
-  end(): number;
-  /** The lines added since it ended at `position`. */
-  since(position: number): string[];
+  end(): Promise<LogPosition>;
+  /** The lines added since it ended at `position`; undefined: all. */
+  since(position: LogPosition | undefined): Promise<string[]>;
   /** Every line added from now on, until the signal aborts. */
   follow(signal: AbortSignal): AsyncIterable<string>;
+  /** Why nothing can be written to it, if so. */
+  failure(): HarnessError | undefined;
 }
 
 export function fileLog(path: string): PartLog {
   return {
-    tail: (lines) => tail(path, lines),
-    end: () => logSize(path),
-    since: (position) => linesSince(path, position),
+    where: path,
+    tail: (lines) => Promise.resolve(tail(path, lines)),
+    end: () => Promise.resolve(logSize(path)),
+    since: (position) => Promise.resolve(linesSince(path, Number(position ?? 0))),
     follow: (signal) => follow(path, signal),
+    failure: () => logFailure(path),
   };
 }

@@ -1,15 +1,24 @@
 /** One node of a cluster: what it is called and where it is, its client, and what can be done to its process. */
 
-import { HarnessError, logFailure } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
 import { type Seen, until } from '../base/wait.ts';
 import { DIALECTS, type DialectName } from '../client/dialect.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { PartLog } from '../logs/file-log.ts';
+import type { LogPosition, PartLog } from '../logs/file-log.ts';
 import { type LogEntry, logEntry } from '../logs/log-entry.ts';
-import type { Capability, Driver, Exit, Handle, NodePart, Observed, Stats } from '../places/driver.ts';
+import {
+  type Capability,
+  type Driver,
+  type Exit,
+  exitText,
+  type Handle,
+  type NodePart,
+  type Observed,
+  type Stats,
+} from '../places/driver.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
 
@@ -27,7 +36,7 @@ export interface NodeSight {
   readonly state: NodeState;
   /** Which start of it this is; undefined before the first. */
   readonly handle: Handle | undefined;
-  /** Process that it runs in. */
+  /** Process of this machine that it runs in. */
   readonly pid: number | undefined;
   /** How it ended; known only to the process that started it. */
   readonly exit: Exit | undefined;
@@ -61,6 +70,8 @@ export class ClusterNode {
   readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary: string | undefined;
+  /** Image of its container, where that is not the one of this package. */
+  readonly image: string | undefined;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
@@ -72,8 +83,13 @@ export class ClusterNode {
   readonly debug: string;
   /** Multiaddress with peer id. */
   readonly p2p: string;
+  /** The one that other nodes dial. */
+  readonly underlay: string;
+  /** Name of its container, where it has one. */
+  readonly container: string | undefined;
+  /** As the node sees it. */
   readonly dataDir: string;
-  /** Path of the log file. */
+  /** Path of the log file, or the command that prints it. */
   readonly log: string;
   /** Names of its only peers; undefined: whoever it meets. */
   readonly peers: readonly string[] | undefined;
@@ -86,7 +102,7 @@ export class ClusterNode {
   #changing = 0;
   #retired = false;
   /** Where its log ended when it was launched last. */
-  #launchedAt = 0;
+  #launchedAt: LogPosition | undefined;
 
   constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
     this.index = index;
@@ -95,12 +111,15 @@ export class ClusterNode {
     this.mode = record.mode;
     this.dialect = record.dialect;
     this.binary = record.binary;
+    this.image = record.image;
     this.overlay = record.overlay;
     this.ethereum = record.ethereum;
     this.privateKey = record.privateKey;
     this.api = record.api;
     this.debug = record.debug;
     this.p2p = record.p2p;
+    this.underlay = record.underlay ?? record.p2p;
+    this.container = record.container;
     this.dataDir = record.dataDir;
     this.log = record.log;
     this.peers = record.peers;
@@ -169,7 +188,7 @@ export class ClusterNode {
     return this.#deps.batch();
   }
 
-  /** Process that it runs in, as last seen; undefined when nothing of it runs. */
+  /** Process of this machine that it runs in, as last seen; undefined when it runs in none. */
   get pid(): number | undefined {
     return this.#sight.pid;
   }
@@ -226,7 +245,7 @@ export class ClusterNode {
     return this.#change(async () => {
       const refused = this.#deps.mayStart();
       if (refused !== undefined) throw refused;
-      if ((await this.observe()).pid !== undefined) throw this.#wrongState('start', 'it runs already');
+      if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
       await this.launch();
       await this.ready(options);
       await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
@@ -245,7 +264,7 @@ export class ClusterNode {
   launch(): Promise<Handle> {
     return this.#change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
-      this.#launchedAt = this.logEnd;
+      this.#launchedAt = await this.said.end();
       const { handle } = await this.#deps.driver.start(this.#part());
       // What nobody has a record of nobody could find again.
       if (this.#retired || !this.#deps.exists()) {
@@ -310,18 +329,13 @@ export class ClusterNode {
   }
 
   /** Last lines of its log, oldest first. */
-  logs(options: { lines?: number } = {}): string[] {
+  logs(options: { lines?: number } = {}): Promise<string[]> {
     return this.said.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
-  /** Where its log ends now, for `loggedErrors`. */
-  get logEnd(): number {
-    return this.said.end();
-  }
-
-  /** What it has complained about since its log ended at `since`; by default ever. */
-  loggedErrors(since = 0): LogEntry[] {
-    return this.said.since(since).flatMap((line) => {
+  /** What it has complained about since its log ended at `since` (`said.end()`); by default ever. */
+  async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
+    return (await this.said.since(since)).flatMap((line) => {
       const entry = logEntry(line);
       return entry?.level === 'error' ? [entry] : [];
     });
@@ -330,7 +344,7 @@ export class ClusterNode {
   async #readiness(signal: AbortSignal): Promise<Seen<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
-    if (state !== 'running') throw this.#ended();
+    if (state !== 'running') throw await this.#ended();
     try {
       await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
       return { done: true };
@@ -343,7 +357,7 @@ export class ClusterNode {
   async #participation(signal: AbortSignal): Promise<Seen<true>> {
     const { state } = await this.observe();
     if (state === 'paused') return { missing: `${this.name} is paused` };
-    if (state !== 'running') throw this.#ended();
+    if (state !== 'running') throw await this.#ended();
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };
     const introduced = await introduce(this, all, signal);
@@ -352,13 +366,14 @@ export class ClusterNode {
     return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
   }
 
-  #ended(): HarnessError {
-    const unwritten = logFailure(this.log);
+  async #ended(): Promise<HarnessError> {
+    const unwritten = this.said.failure();
     if (unwritten !== undefined) return unwritten;
-    const lines = this.logs({ lines: LOG_LINES_SHOWN });
+    const lines = await this.logs({ lines: LOG_LINES_SHOWN });
     const { exit } = this.#sight;
-    const how = exit === undefined ? '' : ` (${exit.reason ?? exit.signal ?? `exit code ${exit.code}`})`;
-    const inUse = this.said.since(this.#launchedAt).some((line) => line.includes('address already in use'));
+    const how = exit === undefined ? '' : ` (${exitText(exit)})`;
+    const latest = await this.said.since(this.#launchedAt);
+    const inUse = latest.some((line) => line.includes('address already in use'));
     return new HarnessError(
       inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
       `${this.name}${this.#programText()} has ended${how}`,
@@ -369,7 +384,8 @@ export class ClusterNode {
   }
 
   #programText(): string {
-    return this.binary === undefined ? '' : ` (${this.flavour}, ${this.binary})`;
+    const program = this.binary ?? this.image;
+    return program === undefined ? '' : ` (${this.flavour}, ${program})`;
   }
 
   /** What runs of it. @throws HarnessError `NODE_STATE` */
@@ -377,9 +393,9 @@ export class ClusterNode {
     if (needed !== undefined && !this.can(needed)) {
       throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
     }
-    const { state, pid } = await this.observe();
+    const sight = await this.observe();
     const run = this.#run();
-    if (run === undefined || pid === undefined) throw this.#wrongState(action, `it is ${state}`);
+    if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
     return run;
   }
 
@@ -417,6 +433,11 @@ export class ClusterNode {
     this.#wanted = run;
     await this.observe();
   }
+}
+
+/** Whether anything of it runs. */
+function isThere({ state }: NodeSight): boolean {
+  return state === 'running' || state === 'paused';
 }
 
 function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit }: Observed): NodeSight {

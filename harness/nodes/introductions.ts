@@ -16,15 +16,17 @@ export interface Acquaintance {
   readonly mode: NodeMode;
   /** Path of its program, of flavours that need one. */
   readonly binary: string | undefined;
+  /** Image that has it, of containers. */
+  readonly image: string | undefined;
   readonly running: boolean;
   /** Multiaddress. */
-  readonly p2p: string;
+  readonly underlay: string;
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }
 
 /** Whether two nodes of the cluster are able to speak with each other: programs of one flavour may be too far apart. */
 export function understand(one: Acquaintance, other: Acquaintance): boolean {
-  return one.flavour !== other.flavour || one.binary === other.binary;
+  return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
 
 /** Full nodes that run and that the node can speak with; those that have bootnodes of their own come first. */
@@ -47,7 +49,7 @@ export async function introduce(
   for (const candidate of candidates) {
     if (await hasFullPeer(node, signal)) return { done: true };
     try {
-      await node.client.connect(candidate.p2p, signal);
+      await node.client.connect(candidate.underlay, signal);
       return { done: true };
     } catch (error) {
       if (signal.aborted) throw error;

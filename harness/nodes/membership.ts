@@ -3,7 +3,14 @@
  * again from outside, the chain ends. Nodes are looked at several times a second, which also keeps `node.state` true.
  */
 import { messageOf } from '../base/errors.ts';
-import type { Driver, Exit, Handle, Observed, PartState } from '../places/driver.ts';
+import {
+  type Driver,
+  type Exit,
+  exitText,
+  type Handle,
+  type Observed,
+  type PartState,
+} from '../places/driver.ts';
 import type { ClusterNode, NodeSight } from './cluster-node.ts';
 
 /** A dead node is noticed while the requests that it broke are still failing. */
@@ -159,5 +166,5 @@ function incidentOf(
 }
 
 function howOf(exit: Exit | undefined): { how?: string } {
-  return exit === undefined ? {} : { how: exit.reason ?? exit.signal ?? `exit code ${exit.code}` };
+  return exit === undefined ? {} : { how: exitText(exit) };
 }

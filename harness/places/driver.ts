@@ -5,9 +5,10 @@
  */
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { PartLog } from '../logs/file-log.ts';
-import type { Command } from '../machine/processes.ts';
 
-export const DRIVER_NAMES = ['process', 'embedded'] as const;
+/** They need nothing but this package. */
+export const LOCAL_DRIVERS = ['process', 'embedded'] as const;
+export const DRIVER_NAMES = [...LOCAL_DRIVERS, 'docker'] as const;
 export type DriverName = (typeof DRIVER_NAMES)[number];
 export const DRIVER_DEFAULT: DriverName = 'process';
 
@@ -26,13 +27,18 @@ export interface Exit {
   readonly reason?: string;
 }
 
+/** `SIGKILL`, `exit code 1` */
+export function exitText({ code, signal, reason }: Exit): string {
+  return reason ?? signal ?? `exit code ${code}`;
+}
+
 /** `gone`: nothing of it runs. */
 export type PartState = 'running' | 'paused' | 'gone';
 
 /** What a look at a part shows. */
 export interface Observed {
   readonly state: PartState;
-  /** Process that it runs in. */
+  /** Process of this machine that it runs in. */
   readonly pid?: number;
   /** How it ended; known only to the process that started it. */
   readonly exit?: Exit;
@@ -49,7 +55,7 @@ export interface Stats {
   readonly sentBytes?: number;
 }
 
-/** A node that can be started, from its files. */
+/** A node that was created, and can be started. */
 export interface NodePart {
   readonly kind: 'node';
   readonly name: string;
@@ -63,7 +69,10 @@ export interface NodePart {
 export interface ChainPart {
   readonly kind: 'chain';
   readonly name: 'chain';
-  readonly command: Command;
+  /** Document of `chain/main.ts`. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The same on this machine's disk. */
+  readonly optionsFile: string;
   readonly log: string;
 }
 
@@ -72,19 +81,49 @@ export type Part = NodePart | ChainPart;
 /** A part that runs. */
 export interface Started {
   readonly handle: Handle;
-  /** Settles when it ends; known only to the process that started it. */
-  readonly exited?: Promise<Exit>;
 }
 
-/** Where a node is reached, and where it listens. */
-export interface Endpoints {
-  /** URLs. */
+/** Host is an IPv4 address or a name. */
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A node before it is created: its ports on this machine, and what is its own on this machine's disk. */
+export interface Site {
+  readonly name: string;
+  readonly ports: NodePorts;
+  readonly dataDir: string;
+}
+
+/** Where a node is: for this machine, for its peers, and for itself. */
+export interface Place {
+  /** URLs for this machine. */
   readonly api: string;
   readonly debug: string;
-  /** That other nodes dial. */
-  readonly p2p: { readonly host: string; readonly port: number };
-  /** Address that its listeners take. */
+  /** That this machine dials, and that other nodes do. */
+  readonly p2p: Address;
+  readonly peers: Address;
+  /** What it is told of itself: address and ports of its listeners, and where its data is. */
   readonly listen: string;
+  readonly ports: NodePorts;
+  readonly dataDir: string;
+  /** Name of its container, where it has one. */
+  readonly container?: string;
+}
+
+/** URLs of a chain. */
+export interface ChainUrls {
+  readonly rpc: string;
+  readonly control: string;
+  readonly gate?: string;
+}
+
+/** What containers need before any of them can be made. */
+export interface ImageWatch {
+  readonly signal?: AbortSignal | undefined;
+  /** What is being done, in words. */
+  readonly onProgress: (detail: string) => void;
 }
 
 /** All of a cluster that may run, as its records have it. */
@@ -104,14 +143,27 @@ export interface Disposed {
 export interface Driver {
   readonly name: DriverName;
   readonly capabilities: ReadonlySet<Capability>;
-  endpoints(node: { readonly name: string; readonly ports: NodePorts }): Endpoints;
+  /** @throws HarnessError when this machine could not reach it there */
+  place(site: Site): Place;
+  /** A chain that says it is at these URLs: where it is for this machine, and where for the nodes. */
+  placeChain(said: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
+  /**
+   * Of drivers whose parts are containers: makes sure that the engine is there and has the image of this package and the
+   * named ones. @returns what is there, in words @throws HarnessError `ENGINE_FAILED`, `IMAGE_FAILED`
+   */
+  images?(names: readonly string[], watch: ImageWatch): Promise<string>;
+  /** Of the same: runs a program of an image to its end. @returns what it has printed */
+  runImage?(image: string, args: readonly string[]): Promise<string>;
   /**
    * Does once what every node of the flavour would otherwise do at its first start, if it was not done before. Nothing
    * depends on it but time, so a failure is left to those starts.
    */
   prepare(flavour: Flavour, signal?: AbortSignal): Promise<void>;
-  /** Writes what the node needs before its first start: key files and configuration. */
-  create(plan: NodePlan, flavour: Flavour): Promise<void>;
+  /**
+   * Writes what the node needs before its first start: key files and configuration.
+   * @param ports on this machine; those of the plan are the node's own
+   */
+  create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */
   start(part: Part): Promise<Started>;
   /** Asks to stop, and ends it when it has not after `graceMs`. */
@@ -123,7 +175,10 @@ export interface Driver {
   resume(handle: Handle): Promise<boolean>;
   observe(handle: Handle): Promise<Observed>;
   stats(handle: Handle): Promise<Stats>;
-  logs(part: { readonly log: string }): PartLog;
+  /** @param part its log is a path of this machine, where the driver writes to any */
+  logs(part: { readonly name: string; readonly log: string }): PartLog;
+  /** Brings logs that are kept elsewhere into the cluster's folder, for those who keep the folder. */
+  gatherLogs(): Promise<void>;
   /** Ends everything of the cluster that runs, named in a record or not. */
   dispose(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
   /** The same at once and by force, where nothing can be awaited: this process is about to end. */

@@ -2,14 +2,16 @@
 export interface DriverOptions {
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** IPv4 address that nodes listen at. */
-  readonly listen: string;
   /** Folders of compiled code: that all nodes share, that embedded ones have instead, and that the chain reads. */
   readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
   /** Of the cluster; every process is started under it. */
   readonly token: string;
+  /** Of the cluster. */
+  readonly name: string;
   /** Everything the cluster keeps. */
   readonly folder: string;
+  /** IPv4 address of this machine that the nodes and the chain listen at. */
+  readonly listen: string;
   readonly embedded: {
     /** Where the peers of embedded nodes are: TCP when one of them is a process. */
     readonly transport: 'memory' | 'tcp';

@@ -19,6 +19,7 @@ import {
   stateOf,
   usageOf,
 } from '../machine/processes.ts';
+import { programPath } from '../machine/programs.ts';
 import type { Capability, ClusterParts, Disposed, Driver, Exit, Handle, Part, Started } from './driver.ts';
 import type { DriverOptions } from './options.ts';
 
@@ -61,16 +62,22 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     name: 'process',
     capabilities: PROCESS_CAPABILITIES,
 
-    endpoints({ ports }) {
+    place({ ports, dataDir }) {
       const { listen } = options;
       const host = reachableHost(listen);
+      const dialled = { host, port: ports.p2p };
       return {
         api: `http://${host}:${ports.api}`,
         debug: `http://${host}:${ports.debug}`,
-        p2p: { host, port: ports.p2p },
+        p2p: dialled,
+        peers: dialled,
         listen,
+        ports,
+        dataDir,
       };
     },
+
+    placeChain: (said) => Promise.resolve({ here: said, nodes: said }),
 
     async prepare(flavour, signal) {
       const command = flavour.compile?.();
@@ -98,7 +105,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
         });
         if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
         void noteExit(spawned);
-        return { handle: handleOf(spawned.id), exited: spawned.exited };
+        return { handle: handleOf(spawned.id) };
       } catch (error) {
         throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
       }
@@ -141,6 +148,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
     logs: ({ log }) => fileLog(log),
 
+    gatherLogs: () => Promise.resolve(),
+
     async dispose({ token, parts }, graceMs) {
       const disposed = await endAll(parts, graceMs);
       await endLabelled(token);
@@ -157,9 +166,14 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 }
 
 function commandOf(part: Part): Command {
-  return part.kind === 'chain'
-    ? part.command
-    : part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
+  if (part.kind === 'node') return part.flavour.command({ dataDir: part.dataDir, binary: part.binary });
+  const { optionsFile } = part;
+  return {
+    file: process.execPath,
+    args: [programPath('chain/main'), optionsFile],
+    // What Anvil writes aside goes with the cluster's folder.
+    env: { TMPDIR: dirname(optionsFile) },
+  };
 }
 
 /** Whatever no record names: of a start that was killed, or of a part that was killed before what it had started. */

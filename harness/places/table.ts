@@ -1,3 +1,4 @@
+import { createDockerDriver, DOCKER_CAPABILITIES } from './docker/driver.ts';
 import type { Capability, Driver, DriverName } from './driver.ts';
 import { createEmbeddedDriver, EMBEDDED_CAPABILITIES } from './embedded/driver.ts';
 import type { DriverOptions } from './options.ts';
@@ -11,6 +12,7 @@ interface Row {
 const DRIVERS: Readonly<Record<DriverName, Row>> = {
   process: { capabilities: PROCESS_CAPABILITIES, create: createProcessDriver },
   embedded: { capabilities: EMBEDDED_CAPABILITIES, create: createEmbeddedDriver },
+  docker: { capabilities: DOCKER_CAPABILITIES, create: createDockerDriver },
 };
 
 export function createDriver(name: DriverName, options: DriverOptions): Driver {

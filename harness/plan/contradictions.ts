@@ -19,7 +19,9 @@ const MINED_KEYS_MAX = 200_000;
 export function contradictions(definition: Definition): string[] {
   return [
     ...definition.nodes.flatMap((entry, index) =>
-      groupContradictions(entry).map((text) => `nodes[${index}]${text}`),
+      [...groupContradictions(entry), ...programContradictions(entry, definition)].map(
+        (text) => `nodes[${index}]${text}`,
+      ),
     ),
     ...nodesContradictions(definition),
     ...keyContradictions(definition),
@@ -40,7 +42,7 @@ function storeContradictions({ driver, store }: Definition): string[] {
     : [];
 }
 
-function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup): string[] {
+function groupContradictions({ flavour: name, mode, options }: NodeGroup): string[] {
   const flavour = FLAVOURS[name];
   const lines = Object.keys(options)
     .filter((option) => flavour.reserved.includes(option))
@@ -49,7 +51,33 @@ function groupContradictions({ flavour: name, mode, binary, options }: NodeGroup
   if (!flavour.modes.includes(mode)) {
     lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
   }
-  const variable = flavour.binaryVariable;
+  return lines;
+}
+
+/** Containers run images; all else runs programs of this machine. */
+function programContradictions(entry: NodeGroup, { driver }: Definition): string[] {
+  const { flavour: name, binary, image, resources } = entry;
+  const variable = FLAVOURS[name].binaryVariable;
+  const lines = [];
+  if (driver === 'docker') {
+    if (binary !== undefined) {
+      lines.push(
+        `.binary: got '${binary}' with driver docker, expected none: a container cannot run a program of this machine; name an image instead`,
+      );
+    }
+    if (variable !== undefined && image === undefined) {
+      lines.push(`.image: flavour ${name} needs the image of its program with driver docker`);
+    }
+    return lines;
+  }
+  if (image !== undefined) {
+    lines.push(`.image: got '${image}' with driver ${driver}, expected none: only driver docker has images`);
+  }
+  if (resources !== undefined) {
+    lines.push(
+      `.resources: expected none with driver ${driver}: only containers have limits (driver docker)`,
+    );
+  }
   if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
   if (variable !== undefined && binary === undefined) {
     lines.push(

@@ -49,10 +49,13 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
   return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
 }
 
-/** Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds. */
+/**
+ * Programs that the definition leaves to the environment: the first of the list that the flavour's variable holds.
+ * Containers run none of this machine's programs.
+ */
 function withPrograms(definition: Definition): Definition {
   const nodes = definition.nodes.map((entry): NodeGroup => {
-    const variable = FLAVOURS[entry.flavour].binaryVariable;
+    const variable = definition.driver === 'docker' ? undefined : FLAVOURS[entry.flavour].binaryVariable;
     const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
     const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
     return binary === undefined ? entry : { ...entry, binary: resolve(binary) };

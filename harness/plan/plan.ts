@@ -118,6 +118,8 @@ export function placeNodes(
       mode: node.mode,
       dialect: node.dialect,
       binary: node.binary,
+      image: node.image,
+      resources: node.resources,
       identity: node.identity,
       ports: place.ports,
       listen: place.listen,

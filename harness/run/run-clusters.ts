@@ -61,7 +61,7 @@ export class Clusters implements AsyncDisposable {
     this.#current = undefined;
     if (cluster === undefined) return;
     try {
-      this.#keepEvidence(cluster);
+      await this.#keepEvidence(cluster);
     } finally {
       await (this.#options.attachTo === undefined ? cluster.stop() : cluster.detach());
     }
@@ -75,16 +75,16 @@ export class Clusters implements AsyncDisposable {
       return undefined;
     }
     const { cluster } = this.#current;
-    this.#keepEvidence(cluster);
+    await this.#keepEvidence(cluster);
     this.#current = undefined;
     await cluster.detach();
     return cluster.name;
   }
 
-  #keepEvidence(cluster: Cluster): void {
+  #keepEvidence(cluster: Cluster): Promise<void> {
     const { report } = this.#options;
     this.#kept++;
-    keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
+    return keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -204,7 +204,8 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
 }
 
 /** Logs and definition go with the report, because stopping a cluster removes its folder. */
-function keepEvidence(cluster: Cluster, report: string): void {
+async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
+  await cluster.gatherLogs();
   mkdirSync(report, { recursive: true });
   const logs = join(cluster.folder, 'logs');
   if (existsSync(logs)) cpSync(logs, join(report, 'logs'), { recursive: true });

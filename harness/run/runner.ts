@@ -157,7 +157,7 @@ async function runOne(
   } catch (error) {
     if (options.signal.aborted) throw interrupted(options.signal);
     await watch.end(error);
-    if (watch.text !== undefined) return finish('error', lost(watch, cluster, error));
+    if (watch.text !== undefined) return finish('error', await lost(watch, cluster, error));
     if (error instanceof Skipped) {
       const failed = assertions.list.some(({ passed }) => !passed);
       return finish(failed ? 'failed' : 'skipped', { skipReason: error.message });
@@ -167,7 +167,7 @@ async function runOne(
       : describe(error);
     return finish('error', { error: why });
   }
-  if (watch.text !== undefined) return finish('error', lost(watch, cluster));
+  if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
 }
@@ -217,18 +217,21 @@ function describe(error: unknown): string {
 }
 
 /** What happened to the members, what it did to the scenario, and the last words of those concerned. */
-function lost(
+async function lost(
   watch: MemberWatch,
   cluster: Cluster,
   error?: unknown,
-): { error: string; incidents: readonly Incident[] } {
+): Promise<{ error: string; incidents: readonly Incident[] }> {
   const consequence =
     error === undefined || watch.signal.reason === error ? [] : [`then: ${describe(error).split('\n')[0]}`];
   const concerned = new Set(watch.incidents.map(({ part }) => part));
-  const words = Array.from(concerned, (part) => {
-    const { path, said } = cluster.logOf(part);
-    return [`end of ${path}:`, ...said.tail(EVIDENCE_LINES).map((line) => `  ${line}`)].join('\n');
-  });
+  const words = await Promise.all(
+    Array.from(concerned, async (part) => {
+      const said = cluster.logOf(part);
+      const lines = await said.tail(EVIDENCE_LINES);
+      return [`end of ${said.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+    }),
+  );
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }
 

@@ -1,22 +1,18 @@
 /** Starting a cluster's chain: its options, its place, and what it says when it is ready. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HarnessError, logFailure } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions, ChainRecord } from '../chain/record.ts';
-import { programPath } from '../machine/programs.ts';
-import type { ChainPart, Driver, Exit, Started } from '../places/driver.ts';
+import { type ChainPart, type ChainUrls, type Driver, exitText, type Started } from '../places/driver.ts';
 
 /** A chain is ready in well under a second; a loaded machine gets time. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
 
-interface ReadyLine {
+interface ReadyLine extends ChainUrls {
   readonly ready: true;
-  readonly rpc: string;
-  readonly control: string;
-  readonly gate?: string;
   readonly chainId: number;
   readonly contracts: Contracts;
   readonly startBlock: number;
@@ -37,6 +33,8 @@ export interface StartChain {
 
 export interface StartedChain {
   readonly record: ChainRecord;
+  /** Where the nodes find it. */
+  readonly nodesUrls: ChainUrls;
   readonly batches: ReadyLine['batches'];
   readonly chequebooks: ReadyLine['chequebooks'];
 }
@@ -51,40 +49,42 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   const part: ChainPart = {
     kind: 'chain',
     name: 'chain',
-    // What Anvil writes aside goes with the cluster's folder.
-    command: {
-      file: process.execPath,
-      args: [programPath('chain/main'), optionsFile],
-      env: { TMPDIR: folder },
-    },
+    options: document,
+    optionsFile,
     log,
   };
   const started = await driver.start(part);
   start.onStarted(started);
-  let exit: Exit | undefined;
-  const noteExit = async () => {
-    exit = await started.exited;
-  };
-  void noteExit();
+  const said = driver.logs(part);
   const ready = await until<ReadyLine>(
     'the chain is not ready',
-    () => {
-      const lines = driver.logs(part).tail(Number.POSITIVE_INFINITY);
+    async () => {
+      // Looked at first: what has ended by now has said all it had to say.
+      const { state, exit } = await driver.observe(started.handle);
+      const lines = await said.tail(Number.POSITIVE_INFINITY);
       const line = lines.find((text) => text.startsWith('{"ready":true'));
-      if (line !== undefined) return Promise.resolve({ done: JSON.parse(line) as ReadyLine });
-      if (exit !== undefined) {
-        const unwritten = logFailure(log);
+      if (line !== undefined) return { done: JSON.parse(line) as ReadyLine };
+      if (state === 'gone') {
+        const unwritten = said.failure();
         if (unwritten !== undefined) throw unwritten;
-        throw new HarnessError('CHAIN_FAILED', `the chain ended at its start (${exit.signal ?? exit.code})`, {
+        const how = exit === undefined ? '' : ` (${exitText(exit)})`;
+        throw new HarnessError('CHAIN_FAILED', `the chain ended at its start${how}`, {
           hint: lines.slice(-LOG_LINES_SHOWN).join('\n'),
         });
       }
-      return Promise.resolve({ missing: lines.at(-1) ?? 'it has said nothing' });
+      return { missing: lines.at(-1) ?? 'it has said nothing' };
     },
     { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
-  const { rpc, control, gate, chainId, contracts, startBlock, batches, chequebooks } = ready;
+  const { chainId, contracts, startBlock, batches, chequebooks } = ready;
+  const { here, nodes } = await driver.placeChain(ready);
+  const { rpc, control, gate } = here;
   const { networkId, blockTimeMs, steady } = options;
   const record = { rpc, control, chainId, networkId, contracts, startBlock, blockTimeMs, steady };
-  return { record: gate === undefined ? record : { ...record, gate }, batches, chequebooks };
+  return {
+    record: gate === undefined ? record : { ...record, gate },
+    nodesUrls: nodes,
+    batches,
+    chequebooks,
+  };
 }

@@ -21,7 +21,7 @@ export interface NodeSetup {
 /** Chooses ports, writes key files and configuration of every node. */
 export async function createNodes(
   { stateDir, record, driver }: NodeSetup,
-  started: Pick<StartedChain, 'record' | 'chequebooks'>,
+  started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
   plan: ClusterPlan,
 ): Promise<readonly NodeRecord[]> {
   const folder = clusterFolder(stateDir, record.name);
@@ -29,38 +29,46 @@ export async function createNodes(
   const places = plan.nodes.map(({ name, flavour }, index) => {
     const all = at(ports, index);
     const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
-    const endpoints = driver.endpoints({ name, ports: own });
-    const { p2p: reached, listen } = endpoints;
-    return { ports: own, endpoints, reached, listen, dataDir: folder.dataDir(name) };
+    const place = driver.place({ name, ports: own, dataDir: folder.dataDir(name) });
+    return { ...place, reached: place.peers, here: own };
   });
   const placed = placeNodes(plan, places, chainFacts(started));
   return Promise.all(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
       const { flavour, identity, peers } = at(plan.nodes, index);
-      const { endpoints } = at(places, index);
-      await driver.create(node, FLAVOURS[flavour]);
+      const { api, debug, p2p, container, here } = at(places, index);
+      await driver.create(node, FLAVOURS[flavour], here);
+      const multiaddress = FLAVOURS[flavour].underlay({ identity, ...p2p });
       return {
         name: node.name,
         flavour,
         mode: node.mode,
         dialect: node.dialect,
         ...(node.binary === undefined ? {} : { binary: node.binary }),
-        api: endpoints.api,
-        debug: endpoints.debug,
-        p2p: underlay,
+        ...(node.image === undefined ? {} : { image: node.image }),
+        api,
+        debug,
+        p2p: multiaddress,
+        ...(multiaddress === underlay ? {} : { underlay }),
         overlay: identity.overlay,
         ethereum: identity.ethereum,
         privateKey: toHex(identity.keys.swarm),
+        ...(container === undefined ? {} : { container }),
         dataDir: node.dataDir,
-        log: folder.log(node.name),
+        log: driver.logs({ name: node.name, log: folder.log(node.name) }).where,
         ...(peers === undefined ? {} : { peers }),
       };
     }),
   );
 }
 
-function chainFacts({ record, chequebooks }: Pick<StartedChain, 'record' | 'chequebooks'>): ChainFacts {
-  const { contracts, startBlock, rpc, gate } = record;
+function chainFacts({
+  record,
+  nodesUrls,
+  chequebooks,
+}: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>): ChainFacts {
+  const { contracts, startBlock } = record;
+  const { rpc, gate } = nodesUrls;
   return {
     contracts,
     startBlock,

@@ -5,7 +5,7 @@ import type { Driver } from '../places/driver.ts';
 import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-export type StartStep = 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
+export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;

@@ -3,7 +3,7 @@
  * of a start that failed is left behind.
  */
 
-import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
 import { Chain } from '../chain/chain.ts';
 import { plainHex } from '../client/json.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -11,7 +11,6 @@ import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
 import type { Handle } from '../places/driver.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
-import type { Definition } from '../plan/schema.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -69,6 +68,7 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     // The waits that still run have nothing to wait for any more.
     failed.abort();
     await Promise.all(launched.open.map((connection) => connection.close()));
+    if (launched.parts.length > 0) await gatherLogs(context);
     await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
     throw withEvidence(expired ? deadline.signal.reason : error, context);
   } finally {
@@ -79,7 +79,9 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
 async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
   const { definition, seed, signal } = context;
   const clock = stopwatch();
-  await checkPrograms(definition);
+  await awaitImages(context);
+  clock.lap();
+  await checkPrograms(context);
   const plan = planCluster(definition, seed);
   await checkPorts(plan);
 
@@ -139,6 +141,12 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
+/** Of what has failed; that it cannot be read either is not what people need to know. */
+async function gatherLogs({ driver }: StartContext): Promise<void> {
+  const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
+  if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
+}
+
 /**
  * What a failed start has said stays, under a name of its own; an interrupted one was not a failure.
  * @returns the error, whose hint names the folder
@@ -158,10 +166,25 @@ function withEvidence(error: unknown, { stateDir, record }: StartContext): unkno
 }
 
 /** Before anything runs: a program that cannot be started must not cost a chain. */
-async function checkPrograms({ nodes }: Definition): Promise<void> {
-  for (const [index, { flavour, binary, options }] of nodes.entries()) {
-    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, options });
+async function checkPrograms({ definition, driver }: StartContext): Promise<void> {
+  for (const [index, { flavour, binary, image, options }] of definition.nodes.entries()) {
+    const runImage = driver.runImage?.bind(driver);
+    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
   }
+}
+
+/** Containers begin with their images, and an image may take minutes to build: a step of its own. */
+async function awaitImages({ driver, definition, signal, onProgress }: StartContext): Promise<void> {
+  if (driver.images === undefined) return;
+  const clock = stopwatch();
+  const step = 'image';
+  onProgress({ step, done: false, detail: 'asking the engine' });
+  const named = definition.nodes.map(({ image }) => image).filter((image) => image !== undefined);
+  const detail = await driver.images([...new Set(named)], {
+    signal,
+    onProgress: (text) => onProgress({ step, done: false, detail: text }),
+  });
+  onProgress({ step, done: true, detail, ms: clock.total() });
 }
 
 async function prepare({ driver, definition, signal }: StartContext): Promise<void> {

@@ -38,16 +38,24 @@ export interface NodeRecord {
   readonly dialect: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string;
+  /** Image of its container, where that is not the one of this package. */
+  readonly image?: string;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress. */
+  /** Multiaddress for this machine. */
   readonly p2p: string;
+  /** The one that other nodes dial, where that is another. */
+  readonly underlay?: string;
   readonly overlay: string;
   readonly ethereum: string;
   /** Key of its account, 64 hex digits; absent: nobody has said it. */
   readonly privateKey?: string;
+  /** Name of its container, where it has one. */
+  readonly container?: string;
+  /** As the node sees it. */
   readonly dataDir: string;
+  /** Path of its log, or the command that prints it. */
   readonly log: string;
   /** Names of its only peers; absent: whoever it meets. */
   readonly peers?: readonly string[];

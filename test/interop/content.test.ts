@@ -152,7 +152,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test('nothing in any log is an error, and nobody refuses anybody', async () => {
-    expect(errorsInLogs(net)).toEqual([]);
+    expect(await errorsInLogs(net)).toEqual([]);
     for (const node of net.nodes) expect(await node.client.blocklist()).toEqual([]);
   });
 });
@@ -174,7 +174,7 @@ describe.each(BEES)('a light $name', ({ binary }) => {
     }
     const { chunks } = await expectBytes(seededRandom('interop', `light ${light.name}`).bytes(50_000));
     await placed(chunks, net.nodes);
-    expect(errorsInLogs(net)).toEqual([]);
+    expect(await errorsInLogs(net)).toEqual([]);
   });
 });
 

@@ -107,8 +107,8 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('nothing in any log is an error, but for what a bee says of the forged chunk', () => {
-    const errors = errorsInLogs(net);
+  test('nothing in any log is an error, but for what a bee says of the forged chunk', async () => {
+    const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('post_soc invalid chunk'))).toEqual([]);
   });
 });

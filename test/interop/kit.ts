@@ -91,11 +91,11 @@ const isOwnRace = (entry: LogEntry) =>
   JSON.stringify(entry.fields).includes('storage: not found');
 
 /** `node-4: module message {…}` for every complaint in a log; there should be none. */
-export function errorsInLogs({ nodes }: Cluster): string[] {
-  return nodes.flatMap((node) =>
-    node
-      .loggedErrors()
+export async function errorsInLogs({ nodes }: Cluster): Promise<string[]> {
+  const lines = nodes.map(async (node) =>
+    (await node.loggedErrors())
       .filter((entry) => node.flavour !== 'bee' || !isOwnRace(entry))
       .map(({ module, message, fields }) => `${node.name}: ${module} ${message} ${JSON.stringify(fields)}`),
   );
+  return (await Promise.all(lines)).flat();
 }

@@ -76,8 +76,8 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
   });
 
-  test('nothing in any log is an error', () => {
-    expect(errorsInLogs(net)).toEqual([]);
+  test('nothing in any log is an error', async () => {
+    expect(await errorsInLogs(net)).toEqual([]);
   });
 
   test('stopping leaves nothing', async () => {
@@ -95,6 +95,6 @@ describe.each(BEES)('$name alone', ({ binary }) => {
     const { reference } = await net.node(0).bytes.upload(data);
     await net.synced(reference);
     expect(Buffer.compare(await net.node(4).bytes.download(reference), data)).toBe(0);
-    expect(errorsInLogs(net)).toEqual([]);
+    expect(await errorsInLogs(net)).toEqual([]);
   });
 });

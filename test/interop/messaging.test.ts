@@ -79,8 +79,8 @@ describe.each(BEES)('$name', ({ binary }) => {
     await heard(subscription, texts);
   });
 
-  test('nothing in any log is an error, but for what a bee says of every WebSocket', () => {
-    const errors = errorsInLogs(net);
+  test('nothing in any log is an error, but for what a bee says of every WebSocket', async () => {
+    const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('response.Write on hijacked connection'))).toEqual([]);
   });
 });

@@ -72,6 +72,6 @@ describe.each(BEES)('$name', ({ binary }) => {
   test('nobody refuses anybody, and nobody complains', async () => {
     for (const node of net.nodes)
       expect((await http(node, '/blocklist')).json, node.name).toEqual({ peers: [] });
-    expect(errorsInLogs(net)).toEqual([]);
+    expect(await errorsInLogs(net)).toEqual([]);
   });
 });

@@ -33,12 +33,13 @@ function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNo
 async function expectPeace(net: Cluster): Promise<void> {
   for (const node of net.nodes) {
     expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
-    const refused = node.logs({ lines: Number.POSITIVE_INFINITY }).filter((line) => REFUSED.test(line));
+    const said = await node.logs({ lines: Number.POSITIVE_INFINITY });
+    const refused = said.filter((line) => REFUSED.test(line));
     expect(refused).toEqual([]);
     const rejected = /^\w+_swap_cheques_rejected (\d+)$/m.exec(await node.client.metrics())?.[1] ?? '0';
     expect([node.name, rejected]).toEqual([node.name, '0']);
   }
-  expect(errorsInLogs(net)).toEqual([]);
+  expect(await errorsInLogs(net)).toEqual([]);
 }
 
 describe.each(BEES)('$name', ({ binary }) => {

@@ -76,7 +76,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     await catchUp(net.nodes, chunks);
   });
 
-  test('nothing in any log is an error', () => {
-    expect(errorsInLogs(net)).toEqual([]);
+  test('nothing in any log is an error', async () => {
+    expect(await errorsInLogs(net)).toEqual([]);
   });
 });

@@ -141,8 +141,8 @@ describe.each(BEES)('$name', ({ binary }) => {
     expect(changed).not.toEqual(before);
   });
 
-  test('nothing in any log is an error, but for what a bee without stake says of the game', () => {
-    const errors = errorsInLogs(net);
+  test('nothing in any log is an error, but for what a bee without stake says of the game', async () => {
+    const errors = await errorsInLogs(net);
     expect(errors.filter((line) => !line.includes('node/storageincentives phase failed'))).toEqual([]);
   });
 });

@@ -74,7 +74,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     const log = join(folder, 'logs', 'holder.log');
     const said = fileLog(log);
     // An earlier holder has said at which port it was.
-    const saidBefore = said.end();
+    const saidBefore = await said.end();
     const spawned = await spawnProgram({
       command: holderProgram(basename(folder)),
       logFile: log,
@@ -86,16 +86,16 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     void spawned.exited.then(() => (ended = true));
     const port = await until<number>(
       'the process for the embedded nodes is not ready',
-      () => {
-        const lines = said.since(saidBefore);
+      async () => {
+        const lines = await said.since(saidBefore);
         const ready = lines.find((line) => line.startsWith('{"ready":true'));
-        if (ready !== undefined) return Promise.resolve({ done: (JSON.parse(ready) as Holder).port });
+        if (ready !== undefined) return { done: (JSON.parse(ready) as Holder).port };
         if (ended) {
           throw new HarnessError('PROCESS_FAILED', 'the process for the embedded nodes has ended', {
             hint: [`${log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
           });
         }
-        return Promise.resolve({ missing: lines.at(-1) ?? 'it has said nothing' });
+        return { missing: lines.at(-1) ?? 'it has said nothing' };
       },
       { timeoutMs: START_TIMEOUT_MS, signal },
     );
@@ -125,7 +125,8 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
   return {
     name: 'embedded',
     capabilities: EMBEDDED_CAPABILITIES,
-    endpoints: (node) => beside.endpoints(node),
+    place: (site) => beside.place(site),
+    placeChain: (said) => beside.placeChain(said),
 
     async prepare(flavour, signal) {
       if (flavour.embedded === undefined) {
@@ -136,8 +137,8 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       await (await hostOf(await holder(signal))).prepare();
     },
 
-    create(plan, flavour) {
-      if (flavour.embedded === undefined) return beside.create(plan, flavour);
+    create(plan, flavour, ports) {
+      if (flavour.embedded === undefined) return beside.create(plan, flavour, ports);
       const { transport, store } = options.embedded;
       writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), transport, store });
       return Promise.resolve();
@@ -190,6 +191,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
     stats: (handle) => (isEmbedded(handle) ? Promise.resolve({}) : beside.stats(handle)),
 
     logs: (part) => beside.logs(part),
+    gatherLogs: () => beside.gatherLogs(),
 
     async dispose({ parts, ...cluster }, graceMs) {
       const embedded = parts.filter(({ handle }) => isEmbedded(handle));

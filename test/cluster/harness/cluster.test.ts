@@ -12,7 +12,7 @@ import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { claimCluster } from '../../../harness/lifecycle/claim.ts';
 import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
-import { DRIVER_NAMES } from '../../../harness/places/driver.ts';
+import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
 import { parseDefinition } from '../../../harness/plan/definition.ts';
 import { readRecord, removeCluster } from '../../../harness/state/state.ts';
 
@@ -38,7 +38,7 @@ async function failure(work: Promise<unknown>): Promise<HarnessError> {
   return error as HarnessError;
 }
 
-describe.each(DRIVER_NAMES)('a cluster of three nodes on the %s driver', (driver) => {
+describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (driver) => {
   let net: Cluster;
   beforeAll(async () => {
     net = await Cluster.start({ driver, nodes: 3, seed: 7, stateDir });

@@ -47,7 +47,7 @@ describe.each(['process', 'embedded'] satisfies Definition['driver'][])('%s', (d
     for (const port of [...ports, portOf(net.chain.rpc)]) expect(await isOpen(OTHER, port)).toBe(true);
     const urls = [...net.nodes.flatMap(({ api, debug }) => [api, debug]), net.chain.rpc];
     expect(new Set(urls.map((url) => new URL(url).hostname))).toEqual(new Set(['127.0.0.1']));
-    const { port } = new URL(controlOf(net));
+    const { port } = new URL(await controlOf(net));
     expect([await isOpen('127.0.0.1', port), await isOpen(OTHER, port)]).toEqual([true, false]);
     await readsWhatItWrote(net);
   });
@@ -82,11 +82,7 @@ test('an address of another machine is refused with those that this one has', as
   });
 });
 
-function controlOf(net: Cluster): string {
-  return JSON.parse(
-    net
-      .logOf('chain')
-      .said.tail(1000)
-      .find((line) => line.startsWith('{"ready":true')) ?? '{}',
-  ).control as string;
+async function controlOf(net: Cluster): Promise<string> {
+  const lines = await net.logOf('chain').tail(1000);
+  return JSON.parse(lines.find((line) => line.startsWith('{"ready":true')) ?? '{}').control as string;
 }

@@ -348,8 +348,8 @@ describe('strangers', () => {
 
 test('after all this the node has complained about nothing', async () => {
   await recovered();
-  const loud = node
-    .logs({ lines: 100_000 })
-    .filter((line) => !line.startsWith('{') || /"level":"(error|fatal)"/.test(line));
+  const loud = (await node.logs({ lines: 100_000 })).filter(
+    (line) => !line.startsWith('{') || /"level":"(error|fatal)"/.test(line),
+  );
   expect(loud).toEqual([]);
 });

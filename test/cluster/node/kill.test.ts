@@ -203,10 +203,9 @@ test('a storer in the middle of pushes: the upload syncs without it, and it stil
   expect(sameBytes(await storer.bytes.download(reference), data)).toBe(true);
 });
 
-test('no node has started with a repair, and none has complained', () => {
+test('no node has started with a repair, and none has complained', async () => {
   for (const node of net.nodes) {
-    const loud = node
-      .logs({ lines: 10_000 })
+    const loud = (await node.logs({ lines: 10_000 }))
       .map((line) => JSON.parse(line) as { level: string | number; msg: string })
       .filter(({ level }) => ['error', 'fatal', 50, 60].includes(level));
     expect(loud, node.name).toEqual([]);

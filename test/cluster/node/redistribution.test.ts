@@ -114,8 +114,7 @@ async function toSample(players = net.nodes): Promise<void> {
   await allStates('not everybody is selected', (state) => state.lastSelectedRound === round, players);
   for (const node of players) {
     await eventually(`${node.name} has no sample`, async () => {
-      const messages = node
-        .logs({ lines: 10_000 })
+      const messages = (await node.logs({ lines: 10_000 }))
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter(({ module }) => module === 'incentives');
       // A node that is killed between taking it and saying so has it when it starts.

@@ -142,7 +142,8 @@ test('a node that has lost its store begins with the radius of the network, and 
     const lacking = await missing(node, { chunks: content.chunks, radius: 1 });
     return lacking.length === 0 ? undefined : `it lacks ${lacking.length} chunks`;
   });
-  const messages = node.logs({ lines: 10_000 }).map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const said = await node.logs({ lines: 10_000 });
+  const messages = said.map((line) => (JSON.parse(line) as { msg: string }).msg);
   expect(messages.filter((message) => message === 'storage radius is that of the network')).toHaveLength(1);
   expect((await counters(node)).Reserve.Epoch).toBeGreaterThan(epoch);
 });

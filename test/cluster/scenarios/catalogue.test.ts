@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { DRIVER_NAMES } from '../../../harness/places/driver.ts';
+import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
 import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -72,7 +72,7 @@ test('the table names no scenario that there is not', () => {
   );
 });
 
-describe.each(DRIVER_NAMES)('on the %s driver', (driver) => {
+describe.each(LOCAL_DRIVERS)('on the %s driver', (driver) => {
   test.each(rows)(
     '%s',
     async (_names, group) => {
@@ -102,7 +102,7 @@ function seen({ name, result, assertions, ledger, error, skipReason }: ScenarioR
 }
 
 async function run(
-  driver: (typeof DRIVER_NAMES)[number],
+  driver: (typeof LOCAL_DRIVERS)[number],
   group: readonly Scenario[],
 ): Promise<readonly ScenarioResult[]> {
   const name = `${driver}-${group[0]?.name}`;

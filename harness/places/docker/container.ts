@@ -1,0 +1,85 @@
+/** Containers of a cluster as the engine takes them: what runs, where its data is, what is published, how much it may use. */
+import type { ContainerCreateOptions } from 'dockerode';
+import type { ContainerCommand, NodePlan, NodePorts } from '../../flavours/flavour.ts';
+import { labelsOf, networkName, type Owner, partName } from './names.ts';
+
+/** Where a container's volume is. */
+export const DATA = '/data';
+/** Every container has an address of its own, so all nodes take the same ports. */
+export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfies NodePorts;
+export const CHAIN_PORTS = { rpc: 8545, control: 8546, gate: 8547 } as const;
+/** A container's neighbours come from outside. */
+export const LISTEN = '0.0.0.0';
+/** User of the image of this package; others get along with it, as all that they write is below its folder. */
+export const USER = 1000;
+/** A probe is a program: with twenty nodes on two processors, one every two seconds would be most of what runs. */
+const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
+/** Whatever the engine's default is, these can be read back. */
+const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
+
+/** A port of the container, and the one of its machine. */
+interface Published {
+  readonly inside: number;
+  readonly outside: number;
+}
+
+interface Contained {
+  readonly owner: Owner;
+  /** Name of a node, or `chain`. */
+  readonly part: string;
+  readonly image: string;
+  readonly command: ContainerCommand;
+  /** Address of its machine. */
+  readonly listen: string;
+  readonly ports: readonly Published[];
+  readonly resources?: NodePlan['resources'];
+}
+
+export function containerSpec(contained: Contained): ContainerCreateOptions & { name: string } {
+  const { owner, part, image, command, listen, ports, resources = {} } = contained;
+  const labels = labelsOf(owner, part);
+  const { entrypoint, args, env, health } = command;
+  return {
+    name: partName(owner, part),
+    Image: image,
+    Hostname: part,
+    User: `${USER}:${USER}`,
+    Labels: labels,
+    ...(entrypoint === undefined ? {} : { Entrypoint: [...entrypoint] }),
+    Cmd: [...args],
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    ...(health === undefined ? {} : { Healthcheck: { Test: ['CMD', ...health], ...HEALTH } }),
+    ExposedPorts: Object.fromEntries(ports.map(({ inside }) => [`${inside}/tcp`, {}])),
+    HostConfig: {
+      NetworkMode: networkName(owner),
+      PortBindings: Object.fromEntries(
+        ports.map(({ inside, outside }) => [
+          `${inside}/tcp`,
+          [{ HostIp: listen, HostPort: String(outside) }],
+        ]),
+      ),
+      Mounts: [
+        {
+          Type: 'volume',
+          Source: partName(owner, part),
+          Target: DATA,
+          VolumeOptions: { NoCopy: false, Labels: labels, DriverConfig: { Name: 'local', Options: {} } },
+        },
+      ],
+      LogConfig: LOGS,
+      ...limitsOf(resources),
+    },
+    NetworkingConfig: { EndpointsConfig: { [networkName(owner)]: { Aliases: [part] } } },
+  };
+}
+
+/** Without room in a swap file: a limit is where it ends. */
+function limitsOf({
+  cpus,
+  memory,
+}: NonNullable<NodePlan['resources']>): ContainerCreateOptions['HostConfig'] {
+  return {
+    ...(cpus === undefined ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
+    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
+  };
+}

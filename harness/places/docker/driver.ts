@@ -1,0 +1,382 @@
+/**
+ * One container per part, on a network of their own: nodes find each other and the chain by name, this machine finds
+ * them on ports that are published. Nothing of this machine's disk is mounted, so the engine may be another machine's.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContainerCreateOptions } from 'dockerode';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { PlannedFile } from '../../flavours/flavour.ts';
+import { pickFreePorts } from '../../machine/ports.ts';
+import { programPath } from '../../machine/programs.ts';
+import type {
+  Capability,
+  ChainPart,
+  ChainUrls,
+  Driver,
+  Handle,
+  ImageWatch,
+  Part,
+  Started,
+} from '../driver.ts';
+import type { DriverOptions } from '../options.ts';
+import { archiveOf } from './archive.ts';
+import { CHAIN_PORTS, containerSpec, DATA, LISTEN, NODE_PORTS } from './container.ts';
+import { Engine, engineAddress, remoteEngine, statusOf, unless } from './engine.ts';
+import { namedImage, ownImage } from './image.ts';
+import { containerLog } from './log.ts';
+import { Looks, listContainers } from './looks.ts';
+import { labelsOf, networkName, partName, partOf } from './names.ts';
+import { removeAll, stopContainer } from './removal.ts';
+import { usageOf } from './usage.ts';
+
+type DockerDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen'>;
+
+/** No clock, disk or link of a container can be had without privileges. */
+export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+/** Folder of a node's data in its volume, whose root belongs to whomever the image says. */
+const NODE_FOLDER = 'node';
+const CHAIN_FOLDER = 'chain';
+const OPTIONS_FILE = 'options.json';
+/** A process that ends can wait so long for its containers to go; what is left then is removed by the guard. */
+const EXIT_REMOVAL_MS = 60_000;
+/** A program that only prints its help. */
+const PROGRAM_TIMEOUT_MS = 60_000;
+const LOOPBACK = '127.0.0.1';
+const ANY = '0.0.0.0';
+
+export function createDockerDriver(options: DockerDriverOptions): Driver {
+  const { token, folder, listen } = options;
+  const engine = new Engine();
+  const looks = new Looks(engine, token);
+  let image: ReturnType<typeof ownImage> | undefined;
+  let network: Promise<void> | undefined;
+  let guard: ChildProcess | undefined;
+
+  /** Asked once; a failure may be of the moment. */
+  function imageOf(watch: ImageWatch): ReturnType<typeof ownImage> {
+    image ??= ownImage(engine, watch).catch((error: unknown) => {
+      image = undefined;
+      throw error;
+    });
+    return image;
+  }
+
+  function ownNetwork(): Promise<void> {
+    network ??= createNetwork().catch((error: unknown) => {
+      network = undefined;
+      throw error;
+    });
+    return network;
+  }
+
+  async function createNetwork(): Promise<void> {
+    if (options.stopWithParent) guard ??= spawnGuard(token);
+    await engine.ask((docker) =>
+      unless(
+        [409],
+        docker.createNetwork({
+          Name: networkName(options),
+          Driver: 'bridge',
+          CheckDuplicate: true,
+          Labels: labelsOf(options),
+        }),
+      ),
+    );
+  }
+
+  /** One of an earlier try makes room, with its data. */
+  async function createContainer(
+    spec: ContainerCreateOptions & { name: string },
+    files: { readonly folder: string; readonly files: readonly PlannedFile[] },
+  ): Promise<void> {
+    await ownNetwork();
+    const archive = await archiveOf(files.folder, files.files);
+    await engine.ask(async (docker) => {
+      const create = () => docker.createContainer(spec);
+      const container = await create().catch(async (error: unknown) => {
+        if (statusOf(error) !== 409) throw error;
+        await unless([404], docker.getContainer(spec.name).remove({ force: true, v: true }));
+        await unless([404], docker.getVolume(spec.name).remove({ force: true }));
+        return create();
+      });
+      await container.putArchive(archive, { path: DATA });
+    });
+  }
+
+  /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
+  async function startContainer(part: string): Promise<Handle> {
+    const name = partName(options, part);
+    try {
+      return await engine.ask(async (docker) => {
+        const container = docker.getContainer(name);
+        await unless([304], container.start());
+        const { Id, State } = await container.inspect();
+        return { container: Id, startedAt: State.StartedAt };
+      });
+    } catch (error) {
+      throw startError(error, part, name);
+    } finally {
+      looks.forget();
+    }
+  }
+
+  async function startChain({ options: given }: ChainPart): Promise<Started> {
+    const [control = 0, gate = 0, free = 0] = await pickFreePorts(3);
+    const rpc = given['port'] === 0 ? free : Number(given['port']);
+    const outside = given['gate'] === true ? { rpc, control, gate } : { rpc, control };
+    const ports = Object.entries(outside).map(([which, port]) => ({
+      inside: CHAIN_PORTS[which as keyof typeof outside],
+      outside: port,
+    }));
+    const { rpc: port, control: controlPort, gate: gatePort } = CHAIN_PORTS;
+    const document = {
+      ...given,
+      host: LISTEN,
+      controlHost: LISTEN,
+      port,
+      controlPort,
+      gatePort,
+      stopOnStdinEnd: false,
+    };
+    const probe = `fetch('http://${LOOPBACK}:${controlPort}/state')`;
+    const { id } = await imageOf(UNWATCHED);
+    await createContainer(
+      containerSpec({
+        owner: options,
+        part: 'chain',
+        image: id,
+        listen,
+        ports,
+        command: {
+          entrypoint: ['node', 'chain/main.ts'],
+          args: [`${DATA}/${CHAIN_FOLDER}/${OPTIONS_FILE}`],
+          // What Anvil writes aside goes with the volume.
+          env: { TMPDIR: `${DATA}/${CHAIN_FOLDER}` },
+          health: [
+            'node',
+            '-e',
+            `${probe}.then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))`,
+          ],
+        },
+      }),
+      { folder: CHAIN_FOLDER, files: [{ path: OPTIONS_FILE, content: JSON.stringify(document) }] },
+    );
+    return { handle: await startContainer('chain') };
+  }
+
+  /** Whatever was done to it, what was seen before says nothing any more. */
+  async function change<T>(handle: Handle, work: (id: string) => Promise<T>): Promise<T> {
+    try {
+      return await work(String(handle['container']));
+    } finally {
+      looks.forget();
+    }
+  }
+
+  function url(port: number): string {
+    return `http://${reachedAt(listen)}:${port}`;
+  }
+
+  return {
+    name: 'docker',
+    capabilities: DOCKER_CAPABILITIES,
+
+    place({ name, ports }) {
+      const debug = ports.debug === ports.api ? NODE_PORTS.api : NODE_PORTS.debug;
+      return {
+        api: url(ports.api),
+        debug: url(ports.debug),
+        p2p: { host: reachedAt(listen), port: ports.p2p },
+        peers: { host: name, port: NODE_PORTS.p2p },
+        listen: LISTEN,
+        ports: { ...NODE_PORTS, debug },
+        dataDir: `${DATA}/${NODE_FOLDER}`,
+        container: partName(options, name),
+      };
+    },
+
+    async placeChain(said) {
+      const name = partName(options, 'chain');
+      const { NetworkSettings } = await engine.ask((docker) => docker.getContainer(name).inspect());
+      const published = (inside: number) =>
+        url(Number(NetworkSettings.Ports[`${inside}/tcp`]?.[0]?.HostPort ?? inside));
+      const inside = (port: number) => `http://chain:${port}`;
+      return { here: chainUrls(said, published), nodes: chainUrls(said, inside) };
+    },
+
+    async images(names, watch) {
+      const { detail } = await imageOf(watch);
+      for (const name of names) await namedImage(engine, name, watch);
+      return [detail, ...names].join(', ');
+    },
+
+    runImage: (name, args) => runProgram(engine, { image: name, args, labels: labelsOf(options) }),
+
+    // The image has all that its nodes share.
+    prepare: () => Promise.resolve(),
+
+    async create(plan, flavour, ports) {
+      const command = flavour.containerCommand({ dataDir: plan.dataDir, apiPort: plan.ports.api });
+      const own = plan.image === undefined ? await imageOf(UNWATCHED) : undefined;
+      const published = [...new Set(Object.values(ports))].map((outside) => {
+        const which = (['api', 'p2p', 'debug'] as const).find((key) => ports[key] === outside) ?? 'api';
+        return { inside: plan.ports[which], outside };
+      });
+      await createContainer(
+        containerSpec({
+          owner: options,
+          part: plan.name,
+          image: own?.id ?? String(plan.image),
+          command,
+          listen,
+          ports: published,
+          resources: plan.resources,
+        }),
+        { folder: NODE_FOLDER, files: await flavour.files(plan) },
+      );
+    },
+
+    async start(part: Part): Promise<Started> {
+      return part.kind === 'chain' ? startChain(part) : { handle: await startContainer(part.name) };
+    },
+
+    stop: (handle, graceMs) => change(handle, (id) => stopContainer(engine, id, graceMs)),
+
+    kill: (handle) =>
+      change(handle, (id) =>
+        engine.ask(async (docker) => {
+          const container = docker.getContainer(id);
+          // 409: it does not run.
+          await unless([404, 409], container.kill({ signal: 'SIGKILL' }));
+          await unless([404], container.wait({ condition: 'not-running' }));
+        }),
+      ),
+
+    pause: (handle) =>
+      change(handle, (id) => engine.ask((docker) => unless([404, 409], docker.getContainer(id).pause()))),
+
+    resume: (handle) =>
+      change(handle, (id) =>
+        engine.ask((docker) => unless([404, 409, 500], docker.getContainer(id).unpause())),
+      ),
+
+    observe: (handle) => looks.observe(String(handle['container'])),
+
+    async stats(handle) {
+      const { state } = await looks.observe(String(handle['container']));
+      if (state === 'gone') return {};
+      const id = String(handle['container']);
+      return usageOf(
+        await engine.ask((docker) => docker.getContainer(id).stats({ stream: false, 'one-shot': true })),
+      );
+    },
+
+    logs: ({ name }) => containerLog(engine, partName(options, name)),
+
+    async gatherLogs() {
+      const logs = join(folder, 'logs');
+      mkdirSync(logs, { recursive: true });
+      const parts = (await listContainers(engine, token)).map(({ Labels }) => partOf(Labels));
+      await Promise.all(
+        parts
+          .filter((part) => part !== '')
+          .map(async (part) => {
+            const lines = await containerLog(engine, partName(options, part)).tail(Number.POSITIVE_INFINITY);
+            writeFileSync(join(logs, `${part}.log`), lines.map((line) => `${line}\n`).join(''));
+          }),
+      );
+    },
+
+    async dispose(_cluster, graceMs) {
+      const disposed = await removeAll(engine, token, graceMs);
+      guard?.kill('SIGKILL');
+      guard = undefined;
+      looks.forget();
+      return disposed;
+    },
+
+    disposeNow() {
+      spawnSync(process.execPath, [programPath('harness/places/docker/guard'), token, '1'], {
+        input: '',
+        timeout: EXIT_REMOVAL_MS,
+      });
+    },
+
+    close: () => Promise.resolve(),
+  };
+}
+
+const UNWATCHED: ImageWatch = { onProgress: () => undefined };
+
+function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainUrls {
+  return {
+    rpc: urlOf(CHAIN_PORTS.rpc),
+    control: urlOf(CHAIN_PORTS.control),
+    ...(gate === undefined ? {} : { gate: urlOf(CHAIN_PORTS.gate) }),
+  };
+}
+
+/** @param listen address of the engine's machine @throws HarnessError when this machine could not reach it */
+function reachedAt(listen: string): string {
+  const remote = remoteEngine();
+  if (remote === undefined) return listen === ANY ? LOOPBACK : listen;
+  if (!listen.startsWith('127.')) return listen === ANY ? remote : listen;
+  throw new HarnessError(
+    'ENGINE_FAILED',
+    `${engineAddress()} is another machine: what it publishes at ${listen} cannot be reached from here`,
+    { hint: 'Publish it at an address that can be, with listen: 0.0.0.0 in the definition.' },
+  );
+}
+
+function startError(error: unknown, part: string, container: string): HarnessError {
+  const said = messageOf(error);
+  if (/port is already allocated|address already in use/.test(said)) {
+    const port = /:(\d+)(?: failed|: bind)/.exec(said)?.[1];
+    return new HarnessError(
+      'PORT_IN_USE',
+      `${port === undefined ? 'a port' : `port ${port}`} that ${part} is to be published on is in use`,
+      { cause: error, hint: said },
+    );
+  }
+  if (statusOf(error) === undefined && error instanceof HarnessError) return error;
+  return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${said}`, { cause: error });
+}
+
+async function runProgram(
+  engine: Engine,
+  { image, args, labels }: { image: string; args: readonly string[]; labels: Record<string, string> },
+): Promise<string> {
+  return engine.ask(async (docker) => {
+    const container = await docker.createContainer({
+      Image: image,
+      Cmd: [...args],
+      Labels: labels,
+      HostConfig: { NetworkMode: 'none' },
+      NetworkDisabled: true,
+    });
+    try {
+      await container.start();
+      await container.wait({
+        condition: 'not-running',
+        abortSignal: AbortSignal.timeout(PROGRAM_TIMEOUT_MS),
+      });
+      return (await containerLog(engine, container.id).tail(Number.POSITIVE_INFINITY)).join('\n');
+    } finally {
+      await unless([404, 409], container.remove({ force: true, v: true }));
+    }
+  });
+}
+
+/** Its standard input ends with this process, however that ends. */
+function spawnGuard(token: string): ChildProcess {
+  const guard = spawn(process.execPath, [programPath('harness/places/docker/guard'), token], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.on('error', () => guard.stdin?.destroy());
+  guard.stdin?.on('error', () => guard.stdin?.destroy());
+  guard.unref();
+  return guard;
+}

@@ -1,0 +1,153 @@
+/** The Docker engine that DOCKER_HOST names, or this machine's: opened at the first use, its failures in words. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+
+/** Docker 20.10: what is asked of it here is in all versions since. */
+const API_MIN = '1.41';
+/** An engine answers in milliseconds; one behind a firewall never does. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** What differs between engines. */
+export interface EngineFacts {
+  /** `linux`, and the processor by Docker's name: `amd64`. */
+  readonly os: string;
+  readonly arch: string;
+}
+
+interface Opened extends EngineFacts {
+  readonly docker: Docker;
+}
+
+export class Engine {
+  #opening: Promise<Opened> | undefined;
+
+  /** @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or what it has refused, with its words */
+  async ask<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
+    const { docker } = await this.#opened();
+    try {
+      return await work(docker);
+    } catch (error) {
+      throw engineError(error);
+    }
+  }
+
+  async facts(): Promise<EngineFacts> {
+    return this.#opened();
+  }
+
+  async #opened(): Promise<Opened> {
+    this.#opening ??= open();
+    try {
+      return await this.#opening;
+    } catch (error) {
+      // The next one tries again.
+      this.#opening = undefined;
+      throw engineError(error);
+    }
+  }
+}
+
+async function open(): Promise<Opened> {
+  // Loads SSH, gRPC and more: only those who want containers shall pay for it.
+  const { default: Client } = await import('dockerode');
+  const docker = new Client();
+  const version = await Promise.race([docker.version(), sleep(OPEN_TIMEOUT_MS, undefined, { ref: false })]);
+  if (version === undefined) {
+    throw new HarnessError('ENGINE_FAILED', `${engineAddress()} has not answered within 10 s`, {
+      hint: HINTS.absent,
+    });
+  }
+  const { ApiVersion, Version, Os, Arch } = version;
+  if (isOlder(ApiVersion, API_MIN)) {
+    throw new HarnessError(
+      'ENGINE_FAILED',
+      `${engineAddress()} is Docker ${Version} with API ${ApiVersion}, expected API ${API_MIN} or newer`,
+      { hint: 'Docker 20.10 is the first one with it.' },
+    );
+  }
+  return { docker, os: Os, arch: Arch };
+}
+
+/** @returns the status of the engine's answer that an error stands for, if it does */
+export function statusOf(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { statusCode } = cause as { statusCode?: number };
+    if (statusCode !== undefined) return statusCode;
+  }
+  return undefined;
+}
+
+/** What the work is for may be gone, or be so already. @param statuses that are no failure */
+export async function unless(statuses: readonly number[], work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (statuses.includes(statusOf(error) ?? 0)) return false;
+    throw error;
+  }
+}
+
+/** Name or address of the machine that the engine publishes ports on; undefined: this one. */
+export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | undefined {
+  if (dockerHost === undefined || dockerHost === '' || /^(unix|npipe):/.test(dockerHost)) return undefined;
+  const url = dockerHost.includes('//') ? dockerHost : `tcp://${dockerHost}`;
+  if (!URL.canParse(url)) return undefined;
+  const { hostname } = new URL(url);
+  const local = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+  return local ? undefined : hostname;
+}
+
+/** The engine, for messages. */
+export function engineAddress(): string {
+  const host = process.env['DOCKER_HOST'];
+  return host === undefined || host === '' ? 'the Docker engine of this machine' : `DOCKER_HOST ${host}`;
+}
+
+const HINTS = {
+  absent:
+    'Start Docker, or name another engine in DOCKER_HOST. Without Docker: --driver process, or --driver embedded.',
+  permission:
+    "Only root and members of the socket's group may use it: sudo usermod -aG docker $USER, then log in again.",
+} as const;
+const ABSENT = [
+  'ENOENT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'ENOTSOCK',
+];
+
+export function engineError(error: unknown): HarnessError {
+  if (error instanceof HarnessError) return error;
+  const { code = '', json } = error as NodeJS.ErrnoException & { json?: { message?: string } };
+  if (code === 'EACCES' || code === 'EPERM') {
+    return failed(`${engineAddress()}: permission denied (${code})`, HINTS.permission, error);
+  }
+  if (ABSENT.includes(code)) {
+    return failed(`${engineAddress()} cannot be reached: ${messageOf(error)}`, HINTS.absent, error);
+  }
+  if (statusOf(error) !== undefined) {
+    return failed(
+      `the Docker engine has refused: ${(json?.message ?? messageOf(error)).trim()}`,
+      undefined,
+      error,
+    );
+  }
+  return failed(`${engineAddress()}: ${messageOf(error)}`, HINTS.absent, error);
+}
+
+function failed(message: string, hint: string | undefined, cause: unknown): HarnessError {
+  return new HarnessError('ENGINE_FAILED', message, { cause, ...(hint === undefined ? {} : { hint }) });
+}
+
+function isOlder(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = than.split('.').map(Number);
+  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+}

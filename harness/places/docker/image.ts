@@ -1,0 +1,147 @@
+/** Images of containers: the one of this package, built when its sources have changed, and those that a definition names. */
+import { Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { ImageWatch } from '../driver.ts';
+import { type Engine, statusOf } from './engine.ts';
+import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
+
+export const IMAGE = 'svcnet';
+/** An image is found by what it was built from: its name may belong to another checkout by now. */
+const SOURCES_LABEL = 'svcnet.sources';
+const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
+/** Of what a build has said, behind its failure. */
+const LINES_SHOWN = 15;
+
+/** What the engine tells while it builds or pulls. */
+interface Progress {
+  readonly stream?: string;
+  readonly status?: string;
+  readonly error?: string;
+}
+
+/** @returns id of the image, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
+export async function ownImage(
+  engine: Engine,
+  watch: ImageWatch,
+): Promise<{ readonly id: string; readonly detail: string }> {
+  if (!canBuild()) return installedImage(engine);
+  const sources = sourcesHash();
+  const known = await builtFrom(engine, sources);
+  if (known !== undefined) return { id: known, detail: `${IMAGE} is up to date` };
+  const dependencies = dependenciesFor(await engine.facts());
+  const doing = `building ${IMAGE} from ${DOCKERFILE}`;
+  watch.onProgress(doing);
+  await follow(
+    engine,
+    (docker) =>
+      docker.buildImage(Readable.from(buildContext(dependencies)), {
+        t: IMAGE,
+        dockerfile: DOCKERFILE,
+        buildargs: { DEPENDENCIES: dependencies },
+        labels: { [SOURCES_LABEL]: sources },
+        forcerm: true,
+        ...(watch.signal === undefined ? {} : { abortSignal: watch.signal }),
+      }),
+    {
+      onLine(line) {
+        const [, step, steps] = /^Step (\d+)\/(\d+)/.exec(line) ?? [];
+        if (step !== undefined) watch.onProgress(`${doing}, step ${step} of ${steps}`);
+      },
+      failed: (error, lines) => buildError(error, dependencies, lines),
+    },
+  );
+  const id = await builtFrom(engine, sources);
+  if (id === undefined)
+    throw new HarnessError('IMAGE_FAILED', `image ${IMAGE} is gone right after its build`);
+  return { id, detail: `${IMAGE} built` };
+}
+
+async function builtFrom(engine: Engine, sources: string): Promise<string | undefined> {
+  const filters = { label: [`${SOURCES_LABEL}=${sources}`] };
+  const images = await engine.ask((docker) => docker.listImages({ filters }));
+  return images[0]?.Id;
+}
+
+/** The published package holds no sources to build from: it takes the image as it is. */
+async function installedImage(engine: Engine): Promise<{ readonly id: string; readonly detail: string }> {
+  const id = await idOf(engine, IMAGE);
+  if (id !== undefined) return { id, detail: `${IMAGE} is there` };
+  throw new HarnessError(
+    'IMAGE_FAILED',
+    `the engine has no image '${IMAGE}', and the installed package cannot build it`,
+    { hint: `Build it in a clone of the repository: ${BUILD_COMMAND}` },
+  );
+}
+
+/** Makes sure that an image is there. @param name with a tag, or the latest @throws HarnessError `IMAGE_FAILED` */
+export async function namedImage(engine: Engine, name: string, watch: ImageWatch): Promise<void> {
+  if ((await idOf(engine, name)) !== undefined) return;
+  const doing = `pulling ${name}`;
+  watch.onProgress(doing);
+  // Without a tag the engine would fetch all there are.
+  const tagged = /[:@][^/]*$/.test(name) ? name : `${name}:latest`;
+  await follow(engine, (docker) => docker.pull(tagged), {
+    onLine: (line) => watch.onProgress(`${doing}: ${line}`),
+    failed: (error) =>
+      new HarnessError(
+        'IMAGE_FAILED',
+        `image '${name}' is not on the engine and cannot be pulled: ${messageOf(error).trim()}`,
+        { cause: error, hint: `Check its name, or bring it to the engine: docker pull ${name}, docker load` },
+      ),
+  });
+}
+
+async function idOf(engine: Engine, name: string): Promise<string | undefined> {
+  try {
+    return (await engine.ask((docker) => docker.getImage(name).inspect())).Id;
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}
+
+interface Following {
+  readonly onLine: (line: string) => void;
+  readonly failed: (error: unknown, lines: readonly string[]) => HarnessError;
+}
+
+/** Work of the engine that tells how far it is; its failure is one of its lines. */
+async function follow(
+  engine: Engine,
+  start: (docker: Docker) => Promise<NodeJS.ReadableStream>,
+  { onLine, failed }: Following,
+): Promise<void> {
+  const lines: string[] = [];
+  const note = ({ stream, status }: Progress) => {
+    for (const line of (stream ?? status ?? '').split('\n').filter((text) => text.trim() !== '')) {
+      lines.push(line);
+      onLine(line);
+    }
+  };
+  try {
+    await engine.ask(async (docker) => {
+      const stream = await start(docker);
+      await new Promise<void>((resolve, reject) => {
+        docker.modem.followProgress(
+          stream,
+          (error: Error | null) => (error === null ? resolve() : reject(error)),
+          note,
+        );
+      });
+    });
+  } catch (error) {
+    throw failed(error instanceof HarnessError && error.cause !== undefined ? error.cause : error, lines);
+  }
+}
+
+function buildError(error: unknown, dependencies: string, lines: readonly string[]): HarnessError {
+  const sources = dependencies === 'copied' ? '' : ' and the package registry';
+  return new HarnessError('IMAGE_FAILED', `image ${IMAGE} cannot be built: ${messageOf(error).trim()}`, {
+    cause: error,
+    hint: [
+      ...lines.slice(-LINES_SHOWN).map((line) => `  ${line}`),
+      `The build needs the base image of ${DOCKERFILE}${sources}. By hand: ${BUILD_COMMAND}`,
+    ].join('\n'),
+  });
+}

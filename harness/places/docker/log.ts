@@ -1,0 +1,135 @@
+/** What a container has said, from its engine: also of one that has ended, and when its starter is long gone. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ContainerLogsOptions } from 'dockerode';
+import type { PartLog } from '../../logs/file-log.ts';
+import { type Engine, statusOf } from './engine.ts';
+
+/** Kind of stream, three zeros, length of what follows. */
+const HEADER_BYTES = 8;
+const LENGTH_AT = 4;
+/** Between the end of a container and its next start. */
+const REOPEN_PAUSE_MS = 200;
+
+/** A line with its time: RFC 3339, nanoseconds, UTC, so that texts compare as times do. */
+interface Entry {
+  readonly at: string;
+  readonly line: string;
+}
+
+/** @param container name or id */
+export function containerLog(engine: Engine, container: string): PartLog {
+  const read = async (options: ContainerLogsOptions): Promise<Entry[]> => {
+    try {
+      const raw = await engine.ask((docker) =>
+        docker
+          .getContainer(container)
+          .logs({ ...options, follow: false, stdout: true, stderr: true, timestamps: true }),
+      );
+      return new EntryReader().read(raw);
+    } catch (error) {
+      // A container that is gone has taken along what it said.
+      if (statusOf(error) === 404) return [];
+      throw error;
+    }
+  };
+  const since = async (position: string): Promise<Entry[]> => {
+    const entries = await read(position === '' ? {} : { since: unixTime(position) });
+    return entries.filter(({ at }) => at > position);
+  };
+
+  return {
+    where: `docker logs ${container}`,
+    async tail(lines) {
+      const entries = await read(Number.isFinite(lines) ? { tail: lines } : {});
+      return entries.map(({ line }) => line);
+    },
+    async end() {
+      return (await read({ tail: 1 })).at(-1)?.at ?? '';
+    },
+    async since(position) {
+      return (await since(String(position ?? ''))).filter(({ line }) => line !== '').map(({ line }) => line);
+    },
+    async *follow(signal) {
+      let position = (await read({ tail: 1 })).at(-1)?.at ?? '';
+      while (!signal.aborted) {
+        for await (const { at, line } of followed(engine, container, { position, signal })) {
+          if (at <= position) continue;
+          position = at;
+          yield line;
+        }
+        // The engine ends a log with its container, which may start again.
+        await sleep(REOPEN_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+      }
+    },
+    failure: () => undefined,
+  };
+}
+
+async function* followed(
+  engine: Engine,
+  container: string,
+  { position, signal }: { position: string; signal: AbortSignal },
+): AsyncGenerator<Entry> {
+  const stream = await engine.ask((docker) =>
+    docker.getContainer(container).logs({
+      follow: true,
+      stdout: true,
+      stderr: true,
+      timestamps: true,
+      ...(position === '' ? { tail: 0 } : { since: unixTime(position) }),
+    }),
+  );
+  const end = () => (stream as NodeJS.ReadableStream & { destroy(): void }).destroy();
+  signal.addEventListener('abort', end, { once: true });
+  const reader = new EntryReader();
+  try {
+    if (signal.aborted) return;
+    for await (const part of stream as AsyncIterable<Buffer>) yield* reader.read(part);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener('abort', end);
+    end();
+  }
+}
+
+/** Puts lines together from the frames of both streams; a long line comes in several. */
+export class EntryReader {
+  #rest: Buffer = Buffer.alloc(0);
+  /** Lines that are not complete, by stream. */
+  readonly #begun = new Map<number, Entry>();
+
+  read(part: Buffer): Entry[] {
+    this.#rest = Buffer.concat([this.#rest, part]);
+    const entries: Entry[] = [];
+    while (this.#rest.length >= HEADER_BYTES) {
+      const end = HEADER_BYTES + this.#rest.readUInt32BE(LENGTH_AT);
+      if (this.#rest.length < end) break;
+      const entry = this.#take(this.#rest.readUInt8(0), this.#rest.toString('utf8', HEADER_BYTES, end));
+      if (entry !== undefined) entries.push(entry);
+      this.#rest = this.#rest.subarray(end);
+    }
+    return entries;
+  }
+
+  #take(stream: number, frame: string): Entry | undefined {
+    const space = frame.indexOf(' ');
+    const text = frame.slice(space + 1);
+    const line = (this.#begun.get(stream)?.line ?? '') + text;
+    const entry = { at: frame.slice(0, space), line };
+    if (text.endsWith('\n')) {
+      this.#begun.delete(stream);
+      return { ...entry, line: line.slice(0, -1) };
+    }
+    this.#begun.set(stream, entry);
+    return undefined;
+  }
+}
+
+/** Seconds, with as many digits as there are: a number would lose the last ones. */
+function unixTime(at: string): `${number}` & number {
+  const [whole = '', fraction = '0'] = at.replace(/Z$/, '').split('.');
+  return `${Date.parse(`${whole}Z`) / 1000}.${fraction}` as `${number}` & number;
+}

@@ -1,0 +1,94 @@
+/**
+ * What runs of a cluster. Its parts are looked at several times a second, each by itself: they share one listing by
+ * label, so that fifty containers cost as much as one.
+ */
+import { constants } from 'node:os';
+import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
+import { sizeText } from '../../base/words.ts';
+import type { Exit, Observed } from '../driver.ts';
+import { type Engine, statusOf } from './engine.ts';
+import { ownedBy } from './names.ts';
+
+/** For this long a listing is as good as a new one. */
+const FRESH_MS = 100;
+/** What a shell adds to the number of a signal. */
+const SIGNALLED = 128;
+
+const REMOVED: Exit = { code: null, signal: null, reason: 'its container was removed' };
+
+export class Looks {
+  readonly #engine: Engine;
+  readonly #token: string;
+  /** How those ended that do not run, asked once each. */
+  readonly #exits = new Map<string, Promise<Exit>>();
+  #latest: { readonly at: number; readonly listing: Promise<readonly ContainerInfo[]> } | undefined;
+
+  constructor(engine: Engine, token: string) {
+    this.#engine = engine;
+    this.#token = token;
+  }
+
+  async observe(container: string): Promise<Observed> {
+    const found = (await this.#listing()).find(({ Id }) => Id === container);
+    if (found === undefined) return { state: 'gone', exit: REMOVED };
+    if (found.State === 'paused') return { state: 'paused' };
+    if (found.State === 'running' || found.State === 'restarting') {
+      this.#exits.delete(container);
+      return { state: 'running' };
+    }
+    const asked = this.#exits.get(container) ?? this.#exitOf(container);
+    this.#exits.set(container, asked);
+    return { state: 'gone', exit: await asked };
+  }
+
+  /** Something was done: what was seen before it says nothing any more. */
+  forget(): void {
+    this.#latest = undefined;
+  }
+
+  async #listing(): Promise<readonly ContainerInfo[]> {
+    const now = performance.now();
+    if (this.#latest !== undefined && now - this.#latest.at < FRESH_MS) return this.#latest.listing;
+    const latest = { at: now, listing: listContainers(this.#engine, this.#token) };
+    this.#latest = latest;
+    try {
+      return await latest.listing;
+    } catch (error) {
+      if (this.#latest === latest) this.#latest = undefined;
+      throw error;
+    }
+  }
+
+  async #exitOf(container: string): Promise<Exit> {
+    try {
+      return exitOf(await this.#engine.ask((docker) => docker.getContainer(container).inspect()));
+    } catch (error) {
+      this.#exits.delete(container);
+      if (statusOf(error) === 404) return REMOVED;
+      throw error;
+    }
+  }
+}
+
+/** Running or not. */
+export function listContainers(engine: Engine, token: string): Promise<readonly ContainerInfo[]> {
+  return engine.ask((docker) => docker.listContainers({ all: true, filters: ownedBy(token) }));
+}
+
+/** How a container ended that does not run. */
+export function exitOf({
+  State: { ExitCode, OOMKilled, Error: failure },
+  HostConfig: { Memory = 0 },
+}: {
+  State: Pick<ContainerInspectInfo['State'], 'ExitCode' | 'OOMKilled' | 'Error'>;
+  HostConfig: Pick<ContainerInspectInfo['HostConfig'], 'Memory'>;
+}): Exit {
+  const signal =
+    Object.entries(constants.signals).find(([, number]) => SIGNALLED + number === ExitCode)?.[0] ?? null;
+  const exit = { code: signal === null ? ExitCode : null, signal };
+  if (OOMKilled) {
+    const limit = Memory === 0 ? '' : ` (limit ${sizeText(Memory)})`;
+    return { ...exit, reason: `out of memory${limit}` };
+  }
+  return failure === '' ? exit : { ...exit, reason: failure };
+}

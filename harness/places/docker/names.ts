@@ -1,0 +1,40 @@
+/** How everything that belongs to a cluster is named and labelled, so that it is found without any record of it. */
+
+/** The cluster that a driver is for. */
+export interface Owner {
+  /** Tells one cluster from all others. */
+  readonly token: string;
+  readonly name: string;
+}
+
+const LABEL = { cluster: 'svcnet.cluster', name: 'svcnet.name', node: 'svcnet.node' } as const;
+/** Of the token; two clusters of one name, in different state folders, may share an engine. */
+const TOKEN_SHOWN = 8;
+
+/** The network of a cluster; its containers and volumes add their part. */
+export function networkName({ name, token }: Owner): string {
+  return `svcnet-${name}-${token.slice(0, TOKEN_SHOWN)}`;
+}
+
+/** Of a container and of its volume. @param part name of a node, or `chain` */
+export function partName(owner: Owner, part: string): string {
+  return `${networkName(owner)}-${part}`;
+}
+
+export function labelsOf({ name, token }: Owner, part?: string): Record<string, string> {
+  return {
+    [LABEL.cluster]: token,
+    [LABEL.name]: name,
+    ...(part === undefined ? {} : { [LABEL.node]: part }),
+  };
+}
+
+/** @returns name of a node, or `chain`, or nothing for what is no part */
+export function partOf(labels: Readonly<Record<string, string>>): string {
+  return labels[LABEL.node] ?? '';
+}
+
+/** For lists of containers, networks and volumes. */
+export function ownedBy(token: string): { readonly label: string[] } {
+  return { label: [`${LABEL.cluster}=${token}`] };
+}

@@ -1,0 +1,96 @@
+/** The end of everything that bears the label of a cluster: containers, then network and volumes. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ContainerInfo } from 'dockerode';
+import { HarnessError } from '../../base/errors.ts';
+import type { Disposed } from '../driver.ts';
+import { type Engine, unless } from './engine.ts';
+import { listContainers } from './looks.ts';
+import { ownedBy, partOf } from './names.ts';
+
+/** Gone by itself, or on its way: somebody else removes it too. */
+const GONE = [404, 409];
+/** What is just being made, or removed by others, is there for a moment. */
+const ROUNDS_MAX = 100;
+const ROUND_PAUSE_MS = 100;
+/** Exit code of a process that was killed. */
+const KILLED = 137;
+
+/** @param graceMs for those that run to stop by themselves; 0: none @throws HarnessError `ENGINE_FAILED` */
+export async function removeAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
+  const containers = await listContainers(engine, token);
+  const running = containers.filter(({ State }) => ['running', 'paused', 'restarting'].includes(State));
+  const forced = graceMs > 0 ? await stopAll(engine, running, graceMs) : [];
+  for (let round = 0; !(await removeOnce(engine, token)); round++) {
+    if (round === ROUNDS_MAX) {
+      throw new HarnessError(
+        'ENGINE_FAILED',
+        'the Docker engine does not remove what belongs to the cluster',
+        {
+          hint: `It is listed by: docker ps -a --filter label=${ownedBy(token).label[0]}`,
+        },
+      );
+    }
+    await sleep(ROUND_PAUSE_MS);
+  }
+  return { stopped: partsOf(running), forced: partsOf(forced) };
+}
+
+function partsOf(containers: readonly ContainerInfo[]): string[] {
+  return containers
+    .map(({ Labels }) => partOf(Labels))
+    .filter((part) => part !== '')
+    .toSorted();
+}
+
+/** @returns those that did not stop when asked */
+async function stopAll(
+  engine: Engine,
+  containers: readonly ContainerInfo[],
+  graceMs: number,
+): Promise<ContainerInfo[]> {
+  const forced = await Promise.all(
+    containers.map(async (container) =>
+      (await stopContainer(engine, container.Id, graceMs)).forced ? [container] : [],
+    ),
+  );
+  return forced.flat();
+}
+
+/** Asks it to stop, and ends it when it has not; one that is paused goes on for that. */
+export async function stopContainer(
+  engine: Engine,
+  id: string,
+  graceMs: number,
+): Promise<{ readonly forced: boolean }> {
+  return engine.ask(async (docker) => {
+    const container = docker.getContainer(id);
+    // 304: it does not run.
+    if (!(await unless([304, ...GONE], container.stop({ t: Math.ceil(graceMs / 1000) })))) {
+      return { forced: false };
+    }
+    const { State } = await container.inspect();
+    return { forced: State.ExitCode === KILLED };
+  });
+}
+
+/** @returns whether nothing was left to remove */
+async function removeOnce(engine: Engine, token: string): Promise<boolean> {
+  const containers = await listContainers(engine, token);
+  await engine.ask((docker) =>
+    Promise.all(
+      containers.map(({ Id }) => unless(GONE, docker.getContainer(Id).remove({ force: true, v: true }))),
+    ),
+  );
+  const filters = ownedBy(token);
+  const [networks, { Volumes: volumes }] = await engine.ask((docker) =>
+    Promise.all([docker.listNetworks({ filters }), docker.listVolumes({ filters })]),
+  );
+  await engine.ask((docker) =>
+    Promise.all([
+      // 403: a container is still on it.
+      ...networks.map(({ Id }) => unless([403, ...GONE], docker.getNetwork(Id).remove())),
+      ...(volumes ?? []).map(({ Name }) => unless(GONE, docker.getVolume(Name).remove({ force: true }))),
+    ]),
+  );
+  return containers.length + networks.length + (volumes ?? []).length === 0;
+}

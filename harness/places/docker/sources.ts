@@ -1,0 +1,96 @@
+/** What the image is built from: the files of this package, and of the packages it needs where they lie beside it. */
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Pack, pack } from 'tar-stream';
+import type { EngineFacts } from './engine.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const DOCKERFILE = 'node/Dockerfile';
+/** What it copies. */
+const SOURCES = ['package.json', 'package-lock.json', 'node', 'chain', 'harness', 'scenarios'];
+/** Docker's names of the processors that Node.js calls otherwise. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+/** Programs of packages, as links: nothing in the image runs them. */
+const LINKS = '.bin';
+
+/** `copied`: packages come from beside this one; `install`: the build asks the registry. */
+export type Dependencies = 'copied' | 'install';
+
+/** The published package has no Dockerfile: it is built from the repository alone. */
+export function canBuild(root = ROOT): boolean {
+  return existsSync(join(root, DOCKERFILE));
+}
+
+/** Packages with compiled code are of use in the image only when it is of the same kind of system. */
+export function dependenciesFor({ os, arch }: EngineFacts, root = ROOT): Dependencies {
+  const fits =
+    process.platform === os && os === 'linux' && (ARCHITECTURES[process.arch] ?? process.arch) === arch;
+  return fits && isGlibc() && existsSync(join(root, 'node_modules', 'lmdb')) ? 'copied' : 'install';
+}
+
+/** The image has the GNU C library. */
+function isGlibc(): boolean {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime !== undefined;
+}
+
+/** Changes with every source file; packages are those of the lock file. */
+export function sourcesHash(root = ROOT): string {
+  const hash = createHash('sha256');
+  for (const path of filesOf(root, SOURCES)) {
+    const content = readFileSync(join(root, path));
+    hash.update(`${path}\0${content.length}\0`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+/** The build's context; read while it is sent. */
+export function buildContext(dependencies: Dependencies, root = ROOT): Pack {
+  const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
+  const archive = pack();
+  void fill(archive, root, filesOf(root, paths)).catch((error: unknown) =>
+    archive.destroy(error instanceof Error ? error : new Error(String(error))),
+  );
+  return archive;
+}
+
+async function fill(archive: Pack, root: string, files: readonly string[]): Promise<void> {
+  for (const name of files) {
+    const { mode } = lstatSync(join(root, name));
+    const content = readFileSync(join(root, name));
+    await new Promise<void>((resolve, reject) => {
+      archive.entry({ name, mode, size: content.length }, content, (error) =>
+        error === undefined || error === null ? resolve() : reject(error),
+      );
+    });
+  }
+  archive.finalize();
+}
+
+/** Folders of those that the image needs, as the lock file has them. */
+function productionPackages(root: string): string[] {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { readonly dev?: boolean }>;
+  };
+  const needed = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true && existsSync(join(root, path)))
+    .map(([path]) => path);
+  // One inside another comes with it.
+  return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
+}
+
+/** Paths relative to the root, in an order that is the same everywhere. */
+function filesOf(root: string, paths: readonly string[]): string[] {
+  return paths.flatMap((path) => {
+    const stat = lstatSync(join(root, path), { throwIfNoEntry: false });
+    if (stat?.isFile() === true) return [path];
+    if (stat?.isDirectory() !== true) return [];
+    const names = readdirSync(join(root, path)).filter((name) => name !== LINKS);
+    return filesOf(
+      root,
+      names.toSorted().map((name) => `${path}/${name}`),
+    );
+  });
+}

@@ -1,0 +1,27 @@
+import type { ContainerStats } from 'dockerode';
+import type { Stats } from '../driver.ts';
+
+const NS_PER_MS = 1_000_000;
+
+/** What a container has used, from the engine's document; of one that does not run there is none. */
+export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): Stats {
+  const links = Object.values(networks ?? {});
+  const memory = ownBytes(memory_stats);
+  const cpuNs = cpu_stats?.cpu_usage?.total_usage ?? 0;
+  return {
+    ...(cpuNs === 0 ? {} : { cpuMs: cpuNs / NS_PER_MS }),
+    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    ...(links.length === 0
+      ? {}
+      : {
+          receivedBytes: links.reduce((sum, { rx_bytes }) => sum + rx_bytes, 0),
+          sentBytes: links.reduce((sum, { tx_bytes }) => sum + tx_bytes, 0),
+        }),
+  };
+}
+
+/** Without what the system caches of files: `anon` of control groups of version 2, `total_rss` of version 1. */
+function ownBytes(memory: ContainerStats['memory_stats'] | undefined): number | undefined {
+  const { anon, total_rss } = (memory?.stats ?? {}) as { anon?: number; total_rss?: number };
+  return anon ?? total_rss;
+}

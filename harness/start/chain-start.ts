@@ -36,7 +36,7 @@ export interface StartChain {
 }
 
 export interface StartedChain {
-  readonly record: ChainRecord;
+  readonly record: ChainRecord & { readonly contracts: Contracts };
   readonly batches: ReadyLine['batches'];
   readonly chequebooks: ReadyLine['chequebooks'];
 }

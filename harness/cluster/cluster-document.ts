@@ -7,10 +7,10 @@ import type { BatchRecord, Timings } from '../state/state.ts';
 
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it. */
-  readonly seed: number | string;
+  /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
+  readonly seed: number | string | null;
   readonly driver: string;
-  readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Contracts };
+  readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
     readonly flavour: string;
@@ -26,8 +26,9 @@ export interface ClusterDocument {
     readonly ethereum: string;
     /** `null` while it does not run. */
     readonly pid: number | null;
-    readonly dataDir: string;
-    readonly log: string;
+    /** `null` where svcnet has not started it. */
+    readonly dataDir: string | null;
+    readonly log: string | null;
   }[];
   readonly batches: readonly BatchRecord[];
   readonly timings: Timings;
@@ -35,7 +36,7 @@ export interface ClusterDocument {
 
 /** A cluster as far as the document tells of it. */
 interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'timings'> {
-  readonly seed: bigint;
+  readonly seed: bigint | undefined;
   readonly nodes: readonly (Pick<
     ClusterNode,
     'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum' | 'pid'
@@ -61,8 +62,8 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       overlay: node.overlay,
       ethereum: node.ethereum,
       pid: node.pid ?? null,
-      dataDir: node.dataDir,
-      log: node.log,
+      dataDir: node.dataDir || null,
+      log: node.log || null,
     })),
     batches: cluster.batches,
     timings: cluster.timings,

@@ -2,6 +2,7 @@
 
 import { HarnessError, logFailure } from '../base/errors.ts';
 import { type Seen, until } from '../base/wait.ts';
+import { DIALECTS } from '../client/dialect.ts';
 import { NodeClient } from '../client/node-client.ts';
 import type { Uploaded } from '../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../flavours/flavour.ts';
@@ -18,8 +19,8 @@ const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
 
-/** `crashed`: it should run, but nothing of it does. */
-export type NodeState = RunState | 'crashed' | 'new';
+/** `crashed`: it should run, but nothing of it does. `silent`: svcnet has not started it, and it does not answer. */
+export type NodeState = RunState | 'crashed' | 'silent' | 'new';
 
 /** A node as a look found it. */
 export interface NodeSight {
@@ -30,6 +31,8 @@ export interface NodeSight {
   readonly pid: number | undefined;
   /** How it ended; known only to the process that started it. */
   readonly exit: Exit | undefined;
+  /** Why it is silent. */
+  readonly silence?: string | undefined;
 }
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
@@ -65,8 +68,11 @@ export class ClusterNode {
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress with peer id. */
+  /** Multiaddress with peer id; empty when it tells none. */
   readonly p2p: string;
+  /** Private key of its account, 64 hex digits; undefined: it follows from the seed, or is not known. */
+  readonly key: string | undefined;
+  /** Empty where svcnet has not started it. */
   readonly dataDir: string;
   /** Path of the log file. */
   readonly log: string;
@@ -92,6 +98,7 @@ export class ClusterNode {
     this.api = record.api;
     this.debug = record.debug;
     this.p2p = record.p2p;
+    this.key = record.key;
     this.dataDir = record.dataDir;
     this.log = record.log;
     this.#deps = deps;
@@ -100,7 +107,7 @@ export class ClusterNode {
       node: record.name,
       api: this.api,
       debug: this.debug,
-      dialect: this.#flavour.dialect,
+      dialect: record.dialect === undefined ? this.#flavour.dialect : DIALECTS[record.dialect],
       defaultBatch: deps.batch,
       onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
     });
@@ -154,7 +161,7 @@ export class ClusterNode {
   get transactions(): NodeClient['transactions'] {
     return this.client.transactions;
   }
-  /** The batch it got when the cluster started. */
+  /** Its default batch: the first that it got. */
   get batch(): string | undefined {
     return this.#deps.batch();
   }
@@ -214,6 +221,7 @@ export class ClusterNode {
   /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
   start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
     return this.#change(async () => {
+      this.#expectOurs('start');
       const refused = this.#deps.mayStart();
       if (refused !== undefined) throw refused;
       if ((await this.observe()).pid !== undefined) throw this.#wrongState('start', 'it runs already');
@@ -364,6 +372,7 @@ export class ClusterNode {
 
   /** What runs of it. @throws HarnessError `NODE_STATE` */
   async #there(action: string, needed?: Capability): Promise<RunRecord> {
+    this.#expectOurs(action);
     if (needed !== undefined && !this.can(needed)) {
       throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
     }
@@ -371,6 +380,11 @@ export class ClusterNode {
     const run = this.#run();
     if (run === undefined || pid === undefined) throw this.#wrongState(action, `it is ${state}`);
     return run;
+  }
+
+  /** @throws HarnessError `NODE_STATE` */
+  #expectOurs(action: string): void {
+    if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
   }
 
   /** What is seen meanwhile is of our own making. */
@@ -409,8 +423,8 @@ export class ClusterNode {
   }
 }
 
-function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit }: Observed): NodeSight {
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, silence }: Observed): NodeSight {
   const expected = recorded === 'running' || recorded === 'paused';
   const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
-  return { state: seen, handle, pid, exit };
+  return { state: seen, handle, pid, exit, silence };
 }

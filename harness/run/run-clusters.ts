@@ -138,6 +138,7 @@ function planned(
   return {
     nodes: planCluster(definition, seed).nodes,
     driver: { name, capabilities: capabilitiesOf(name) },
+    chain: { controlled: true },
   };
 }
 

@@ -17,6 +17,7 @@ import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { suggestion } from '../base/words.ts';
 import type { ChainRecord } from '../chain/record.ts';
+import type { DialectName } from '../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import type { ProcessId } from '../machine/processes.ts';
@@ -34,15 +35,20 @@ export interface NodeRecord {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
+  /** Names that it uses on HTTP; absent: those of its flavour. */
+  readonly dialect?: DialectName;
   /** Path of its program, of flavours that need one. */
   readonly binary?: string;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress. */
+  /** Multiaddress; empty when it tells none. */
   readonly p2p: string;
   readonly overlay: string;
   readonly ethereum: string;
+  /** Private key of its account, 64 hex digits; absent: it follows from the seed, or is not known. */
+  readonly key?: string;
+  /** Empty where svcnet has not started it. */
   readonly dataDir: string;
   readonly log: string;
 }
@@ -67,8 +73,8 @@ export interface ClusterRecord {
   /** Tells one cluster from a later one of the same name. */
   readonly token: string;
   readonly name: string;
-  /** Decimal. */
-  readonly seed: string;
+  /** Decimal; absent when nothing of it follows from a seed. */
+  readonly seed?: string;
   readonly driver: DriverName;
   readonly profile: Profile;
   /** Unix milliseconds. */

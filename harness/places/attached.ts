@@ -2,6 +2,7 @@
  * Nodes that somebody else has started, wherever they are: svcnet knows their URLs and nothing else, so it can see
  * whether they answer, and that is all. Nothing is started, stopped or changed by it.
  */
+import { request } from 'undici';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { Capability, Driver, Handle, Observed } from './driver.ts';
 
@@ -94,7 +95,7 @@ class Endpoint {
       this.#answeredAt = performance.now();
       this.#failure = undefined;
     } catch (error) {
-      this.#failure = signal.aborted ? `no answer within ${LOOK_DEADLINE_MS / 1000} s` : reasonOf(error);
+      this.#failure = signal.aborted ? `no answer within ${LOOK_DEADLINE_MS / 1000} s` : messageOf(error);
     } finally {
       this.#lookedAt = performance.now();
       this.#looking = undefined;
@@ -103,20 +104,15 @@ class Endpoint {
 }
 
 async function askNode(api: string, signal: AbortSignal): Promise<void> {
-  const answer = await fetch(`${api}/health`, { signal });
-  await answer.body?.cancel();
-  if (!answer.ok) throw new Error(`GET /health: ${answer.status}`);
+  const { statusCode, body } = await request(`${api}/health`, { signal });
+  await body.dump();
+  if (statusCode !== 200) throw new Error(`GET /health: ${statusCode}`);
 }
 
 async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_blockNumber', params: [] });
+  const question = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_blockNumber', params: [] });
   const headers = { 'content-type': 'application/json' };
-  const answer = await fetch(rpc, { method: 'POST', headers, body, signal });
-  const { result } = (await answer.json()) as { result?: unknown };
-  if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${answer.status}`);
-}
-
-/** A request that fails says why in its cause. */
-function reasonOf(error: unknown): string {
-  return messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+  const { statusCode, body } = await request(rpc, { method: 'POST', headers, body: question, signal });
+  const { result } = (await body.json()) as { result?: unknown };
+  if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${statusCode}`);
 }

@@ -102,7 +102,7 @@ async function runOne(
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
   const figures: Figure[] = [];
-  const unchecked: string[] = [];
+  const unchecked = new Set<string>();
   const finish = (
     result: ScenarioOutcome,
     more: Pick<ScenarioResult, 'error' | 'skipReason' | 'incidents'> = {},
@@ -115,7 +115,7 @@ async function runOne(
     figures,
     parameters,
     ledger: ledger.result(),
-    ...(unchecked.length === 0 ? {} : { unchecked }),
+    ...(unchecked.size === 0 ? {} : { unchecked: [...unchecked] }),
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
@@ -145,7 +145,7 @@ async function runOne(
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect: (name, condition, seen) => assertions.expect(name, condition, seen),
     figure: (figure) => void figures.push(figure),
-    unchecked: (what) => void unchecked.push(what),
+    unchecked: (what) => void unchecked.add(what),
     skip(reason) {
       throw new Skipped(reason);
     },

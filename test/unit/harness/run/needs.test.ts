@@ -43,3 +43,17 @@ test.each(DRIVER_NAMES)(
     expect([...capabilitiesOf(name)]).toEqual(['kill', 'pause']);
   },
 );
+
+test('a chain without control endpoint, and nodes that svcnet has not started, are reasons not to begin', () => {
+  const driver = { name: 'attached', capabilities: capabilitiesOf('attached') } as const;
+  const present: Present = { nodes: NODES, driver, chain: { controlled: false } };
+  expect(unmetNeed({ needs: { nodes: 1 } }, present)).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1, control: true } }, present)).toMatch(/^needs the control endpoint/);
+  expect(unmetNeed({ needs: { nodes: 1, control: true } }, { ...present, chain })).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1, started: true } }, present)).toMatch(
+    /^needs nodes that svcnet has started/,
+  );
+  expect(unmetNeed(needing('kill'), present)).toBe(
+    "needs the capability 'kill', which the attached driver does not have",
+  );
+});

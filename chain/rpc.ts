@@ -1,8 +1,8 @@
 /**
- * The JSON-RPC client of chain, harness and tests, for the local chain's endpoint, over kept-alive HTTP connections. A
- * node has its own (`node/onchain/rpc.ts`), which waits, counts and retries.
+ * The JSON-RPC client of chain, harness and tests, over kept-alive HTTP connections. A node has its own (`node/onchain/rpc.ts`), which waits, counts and retries.
  */
-import { Agent, request } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
@@ -47,8 +47,9 @@ export interface RpcClient {
   close(): void;
 }
 
-/** @param url http endpoint @throws RpcError for refused calls, Error when the endpoint cannot be reached */
+/** @param url http or https endpoint @throws RpcError for refused calls, Error when the endpoint cannot be reached */
 export function createRpcClient(url: string): RpcClient {
+  const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
 
   async function send(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
@@ -58,7 +59,9 @@ export function createRpcClient(url: string): RpcClient {
       method,
       params: params ?? [],
     }));
-    const answers: RpcAnswer[] = JSON.parse(await post({ url, agent, signal }, JSON.stringify(body)));
+    const answers: RpcAnswer[] = JSON.parse(
+      await post({ url, agent, request, signal }, JSON.stringify(body)),
+    );
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
     return calls.map(({ method }, id) => {
       const answer = byId.get(id);
@@ -83,11 +86,12 @@ export function createRpcClient(url: string): RpcClient {
 
 interface Target {
   readonly url: string;
-  readonly agent: Agent;
+  readonly agent: http.Agent;
+  readonly request: typeof http.request;
   readonly signal: AbortSignal | undefined;
 }
 
-function post({ url, agent, signal }: Target, body: string): Promise<string> {
+function post({ url, agent, request, signal }: Target, body: string): Promise<string> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const deadline = AbortSignal.timeout(CALL_DEADLINE_MS);

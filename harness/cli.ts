@@ -7,6 +7,7 @@ import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { parseDurationMs, suggestion } from './base/words.ts';
 import { DIALECT_NAMES } from './client/dialect.ts';
+import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
@@ -150,6 +151,27 @@ function commandLine(): Command {
       run(flags, async (f, c) => (await import('./commands/validate.ts')).validate(path, f, c)),
     );
 
+  program
+    .command('attach')
+    .description('make a cluster of a network that runs already; nothing of it is changed')
+    .requiredOption('-f, --file <path>', 'network file (YAML): where its nodes and its chain are')
+    .option('--name <cluster>', "name of the cluster (default: the file's, or that of the file)")
+    .option('--wide', 'print every value in full')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText(
+      'after',
+      `
+A network file has at least the endpoints; what it leaves out is asked of the nodes:
+  chain: { rpc: http://127.0.0.1:8545 }     # also control, contracts
+  nodes:
+    - api: http://127.0.0.1:1633            # also debug, name, key
+    - api: http://127.0.0.1:1635
+ps, status, stamp, env, keys and run work on it as on any other cluster; down forgets it and stops nothing.`,
+    )
+    .action((flags) =>
+      run(flags, async (f, c) => (await import('./commands/attach.ts')).attach(f as AttachFlags, c)),
+    );
+
   about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
@@ -269,7 +291,7 @@ function commandLine(): Command {
       run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
     );
 
-  about('down', 'stop a cluster and remove everything it made, nothing else')
+  about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
     .option('--all', 'every cluster')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/down.ts')).down(f, c)));
 

@@ -1,5 +1,6 @@
 /** The public API of the package. */
 
+export type { NetworkInput } from './attached/schema.ts';
 export { HarnessError, type HarnessErrorCode } from './base/errors.ts';
 export { Chain } from './chain/chain.ts';
 export type { Contracts } from './chain/contracts.ts';
@@ -7,7 +8,7 @@ export { ClientError, type ClientErrorClass } from './client/errors.ts';
 export type * from './client/money-types.ts';
 export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
-export { Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster.ts';
+export { type AttachOptions, Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster.ts';
 export type { NodeOptionsInput } from './flavours/svc-options.ts';
 export { ClusterNode, type NodeState } from './nodes/cluster-node.ts';
 export type { Incident } from './nodes/membership.ts';

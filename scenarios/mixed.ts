@@ -54,7 +54,7 @@ export default defineScenario({
   group: 'functional',
   about: 'Uploads on our own node and on a Bee, and reads everything back from every node of the other kind.',
   parameters,
-  needs: { nodes: 2, flavours: ['svc', 'bee'] },
+  needs: { nodes: 2, flavours: ['svc', 'bee'], started: true },
   cluster: { nodes: 4, with: { bee: 2 } },
   timeoutMs: TIMEOUT_MS,
   async run(context) {

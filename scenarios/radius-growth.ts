@@ -85,7 +85,7 @@ export default defineScenario({
   group: 'durability',
   about: 'Fills the reserves until the storage radius grows, and reads everything back from every node.',
   parameters,
-  needs: { nodes: 4 },
+  needs: { nodes: 4, started: true },
   cluster: { nodes: 10, options: { 'reserve-capacity': 9000 } },
   timeoutMs: 1_800_000,
   async run(context) {

@@ -34,7 +34,7 @@ export default defineScenario({
   about:
     'Stakes, fills the reserves and plays rounds of the storage game: all agree, one wins, and is paid the whole pot.',
   parameters,
-  needs: { nodes: 3 },
+  needs: { nodes: 3, control: true, started: true },
   cluster: {
     nodes: 3,
     // Every node keeps every chunk, and its reserve is more than half full of them.

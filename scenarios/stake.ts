@@ -15,7 +15,7 @@ export default defineScenario({
   group: 'economics',
   about: 'Stakes, adds, withdraws what the price has set free, and takes all back from a paused contract.',
   parameters,
-  needs: { nodes: 1 },
+  needs: { nodes: 1, control: true },
   cluster: { nodes: 1 },
   timeoutMs: 180_000,
   async run(context) {

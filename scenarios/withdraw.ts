@@ -20,7 +20,7 @@ export default defineScenario({
   about:
     'Sends coins and tokens of a node away, moves tokens into its chequebook and back, and counts every unit.',
   parameters,
-  needs: { nodes: 1 },
+  needs: { nodes: 1, started: true },
   cluster: { nodes: 2, options: { 'withdrawal-addresses-whitelist': [`0x${AWAY}`] } },
   timeoutMs: 120_000,
   async run(context) {

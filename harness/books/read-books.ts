@@ -12,14 +12,22 @@ import { type BookKeeper, readNodeBooks } from './node-books.ts';
 /** Word of `stakes(address)` with what the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
 
-/** @param others accounts beside the nodes' that tokens were sent to, 40 hex digits each */
+/**
+ * The chain's part is read where all accounts are known: on networks that svcnet has started.
+ * @param others accounts beside the nodes' that tokens were sent to, 40 hex digits each
+ */
 export async function readBooks(
-  cluster: { readonly nodes: readonly BookKeeper[]; readonly chain: Chain; readonly seed: bigint },
+  cluster: {
+    readonly nodes: readonly BookKeeper[];
+    readonly chain: Chain;
+    readonly seed: bigint | undefined;
+  },
   others: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<Books> {
   const running = cluster.nodes.filter((node) => node.running);
   const nodes = await Promise.all(running.map((node) => readNodeBooks(node, signal)));
+  if (cluster.seed === undefined) return { nodes };
   const accounts = [...cluster.nodes, ...spareAccounts(cluster.seed)].map(({ ethereum }) => ethereum);
   return { nodes, chain: await readChainBooks(cluster.chain, [...accounts, ...others]) };
 }

@@ -1,4 +1,7 @@
-/** The local chain of a cluster, reached by JSON-RPC and a control endpoint; it is started in `cluster/chain-start.ts`. */
+/**
+ * The chain of a cluster, reached by JSON-RPC and, where svcnet has started it (`start/chain-start.ts`), by a control
+ * endpoint.
+ */
 import { createAccount } from '../../chain/account.ts';
 import type { GateCount, RpcFault } from '../../chain/gate.ts';
 import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
@@ -9,7 +12,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
-import type { Contracts } from './contracts.ts';
+import { type Contracts, knownContracts } from './contracts.ts';
 import type { ChainRecord } from './record.ts';
 
 /** Id indexed; total amount, normalised balance, owner, depth, bucket depth, immutable. */
@@ -32,33 +35,42 @@ export interface ChainEvent {
 
 /** What tests and commands may do to the chain. */
 export class Chain {
-  /** URL of the JSON-RPC endpoint. */
+  /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. */
   readonly rpc: string;
   readonly chainId: number;
+  /** 0: not known, of a network that was attached. */
   readonly networkId: number;
+  /** @throws HarnessError `CONTRACT_UNKNOWN` by the getter of an address that is not known */
   readonly contracts: Contracts;
   readonly startBlock: number;
   /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;
   /** A node tells time by the blocks, so they come at the wall clock's pace and never on demand. */
   readonly steady: boolean;
-  readonly #rpc: RpcClient;
-  readonly #control: HttpClient;
+  readonly #rpc: RpcClient | undefined;
+  readonly #control: HttpClient | undefined;
 
   constructor(record: ChainRecord) {
     this.rpc = record.rpc;
     this.chainId = record.chainId;
     this.networkId = record.networkId;
-    this.contracts = record.contracts;
+    this.contracts = knownContracts(record.contracts);
     this.startBlock = record.startBlock;
     this.blockTimeMs = record.blockTimeMs;
     this.steady = record.steady;
-    this.#rpc = createRpcClient(record.rpc);
-    this.#control = new HttpClient({ node: 'chain', base: record.control });
+    this.#rpc = record.rpc === '' ? undefined : createRpcClient(record.rpc);
+    this.#control =
+      record.control === undefined ? undefined : new HttpClient({ node: 'chain', base: record.control });
+  }
+
+  /** Whether it can be made to mine, to fund and to fail. */
+  get controlled(): boolean {
+    return this.#control !== undefined;
   }
 
   /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
   async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
+    if (this.#rpc === undefined) throw new HarnessError('CHAIN_FAILED', `${method}: the nodes have no chain`);
     try {
       const [result] = await this.#rpc.batch([{ method, params }], signal);
       return result as T;
@@ -78,10 +90,11 @@ export class Chain {
   /**
    * Mines at once, whatever the block time is.
    * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
-   * @throws HarnessError `CHAIN_STEADY`
+   * @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED`
    */
   async mine(blocks = 1, options: { force?: boolean } = {}): Promise<void> {
     const { force = false } = options;
+    const control = this.#controlled('blocks cannot be mined on demand');
     if (this.steady && !force) {
       throw new HarnessError(
         'CHAIN_STEADY',
@@ -91,25 +104,29 @@ export class Chain {
         },
       );
     }
-    await this.#command(`/mine?blocks=${blocks}${force ? '&force=true' : ''}`);
+    await command(control, `/mine?blocks=${blocks}${force ? '&force=true' : ''}`);
   }
 
   /** No more blocks; reads still work. */
   async pause(): Promise<void> {
-    await this.#command('/pause');
+    await command(this.#controlled('it cannot be paused'), '/pause');
   }
 
   async resume(): Promise<void> {
-    await this.#command('/resume');
+    await command(this.#controlled('it cannot be resumed'), '/resume');
   }
 
   async setBlockTime(ms: number): Promise<void> {
-    await this.#command(`/block-time?ms=${ms}`);
+    await command(this.#controlled('its pace cannot be changed'), `/block-time?ms=${ms}`);
   }
 
-  /** Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units */
+  /**
+   * Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units
+   * @throws HarnessError `CHAIN_UNCONTROLLED`
+   */
   async fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
-    await this.#command(
+    await command(
+      this.#controlled('accounts cannot be funded'),
       `/fund?address=${prefixed(address)}&native=${amounts.native ?? 0n}&tokens=${amounts.tokens ?? 0n}`,
     );
   }
@@ -208,7 +225,7 @@ export class Chain {
   /** Token units per accounting unit of a cheque, and what the first cheque of a peer loses. Nodes read it now and then. */
   async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
     const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
-    await this.#command(`/swap-price?${query.join('&')}`);
+    await command(this.#controlled('prices cannot be set'), `/swap-price?${query.join('&')}`);
   }
 
   /** What a batch costs from now on: the price of one chunk and block, token units, and how often it is paid. */
@@ -219,21 +236,21 @@ export class Chain {
 
   /** @param price of one chunk and block, token units; not below 24,000 */
   async setStoragePrice(price: bigint): Promise<void> {
-    await this.#command(`/storage-price?price=${price}`);
+    await command(this.#controlled('prices cannot be set'), `/storage-price?price=${price}`);
   }
 
   /** As its owner: its transactions fail until it is resumed. @throws ClientError `http.409` when it is so already */
   async pauseContract(contract: keyof Contracts): Promise<void> {
-    await this.#command(`/pause-contract?contract=${contract}`);
+    await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
   }
 
   async resumeContract(contract: keyof Contracts): Promise<void> {
-    await this.#command(`/resume-contract?contract=${contract}`);
+    await command(this.#controlled('contracts cannot be resumed'), `/resume-contract?contract=${contract}`);
   }
 
   /** Replaces the last blocks by as many empty ones: what they did is undone, their transactions are lost. */
   async reorganise(blocks: number): Promise<void> {
-    await this.#command(`/reorg?blocks=${blocks}`);
+    await command(this.#controlled('blocks cannot be replaced'), `/reorg?blocks=${blocks}`);
   }
 
   /**
@@ -245,21 +262,30 @@ export class Chain {
     const { kind, ...more } = fault;
     const client = node === undefined ? {} : { client: node };
     const query = Object.entries({ kind, ...more, ...client }).map(([name, value]) => `${name}=${value}`);
-    await this.#command(`/rpc-fault?${query.join('&')}`);
+    await command(this.#controlled('its endpoint cannot be made to fail'), `/rpc-fault?${query.join('&')}`);
   }
 
   /** Calls of each node that went through the gate, and those that a fault has met. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
-    const answer = await this.#control.request({ method: 'GET', path: '/state' });
+    const control = this.#controlled('calls through its gate are not counted');
+    const answer = await control.request({ method: 'GET', path: '/state' });
     return ((await answer.json()) as { clients?: Record<string, GateCount> }).clients ?? {};
   }
 
   async close(): Promise<void> {
-    this.#rpc.close();
-    await this.#control.close();
+    this.#rpc?.close();
+    await this.#control?.close();
   }
 
-  async #command(path: string): Promise<void> {
-    await (await this.#control.request({ method: 'POST', path })).bytes();
+  /** @param without what cannot be done without it */
+  #controlled(without: string): HttpClient {
+    if (this.#control !== undefined) return this.#control;
+    throw new HarnessError('CHAIN_UNCONTROLLED', `this chain has no control endpoint: ${without}`, {
+      hint: 'If svcnet started the chain, name its control endpoint in the network file: chain: { control: … }',
+    });
   }
+}
+
+async function command(control: HttpClient, path: string): Promise<void> {
+  await (await control.request({ method: 'POST', path })).bytes();
 }

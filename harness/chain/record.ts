@@ -2,13 +2,17 @@
 import type { Contracts } from './contracts.ts';
 
 export interface ChainRecord {
+  /** Empty: nodes without a chain were attached. */
   readonly rpc: string;
-  readonly control: string;
+  /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet has not started. */
+  readonly control?: string;
   /** Endpoint that the nodes use when it shall be made to fail; each adds its name as a path. */
   readonly gate?: string;
   readonly chainId: number;
+  /** 0: not known. */
   readonly networkId: number;
-  readonly contracts: Contracts;
+  /** Those that are known; all of them on a chain that svcnet has started. */
+  readonly contracts: Partial<Contracts>;
   readonly startBlock: number;
   readonly blockTimeMs: number;
   /** Blocks come at the wall clock's pace alone: a node tells time by them. */

@@ -7,10 +7,10 @@ import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
 
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it. */
-  readonly seed: number | string;
+  /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
+  readonly seed: number | string | null;
   readonly driver: string;
-  readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Contracts };
+  readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
     readonly flavour: string;
@@ -30,10 +30,10 @@ export interface ClusterDocument {
     readonly pid?: number | null;
     /** Name of its container, running or not, instead of a process. */
     readonly container?: string;
-    /** As the node sees it. */
-    readonly dataDir: string;
+    /** As the node sees it; `null` where svcnet has not started it, like its log. */
+    readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
-    readonly log: string;
+    readonly log: string | null;
   }[];
   readonly batches: readonly BatchRecord[];
   readonly prepared: PreparedRecord;
@@ -43,7 +43,7 @@ export interface ClusterDocument {
 /** A cluster as far as the document tells of it. */
 interface Documented
   extends Pick<ClusterDocument, 'name' | 'driver' | 'chain' | 'batches' | 'prepared' | 'timings'> {
-  readonly seed: bigint;
+  readonly seed: bigint | undefined;
   readonly nodes: readonly (Pick<
     ClusterNode,
     'name' | 'flavour' | 'mode' | 'binary' | 'api' | 'debug' | 'p2p' | 'overlay' | 'ethereum'
@@ -70,8 +70,8 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       overlay: node.overlay,
       ethereum: node.ethereum,
       ...whereItRuns(node),
-      dataDir: node.dataDir,
-      log: node.log,
+      dataDir: node.dataDir || null,
+      log: node.log || null,
     })),
     batches: cluster.batches,
     prepared: cluster.prepared,

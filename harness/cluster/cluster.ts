@@ -8,6 +8,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import { findNetwork } from '../attached/network.ts';
+import { type NetworkInput, parseNetwork, readNetworkFile } from '../attached/schema.ts';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
@@ -34,9 +36,11 @@ import {
   lookAtBatches,
   lookAtForeignBatch,
   lookAtMesh,
+  lookAtNetwork,
   lookAtTag,
   type Mesh,
   type TagTarget,
+  unlistedPeers,
 } from '../nodes/waits.ts';
 import type { Capability, Driver, DriverName } from '../places/driver.ts';
 import { parseDefinition } from '../plan/definition.ts';
@@ -54,7 +58,10 @@ import {
   type PreparedRecord,
   readRecord,
   readRun,
+  removeCluster,
   type Timings,
+  writeRecord,
+  writeRun,
 } from '../state/state.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 
@@ -64,6 +71,8 @@ const USABLE_BLOCKS_MAX = 30;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
+/** Of what svcnet has not started. */
+const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs: 0, totalMs: 0 };
 /** Uploads remembered for `synced`; older ones are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
@@ -78,6 +87,14 @@ export interface ClusterOptions extends DefinitionInput {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
+}
+
+export interface AttachOptions {
+  /** Instead of that in the document. Default: that of the file, without its extension, or `network`. */
+  readonly name?: string;
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  readonly stateDir?: string;
+  readonly signal?: AbortSignal;
 }
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
@@ -100,7 +117,8 @@ interface ClusterParts {
 
 export class Cluster implements AsyncDisposable {
   readonly name: string;
-  readonly seed: bigint;
+  /** Undefined: nothing of it follows from a seed, because somebody else has started it. */
+  readonly seed: bigint | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
   readonly nodes: readonly ClusterNode[];
@@ -108,7 +126,7 @@ export class Cluster implements AsyncDisposable {
   readonly batches: readonly BatchRecord[];
   /** What the start has made because the definition asks for it: uploads with their references, cheques. */
   readonly prepared: PreparedRecord;
-  /** How long the phases of its start took. */
+  /** How long the phases of its start took; zeros when somebody else has started it. */
   readonly timings: Timings;
   /** What happens to its nodes and its chain that this process has not done. */
   readonly membership: Membership;
@@ -121,7 +139,7 @@ export class Cluster implements AsyncDisposable {
 
   private constructor(parts: ClusterParts) {
     this.name = parts.record.name;
-    this.seed = BigInt(parts.record.seed);
+    this.seed = parts.record.seed === undefined ? undefined : BigInt(parts.record.seed);
     this.driver = parts.record.driver;
     this.profile = parts.record.profile;
     this.batches = parts.record.batches;
@@ -135,7 +153,8 @@ export class Cluster implements AsyncDisposable {
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
     const chain = () => readRun(parts.stateDir, this.name, 'chain')?.handle;
-    this.membership = new Membership(this.nodes, { driver: parts.driver, chain });
+    const watched = this.chain.rpc === '' ? {} : { chain };
+    this.membership = new Membership(this.nodes, { driver: parts.driver, ...watched });
   }
 
   /**
@@ -212,6 +231,40 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
+  /**
+   * Makes a cluster of a network that somebody else has started, so that its nodes can be driven. Nothing of it is
+   * changed, and `stop` forgets it.
+   * @param network path of a network file, or what one says
+   * @throws HarnessError `DEFINITION_INVALID` with every mistake of the document, `NETWORK_INVALID` with everything that
+   * does not answer or does not belong together, `CLUSTER_EXISTS`
+   */
+  static async attachNetwork(network: string | NetworkInput, options: AttachOptions = {}): Promise<Cluster> {
+    const { signal } = options;
+    throwIfInterrupted(signal);
+    const stateDir = resolve(options.stateDir ?? defaultStateDir());
+    const source = typeof network === 'string' ? network : 'network';
+    const file =
+      typeof network === 'string'
+        ? await readNetworkFile(network, options.name)
+        : parseNetwork(network, { source, ...options });
+    const found = await findNetwork(file, source, signal);
+    throwIfInterrupted(signal);
+    const { name } = file;
+    const definition = { driver: 'attached', profile: 'production', ...file } as const;
+    const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition });
+    try {
+      for (const node of found.nodes)
+        writeRun(stateDir, name, node.name, { handle: { api: node.api }, state: 'running' });
+      const { rpc } = found.chain;
+      if (rpc !== '') writeRun(stateDir, name, 'chain', { handle: { rpc }, state: 'running' });
+      writeRecord(stateDir, { ...claimed, ...found, phase: 'running', timings: NO_TIMINGS });
+    } catch (error) {
+      removeCluster(stateDir, claimed);
+      throw cannotWrite(stateDir, error);
+    }
+    return Cluster.attach(name, { stateDir });
+  }
+
   static async #open(parts: ClusterParts): Promise<Cluster> {
     await Promise.all(
       parts.nodes.map(async (node) => {
@@ -239,11 +292,14 @@ export class Cluster implements AsyncDisposable {
     await Promise.all(running.map((node) => node.ready(this.#limits(limits, timeoutFor(this.nodes.length)))));
   }
 
-  /** Every running node is connected to all others, up to the saturation of each bin. */
+  /**
+   * Every running node is connected to all others, up to the saturation of each bin; of an attached network, every running
+   * node has a peer.
+   */
   meshed(limits: WaitLimits = {}): Promise<Mesh> {
     return until(
       'the nodes are not meshed',
-      (signal) => lookAtMesh(this.nodes, signal),
+      (signal) => (this.driver === 'attached' ? lookAtNetwork : lookAtMesh)(this.nodes, signal),
       this.#limits(limits, timeoutFor(this.nodes.length)),
     );
   }
@@ -252,9 +308,13 @@ export class Cluster implements AsyncDisposable {
    * The batch can stamp, and every running node would accept its stamps: of one that belongs to no node, every running
    * node knows it.
    * @param batch id; default: all batches that the cluster started with
+   * @param limits.buyer node that has just bought it and may not have read so on its chain yet
    * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it and the chain has none of that id, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
-  async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
+  async usable(
+    batch?: string,
+    limits: WaitLimits & { readonly buyer?: number | string } = {},
+  ): Promise<void> {
     const options = this.#limits(limits, USABLE_TIMEOUT_MS + USABLE_BLOCKS_MAX * this.chain.blockTimeMs);
     if (batch === undefined) {
       const own = this.batches.filter(({ node }) => this.node(node).running);
@@ -263,7 +323,8 @@ export class Cluster implements AsyncDisposable {
     }
     expectHex('usable: batch', batch, DIGITS.hash);
     const id = batch.toLowerCase();
-    const owner = await this.#ownerOf(id, options);
+    const { buyer } = limits;
+    const owner = buyer === undefined ? await this.#ownerOf(id, options) : this.node(buyer);
     await until(
       'the batch is not usable',
       (signal) =>
@@ -315,7 +376,23 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
-  /** Stops and removes everything that the cluster made, and nothing else. */
+  /**
+   * Full nodes that take part in the network and are none of the cluster's: chunks may be on them, and only their owners
+   * know their books. Clusters that svcnet has started are taken to have none.
+   * @returns overlays
+   */
+  async unlistedPeers(signal: AbortSignal): Promise<readonly string[]> {
+    return this.driver === 'attached' ? unlistedPeers(this.nodes, signal) : [];
+  }
+
+  /** Writes down a batch that was bought for a node without one: its default for everybody who attaches from here on. */
+  adopt(batch: BatchRecord): void {
+    const record = readRecord(this.#stateDir, this.name);
+    if (record?.token !== this.#record.token) return;
+    writeRecord(this.#stateDir, { ...record, batches: [...record.batches, batch] });
+  }
+
+  /** Stops and removes everything that the cluster made, and nothing else; an attached network is only forgotten. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -339,17 +416,28 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * What a node, or the chain, has said.
-   * @param part name of a node, or `chain` @throws HarnessError `NODE_NOT_FOUND`
+   * @param part name of a node, or `chain`
+   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
    */
   logOf(part: string): PartLog {
-    return part === 'chain'
-      ? this.#driver.logs({ name: part, log: clusterFolder(this.#stateDir, this.name).log(part) })
-      : this.node(part).said;
+    const node = part === 'chain' ? undefined : this.node(part);
+    if (!this.logged) {
+      throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
+        hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',
+      });
+    }
+    const log = () => clusterFolder(this.#stateDir, this.name).log(part);
+    return node?.said ?? this.#driver.logs({ name: part, log: log() });
   }
 
   /** Brings logs that are kept elsewhere into its folder. */
   gatherLogs(): Promise<void> {
     return this.#driver.gatherLogs();
+  }
+
+  /** Whether the logs of its nodes can be read: those of nodes that somebody else has started cannot. */
+  get logged(): boolean {
+    return this.driver !== 'attached';
   }
 
   /** What can be done to its nodes where they run. */

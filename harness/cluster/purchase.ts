@@ -35,7 +35,7 @@ export async function buyBatch(
   const mining = mineUntil(cluster, AbortSignal.any([signal, bought.signal]));
   try {
     const { batchID } = await node.stamps.buy(request, signal);
-    await cluster.usable(batchID, { signal });
+    await cluster.usable(batchID, { signal, buyer: node.name });
     return batchID;
   } finally {
     bought.abort();

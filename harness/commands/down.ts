@@ -1,4 +1,4 @@
-/** `svcnet down`: stop a cluster and remove everything it made. */
+/** `svcnet down`: stop a cluster and remove everything it made, or forget one that was attached. */
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
@@ -19,12 +19,15 @@ export async function down(flags: ClusterFlags & { all?: boolean }, context: Com
   const durationMs = Math.round(performance.now() - startedAt);
   const clusters = records.map(({ name }, i) => ({ name, ...(removed[i] as Teardown) }));
   answer(context, { clusters, durationMs }, [
-    ...clusters.map(
-      ({ name, stopped, forced }) =>
-        `  removed ${name}: ${plural(stopped.length, 'node')} stopped${forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`}`,
-    ),
+    ...records.map((record, i) => `  ${outcome(record, removed[i] as Teardown)}`),
     `  ${clusters.length === 0 ? nothing(stateDir, flags) : `done in ${formatMs(durationMs)}`}`,
   ]);
+}
+
+function outcome({ name, driver, nodes }: ClusterRecord, { stopped, forced }: Teardown): string {
+  if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} go on`;
+  const how = forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`;
+  return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
 }
 
 function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): ClusterRecord[] {

@@ -20,10 +20,9 @@ function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {
     SVCNET_NAME: cluster.name,
-    SVCNET_SEED: String(seedToJson(cluster.seed)),
+    ...(cluster.seed === undefined ? {} : { SVCNET_SEED: String(seedToJson(cluster.seed)) }),
     SVCNET_NODES: String(nodes.length),
-    SVCNET_CHAIN_RPC: chain.rpc,
-    SVCNET_CHAIN_ID: String(chain.chainId),
+    ...(chain.rpc === '' ? {} : { SVCNET_CHAIN_RPC: chain.rpc, SVCNET_CHAIN_ID: String(chain.chainId) }),
   };
   for (const [contract, address] of Object.entries(chain.contracts)) {
     variables[`SVCNET_CONTRACT_${contract.replace(/[A-Z]/g, '_$&').toUpperCase()}`] = address;

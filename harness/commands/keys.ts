@@ -1,5 +1,6 @@
 /** `svcnet keys`: the accounts of a cluster with their private keys, those of its nodes and the spare ones. */
 import { toHex } from '../../node/crypto/hex.ts';
+import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson, spareAccounts } from '../plan/seed.ts';
@@ -29,9 +30,13 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   try {
     const { name, seed, chain } = cluster;
-    const accounts = await Promise.all(keyPairs(cluster).map((pair) => withBalances(cluster, pair)));
+    const pairs = keyPairs(cluster);
+    if (pairs.length === 0) throw noKeys(name);
+    const accounts = await Promise.all(pairs.map((pair) => withBalances(cluster, pair)));
     const warning =
-      'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.';
+      seed === undefined
+        ? 'A key gives away what is on its account.'
+        : 'These keys follow from the seed or stand in a cluster file, so they are no secret: use them on this chain only.';
     const document = {
       name,
       seed: seedToJson(seed),
@@ -63,19 +68,29 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
+/** Those that follow from the seed, and those that were given. */
 function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
-  const ofNodes = nodes.flatMap(({ name, ethereum, privateKey }) =>
-    privateKey === undefined
-      ? []
-      : [{ name, of: 'node' as const, address: `0x${ethereum}`, privateKey: `0x${privateKey}` }],
+  const ofNodes = nodes.flatMap(({ name, ethereum, privateKey: secret }) =>
+    secret === undefined ? [] : [{ name, of: 'node' as const, ethereum, secret }],
   );
-  const spare = spareAccounts(seed).map(({ name, ethereum, key }) => ({
+  const spare = (seed === undefined ? [] : spareAccounts(seed)).map(({ name, ethereum, key }) => ({
     name,
     of: 'user' as const,
-    address: `0x${ethereum}`,
-    privateKey: `0x${toHex(key)}`,
+    ethereum,
+    secret: toHex(key),
   }));
-  return [...ofNodes, ...spare];
+  return [...ofNodes, ...spare].map(({ name, of, ethereum, secret }) => ({
+    name,
+    of,
+    address: `0x${ethereum}`,
+    privateKey: `0x${secret}`,
+  }));
+}
+
+function noKeys(name: string): HarnessError {
+  return new HarnessError('NODE_STATE', `no private key of '${name}' is known: svcnet has not started it`, {
+    hint: 'Name those of its nodes in the network file: nodes: [{ api: …, key: … }]',
+  });
 }
 
 async function withBalances({ chain }: Cluster, pair: KeyPair): Promise<Account> {

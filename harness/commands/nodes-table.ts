@@ -3,7 +3,7 @@
 import { formatMs } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
-import { type Column, renderLists, renderTable } from '../terminal/table.ts';
+import { type Column, renderLists, renderTable, wrap } from '../terminal/table.ts';
 import type { CommandContext } from './context.ts';
 
 const SHORT_HEX = 8;
@@ -19,6 +19,20 @@ const COLUMNS = [
   { title: 'account', rank: 4 },
   { title: 'batch', rank: 1 },
 ] as const satisfies readonly Column[];
+
+/** What a cluster is, in one line. */
+export function clusterHeadline(
+  { name, seed, driver, chain }: Cluster,
+  { style, width }: CommandContext,
+): string[] {
+  const facts = [
+    ...(seed === undefined ? [] : [`seed ${seed}`]),
+    driver === 'attached' ? 'attached' : `${driver} driver`,
+    chain.rpc === '' ? 'no chain' : `chain ${chain.rpc}`,
+  ];
+  const [first = '', ...more] = wrap(`  ${name}   ${facts.join(' · ')}`, width, '    ');
+  return [first.replace(name, paint(style, 'bold', name)), ...more];
+}
 
 /** @param options.state whether the nodes may be in different states */
 export function nodesTable(
@@ -59,6 +73,7 @@ export function steadyNote({ chain }: Cluster): string[] {
 }
 
 function hostAndPort(multiaddress: string): string {
+  if (multiaddress === '') return '-';
   const [, , host, , port] = multiaddress.split('/');
   return `${host}:${port}`;
 }

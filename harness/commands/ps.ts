@@ -2,11 +2,10 @@
 import { Cluster } from '../cluster/cluster.ts';
 import { isInUse } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { paint } from '../report/console.ts';
 import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
-import { renderTable, wrap } from '../terminal/table.ts';
+import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
-import { nodesTable } from './nodes-table.ts';
+import { clusterHeadline, nodesTable } from './nodes-table.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
@@ -16,24 +15,21 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     return;
   }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const alive = cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
+  const alive =
+    cluster.driver === 'attached' ||
+    cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
   answer(context, cluster.toJSON(), [
-    ...headline(cluster, context),
+    ...clusterHeadline(cluster, context),
     ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
     ...(alive ? [] : [`  nothing of it runs; remove it with: svcnet down --name ${cluster.name}`]),
   ]);
   await cluster.detach();
 }
 
-function headline({ name, seed, driver, chain }: Cluster, { style, width }: CommandContext): string[] {
-  const text = `  ${name}   seed ${seed} · ${driver} driver · chain ${chain.rpc}`;
-  const [first = '', ...more] = wrap(text, width, '    ');
-  return [first.replace(name, paint(style, 'bold', name)), ...more];
-}
-
 const COLUMNS = [
   { title: 'cluster', rank: 0 },
   { title: 'state', rank: 0 },
+  { title: 'driver', rank: 2 },
   { title: 'nodes', rank: 1, align: 'right' },
   { title: 'seed', rank: 2, align: 'right' },
   { title: 'started', rank: 3 },
@@ -41,11 +37,12 @@ const COLUMNS = [
 
 interface ClusterRow {
   readonly name: string;
-  /** `gone`: none of its processes is left. */
+  /** `gone`: none of its processes is left. Of an attached one only `ps --name` and `status` tell whether it answers. */
   readonly state: ClusterRecord['phase'] | 'gone';
+  readonly driver: string;
   readonly nodes: number;
-  /** A decimal string when a JSON number cannot hold it. */
-  readonly seed: number | string;
+  /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
+  readonly seed: number | string | null;
   /** ISO 8601. */
   readonly startedAt: string;
 }
@@ -56,8 +53,9 @@ function clustersOf(names: readonly string[], stateDir: string): Promise<Cluster
     records.map(async (record) => ({
       name: record.name,
       state: (await isInUse(stateDir, record)) ? record.phase : 'gone',
+      driver: record.driver,
       nodes: record.nodes.length,
-      seed: seedToJson(BigInt(record.seed)),
+      seed: record.seed === undefined ? null : seedToJson(BigInt(record.seed)),
       startedAt: new Date(record.createdAt).toISOString(),
     })),
   );
@@ -65,11 +63,12 @@ function clustersOf(names: readonly string[], stateDir: string): Promise<Cluster
 
 function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {
   if (clusters.length === 0) return ['  no cluster; start one with: svcnet up'];
-  const rows = clusters.map(({ name, state, nodes, seed, startedAt }) => [
+  const rows = clusters.map(({ name, state, driver, nodes, seed, startedAt }) => [
     name,
     state,
+    driver,
     String(nodes),
-    String(seed),
+    String(seed ?? '-'),
     startedAt.slice(0, 19).replace('T', ' '),
   ]);
   return renderTable(COLUMNS, rows, width).lines;

@@ -34,14 +34,17 @@ export async function stamp(
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   try {
     const startedAt = performance.now();
-    const amount = flags.amount ?? batchAmount(flags.ttl, await cluster.chain.batchTerms());
+    const amount = flags.amount ?? batchAmount(flags.ttl, await termsOf(cluster));
     const request = { amount, depth: flags.depth, immutable: flags.mutable !== true };
     const label = flags.label === undefined ? {} : { label: flags.label };
-    const { whose, batchID, txHash } =
+    const { whose, buyer, batchID, txHash } =
       flags.owner === undefined
         ? await boughtBy(cluster, nodeName, { ...request, ...label }, context.signal)
         : await boughtFor(cluster, flags.owner, request, context.signal);
-    if (flags.wait) await cluster.usable(batchID, { signal: context.signal });
+    if (flags.wait) {
+      const limits = buyer === undefined ? {} : { buyer };
+      await cluster.usable(batchID, { signal: context.signal, ...limits });
+    }
     const durationMs = Math.round(performance.now() - startedAt);
     const document = {
       name: cluster.name,
@@ -67,6 +70,8 @@ export async function stamp(
 /** A batch that was bought, and what its answer says about its owner. */
 interface Bought {
   readonly whose: { readonly node?: string; readonly owner?: string };
+  /** Name of the node that owns it. */
+  readonly buyer?: string;
   readonly batchID: string;
   readonly txHash: string;
 }
@@ -79,7 +84,10 @@ async function boughtBy(
 ): Promise<Bought> {
   const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
   const bought = await node.stamps.buy(request, signal);
-  return { whose: { node: node.name }, ...bought };
+  if (node.batch === undefined) {
+    cluster.adopt({ id: bought.batchID, node: node.name, depth: request.depth });
+  }
+  return { whose: { node: node.name }, buyer: node.name, ...bought };
 }
 
 async function boughtFor(
@@ -94,4 +102,19 @@ async function boughtFor(
   }
   const owner = `0x${plainHex(isAddress ? who : cluster.node(who).ethereum)}`;
   return { whose: { owner }, ...(await createBatchFor(cluster, { ...request, owner }, signal)) };
+}
+
+/** Of a network that svcnet has not started, a node knows the price. */
+async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
+  const { chain, driver } = cluster;
+  if (driver !== 'attached') return chain.batchTerms();
+  if (chain.blockTimeMs === 0) {
+    throw new HarnessError(
+      'USAGE',
+      '--ttl: the chain mines on demand, so that nothing lasts for a time; use --amount',
+    );
+  }
+  const node = workingNodes(cluster)[0] ?? cluster.node(0);
+  const { currentPrice } = await node.client.chainState();
+  return { blockTimeMs: chain.blockTimeMs, storagePrice: currentPrice };
 }

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
-import type { Definition } from '../plan/schema.ts';
 import {
   type ClusterRecord,
   clusterFolder,
@@ -26,20 +25,24 @@ import { isInUse } from './drivers.ts';
  */
 export async function claimCluster(
   stateDir: string,
-  options: { name: string; seed: bigint; ephemeral: boolean; definition: Definition },
+  options: Pick<ClusterRecord, 'name' | 'ephemeral'> & {
+    /** Absent: nothing of it follows from a seed. */
+    readonly seed?: bigint;
+    readonly definition: Pick<ClusterRecord, 'driver' | 'profile'>;
+  },
 ): Promise<ClusterRecord> {
-  const { name, definition } = options;
+  const { name, ephemeral, definition, seed } = options;
   const record: ClusterRecord = {
     version: RECORD_VERSION,
     token: randomUUID(),
     name,
-    seed: options.seed.toString(),
+    ...(seed === undefined ? {} : { seed: seed.toString() }),
     driver: definition.driver,
     profile: definition.profile,
     createdAt: Date.now(),
     phase: 'starting',
     owner: ownProcess(),
-    ephemeral: options.ephemeral,
+    ephemeral,
     definition: JSON.parse(
       JSON.stringify(definition, (_key, value: unknown) =>
         typeof value === 'bigint' ? value.toString() : value,

@@ -1,5 +1,6 @@
 /** The driver of a cluster that has a record: to start it, to look at it, to remove it. */
 import { isAlive } from '../machine/processes.ts';
+import { createAttachedDriver } from '../places/attached.ts';
 import type { ClusterParts, Driver } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
@@ -18,6 +19,7 @@ export function driverOf(
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
   { stopWithParent }: { stopWithParent: boolean },
 ): Driver {
+  if (driver === 'attached') return createAttachedDriver();
   const compileCache = {
     nodes: compileCacheDir(stateDir, 'nodes'),
     embedded: compileCacheDir(stateDir, 'embedded'),
@@ -45,9 +47,10 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/** Whether a part of the cluster runs, or the process that starts it. */
+/** Whether a part of the cluster runs, or the process that starts it; what was attached is in use until it is forgotten. */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
+  if (record.driver === 'attached') return record.phase === 'running';
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
     const looks = runRecords(stateDir, record.name).map(({ handle }) => driver.observe(handle));

@@ -28,8 +28,8 @@ const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
 
-/** `crashed`: it should run, but nothing of it does. */
-export type NodeState = RunState | 'crashed' | 'new';
+/** `crashed`: it should run, but nothing of it does. `silent`: svcnet has not started it, and it does not answer. */
+export type NodeState = RunState | 'crashed' | 'silent' | 'new';
 
 /** A node as a look found it. */
 export interface NodeSight {
@@ -40,6 +40,8 @@ export interface NodeSight {
   readonly pid: number | undefined;
   /** How it ended; known only to the process that started it. */
   readonly exit: Exit | undefined;
+  /** Why it is silent. */
+  readonly silence?: string | undefined;
 }
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
@@ -81,13 +83,13 @@ export class ClusterNode {
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress with peer id. */
+  /** Multiaddress with peer id; empty when it tells none. */
   readonly p2p: string;
   /** The one that other nodes dial. */
   readonly underlay: string;
   /** Name of its container, where it has one. */
   readonly container: string | undefined;
-  /** As the node sees it. */
+  /** As the node sees it; empty where svcnet has not started it. */
   readonly dataDir: string;
   /** Path of the log file, or the command that prints it. */
   readonly log: string;
@@ -183,7 +185,7 @@ export class ClusterNode {
   get transactions(): NodeClient['transactions'] {
     return this.client.transactions;
   }
-  /** The batch it got when the cluster started. */
+  /** Its default batch: the first that it got. */
   get batch(): string | undefined {
     return this.#deps.batch();
   }
@@ -243,6 +245,7 @@ export class ClusterNode {
   /** Starts it where it was left, and waits until it is ready. @throws HarnessError */
   start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
     return this.#change(async () => {
+      this.#expectOurs('start');
       const refused = this.#deps.mayStart();
       if (refused !== undefined) throw refused;
       if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
@@ -390,6 +393,7 @@ export class ClusterNode {
 
   /** What runs of it. @throws HarnessError `NODE_STATE` */
   async #there(action: string, needed?: Capability): Promise<RunRecord> {
+    this.#expectOurs(action);
     if (needed !== undefined && !this.can(needed)) {
       throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
     }
@@ -397,6 +401,11 @@ export class ClusterNode {
     const run = this.#run();
     if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
     return run;
+  }
+
+  /** @throws HarnessError `NODE_STATE` */
+  #expectOurs(action: string): void {
+    if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
   }
 
   /** What is seen meanwhile is of our own making. */
@@ -440,8 +449,8 @@ function isThere({ state }: NodeSight): boolean {
   return state === 'running' || state === 'paused';
 }
 
-function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit }: Observed): NodeSight {
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, silence }: Observed): NodeSight {
   const expected = recorded === 'running' || recorded === 'paused';
   const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
-  return { state: seen, handle, pid, exit };
+  return { state: seen, handle, pid, exit, silence };
 }

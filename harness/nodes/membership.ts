@@ -30,8 +30,10 @@ export interface Incident {
     | 'was resumed'
     | 'was started'
     | 'was restarted'
+    | 'stopped answering'
+    | 'answers again'
     | 'cannot be seen';
-  /** How it ended, where that is known, or why it cannot be seen. */
+  /** How it ended, where that is known, or why it cannot be seen or does not answer. */
   readonly how?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -44,8 +46,8 @@ export function incidentText({ part, what, how }: Incident): string {
 
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
-  /** Where the chain runs. */
-  readonly chain: () => Handle | undefined;
+  /** Where the chain runs; absent: there is none to watch. */
+  readonly chain?: () => Handle | undefined;
 }
 
 type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
@@ -128,19 +130,21 @@ export class Membership {
     if (what === undefined) return;
     // It is as it is now; only the next change is news.
     node.accept(seen);
-    this.#tell({ part: node.name, what, ...howOf(what === 'died' ? seen.exit : undefined), at: Date.now() });
+    const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
+    this.#tell({ part: node.name, what, ...howText(how), at: Date.now() });
   }
 
   async #lookAtChain(): Promise<void> {
+    if (this.#deps.chain === undefined) return;
     const handle = this.#deps.chain();
-    const { state, exit }: Observed =
+    const { state, exit, silence }: Observed =
       handle === undefined ? { state: 'gone' } : await this.#deps.driver.observe(handle);
     const before = this.#chain;
     this.#chain = state;
     if (before === state) return;
-    const gone = handle === undefined ? 'was removed' : 'died';
-    const what = state === 'gone' ? gone : state === 'paused' ? 'was paused' : 'was resumed';
-    this.#tell({ part: 'chain', what, ...howOf(state === 'gone' ? exit : undefined), at: Date.now() });
+    const what = chainIncident(before, state, handle !== undefined);
+    const how = state === 'silent' ? silence : endOf(state === 'gone' ? exit : undefined);
+    this.#tell({ part: 'chain', what, ...howText(how), at: Date.now() });
   }
 
   #tell(incident: Incident): void {
@@ -159,12 +163,25 @@ function incidentOf(
   if (!same && state === 'running') return ran ? 'was restarted' : 'was started';
   if (state === before.state) return same ? undefined : 'was restarted';
   if (state === 'new') return 'was removed';
+  if (state === 'silent') return 'stopped answering';
+  if (before.state === 'silent') return 'answers again';
   if (state === 'crashed' || state === 'killed') return ran ? 'died' : undefined;
   if (state === 'stopped') return ran ? 'was stopped' : undefined;
   if (state === 'paused') return 'was paused';
   return before.state === 'paused' ? 'was resumed' : 'was started';
 }
 
-function howOf(exit: Exit | undefined): { how?: string } {
-  return exit === undefined ? {} : { how: exitText(exit) };
+function chainIncident(before: PartState, now: PartState, isKnown: boolean): Incident['what'] {
+  if (now === 'gone') return isKnown ? 'died' : 'was removed';
+  if (now === 'silent') return 'stopped answering';
+  if (before === 'silent') return 'answers again';
+  return now === 'paused' ? 'was paused' : 'was resumed';
+}
+
+function endOf(exit: Exit | undefined): string | undefined {
+  return exit === undefined ? undefined : exitText(exit);
+}
+
+function howText(how: string | undefined): { how?: string } {
+  return how === undefined ? {} : { how };
 }

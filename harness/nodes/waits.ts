@@ -47,6 +47,34 @@ export async function lookAtMesh(
   return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
 }
 
+/**
+ * Of a network that svcnet has not started nobody knows who has to be connected to whom: every running node shall have a
+ * peer, listed or not, and lack nothing before it serves. Links are counted between the listed nodes.
+ */
+export async function lookAtNetwork(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<Seen<Mesh>> {
+  const running = nodes.filter((node) => node.running);
+  const overlays = new Set(running.map(({ overlay }) => overlay));
+  let links = 0;
+  for (const node of running) {
+    const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
+    if ('missing' in seen) return seen;
+    if (seen.done.length === 0) return { missing: `${node.name} has no peers` };
+    links += seen.done.filter(({ address }) => overlays.has(address)).length;
+  }
+  const lacking = await firstLacking(running, signal);
+  return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
+}
+
+/** Full peers of the nodes that are none of them. @returns overlays */
+export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
+  const overlays = new Set(nodes.map(({ overlay }) => overlay));
+  const peers = await Promise.all(
+    nodes.filter((node) => node.running).map((node) => node.client.peers(signal)),
+  );
+  const full = peers.flat().filter(({ address, fullNode }) => fullNode && !overlays.has(address));
+  return [...new Set(full.map(({ address }) => address))];
+}
+
 /** A node alone has nobody to take part with. */
 async function firstLacking(
   running: readonly ClusterNode[],

@@ -8,9 +8,12 @@ import type { PartLog } from '../logs/file-log.ts';
 
 /** They need nothing but this package. */
 export const LOCAL_DRIVERS = ['process', 'embedded'] as const;
+/** Those that a definition can choose. */
 export const DRIVER_NAMES = [...LOCAL_DRIVERS, 'docker'] as const;
-export type DriverName = (typeof DRIVER_NAMES)[number];
-export const DRIVER_DEFAULT: DriverName = 'process';
+export type StartingDriver = (typeof DRIVER_NAMES)[number];
+export const DRIVER_DEFAULT: StartingDriver = 'process';
+/** `attached`: somebody else has started the nodes. */
+export type DriverName = StartingDriver | 'attached';
 
 /** What can be done to a node from outside, where it runs. */
 export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts'] as const;
@@ -32,8 +35,8 @@ export function exitText({ code, signal, reason }: Exit): string {
   return reason ?? signal ?? `exit code ${code}`;
 }
 
-/** `gone`: nothing of it runs. */
-export type PartState = 'running' | 'paused' | 'gone';
+/** `gone`: nothing of it runs. `silent`: it does not answer, and more cannot be seen from here. */
+export type PartState = 'running' | 'paused' | 'silent' | 'gone';
 
 /** What a look at a part shows. */
 export interface Observed {
@@ -42,6 +45,8 @@ export interface Observed {
   readonly pid?: number;
   /** How it ended; known only to the process that started it. */
   readonly exit?: Exit;
+  /** Why it is silent. */
+  readonly silence?: string;
 }
 
 /** What a part has used since it started; absent: the driver cannot tell it from its neighbours. */

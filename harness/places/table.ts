@@ -1,5 +1,6 @@
+import { ATTACHED_CAPABILITIES } from './attached.ts';
 import { createDockerDriver, DOCKER_CAPABILITIES } from './docker/driver.ts';
-import type { Capability, Driver, DriverName } from './driver.ts';
+import type { Capability, Driver, DriverName, StartingDriver } from './driver.ts';
 import { createEmbeddedDriver, EMBEDDED_CAPABILITIES } from './embedded/driver.ts';
 import type { DriverOptions } from './options.ts';
 import { createProcessDriver, PROCESS_CAPABILITIES } from './process.ts';
@@ -9,17 +10,18 @@ interface Row {
   readonly create: (options: DriverOptions) => Driver;
 }
 
-const DRIVERS: Readonly<Record<DriverName, Row>> = {
+const DRIVERS: Readonly<Record<StartingDriver, Row>> = {
   process: { capabilities: PROCESS_CAPABILITIES, create: createProcessDriver },
   embedded: { capabilities: EMBEDDED_CAPABILITIES, create: createEmbeddedDriver },
   docker: { capabilities: DOCKER_CAPABILITIES, create: createDockerDriver },
 };
 
-export function createDriver(name: DriverName, options: DriverOptions): Driver {
+/** One that starts what it drives. */
+export function createDriver(name: StartingDriver, options: DriverOptions): Driver {
   return DRIVERS[name].create(options);
 }
 
 /** Of every driver of that name. */
 export function capabilitiesOf(name: DriverName): ReadonlySet<Capability> {
-  return DRIVERS[name].capabilities;
+  return name === 'attached' ? ATTACHED_CAPABILITIES : DRIVERS[name].capabilities;
 }

@@ -65,16 +65,17 @@ function withPrograms(definition: Definition): Definition {
 
 /**
  * Reads the file without checking its keys, so that flags can override it first.
- * @param argument how the path was given, for messages
+ * @param argument how the path was given, for messages @param scalars `failsafe`: all are texts, also what looks like a number
  */
 export async function readDefinitionFile(
   path: string,
   argument = '--file',
+  scalars: 'core' | 'failsafe' = 'core',
 ): Promise<Record<string, unknown>> {
   const { parse } = await import('yaml');
   let document: unknown;
   try {
-    document = parse(readFileSync(path, 'utf8'));
+    document = parse(readFileSync(path, 'utf8'), { schema: scalars });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
@@ -102,19 +103,22 @@ export function batchAmount(
 
 type Issue = z.core.$ZodIssue;
 
-function explain(issue: Issue, input: unknown): string[] {
+/** @param known keys that a place of the document may have */
+export function explain(issue: Issue, input: unknown, known = keysAt): string[] {
   const at = pathText(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const known = keysAt(issue.path);
+    const keys = known(issue.path);
     return issue.keys.map(
       (key) =>
-        `unknown key '${pathText([...issue.path, key])}'${suggestion(key, known)} (known: ${known.join(', ')})`,
+        `unknown key '${pathText([...issue.path, key])}'${suggestion(key, keys)} (known: ${keys.join(', ')})`,
     );
   }
   if (issue.code === 'invalid_union') {
     const meant = meantBranch(issue);
     if (meant.length > 0) {
-      return meant.flatMap((inner) => explain({ ...inner, path: [...issue.path, ...inner.path] }, input));
+      return meant.flatMap((inner) =>
+        explain({ ...inner, path: [...issue.path, ...inner.path] }, input, known),
+      );
     }
   }
   const value = valueAt(input, issue.path);

@@ -42,8 +42,11 @@ export function parseSeed(text: string): bigint {
   return seed;
 }
 
-/** Seeds that JSON numbers hold exactly are numbers, larger ones decimal strings. */
-export function seedToJson(seed: bigint): number | string {
+/** Seeds that JSON numbers hold exactly are numbers, larger ones decimal strings; `null` stands for none. */
+export function seedToJson(seed: bigint): number | string;
+export function seedToJson(seed: bigint | undefined): number | string | null;
+export function seedToJson(seed: bigint | undefined): number | string | null {
+  if (seed === undefined) return null;
   return seed <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(seed) : seed.toString();
 }
 

@@ -173,6 +173,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
       `  ${'ledger'.padEnd(NAME_WIDTH)} ${formatCount(acknowledged)} chunks acknowledged, ${formatCount(found)} found on the network`,
     );
   }
+  for (const text of scenario.unchecked ?? []) lines.push(`  ${'unchecked'.padEnd(NAME_WIDTH)} ${text}`);
   return lines.join('\n');
 }
 

@@ -39,6 +39,8 @@ export interface ScenarioResult {
   /** What happened to nodes or the chain meanwhile that the scenario had not done; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
+  /** What could not be looked at on this cluster, a line each. */
+  readonly unchecked?: readonly string[];
 }
 
 export interface RunResult {

@@ -1,4 +1,5 @@
 /** What scenarios need of a cluster: nodes of flavours and modes, and what can be done to them where they run. */
+import type { Chain } from '../chain/chain.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Capability, Driver } from '../places/driver.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
@@ -8,13 +9,20 @@ import type { Scenario } from './scenario.ts';
 export interface Present {
   readonly nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[];
   readonly driver: Pick<Driver, 'name' | 'capabilities'>;
+  readonly chain: Pick<Chain, 'controlled'>;
 }
 
 /** @returns the first need that the cluster does not meet, with what to do about it */
 export function unmetNeed(
   { needs }: Pick<Scenario, 'needs'>,
-  { nodes, driver }: Present,
+  { nodes, driver, chain }: Present,
 ): string | undefined {
+  if (needs.started === true && driver.name === 'attached') {
+    return 'needs nodes that svcnet has started, with options and logs of its own: run it without --name';
+  }
+  if (needs.control === true && !chain.controlled) {
+    return 'needs the control endpoint of the chain, for blocks, funds or prices: name it in the network file';
+  }
   for (const capability of needs.capabilities ?? []) {
     const lacking = lackingCapability(driver, capability);
     if (lacking !== undefined) return lacking;

@@ -138,6 +138,7 @@ function planned(
   return {
     nodes: plannedMembers(definition),
     driver: { name, capabilities: capabilitiesOf(name) },
+    chain: { controlled: true },
   };
 }
 

@@ -102,6 +102,7 @@ async function runOne(
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
   const figures: Figure[] = [];
+  const unchecked = new Set<string>();
   const finish = (
     result: ScenarioOutcome,
     more: Pick<ScenarioResult, 'error' | 'skipReason' | 'incidents'> = {},
@@ -114,14 +115,16 @@ async function runOne(
     figures,
     parameters,
     ledger: ledger.result(),
+    ...(unchecked.size === 0 ? {} : { unchecked: [...unchecked] }),
     ...more,
   });
   const running = cluster?.nodes.filter((node) => node.running) ?? [];
   const driver = cluster && { name: cluster.driver, capabilities: cluster.capabilities };
-  const unmet = unmetNeed(
-    scenario,
-    driver === undefined ? plannedFor(scenario, options) : { nodes: running, driver },
-  );
+  const present =
+    cluster === undefined || driver === undefined
+      ? plannedFor(scenario, options)
+      : { nodes: running, driver, chain: cluster.chain };
+  const unmet = unmetNeed(scenario, present);
   if (cluster === undefined || driver === undefined || unmet !== undefined) {
     return finish('skipped', { skipReason: unmet ?? 'no cluster was started' });
   }
@@ -142,6 +145,7 @@ async function runOne(
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect: (name, condition, seen) => assertions.expect(name, condition, seen),
     figure: (figure) => void figures.push(figure),
+    unchecked: (what) => void unchecked.add(what),
     skip(reason) {
       throw new Skipped(reason);
     },
@@ -226,7 +230,7 @@ async function lost(
     error === undefined || watch.signal.reason === error ? [] : [`then: ${describe(error).split('\n')[0]}`];
   const concerned = new Set(watch.incidents.map(({ part }) => part));
   const words = await Promise.all(
-    Array.from(concerned, async (part) => {
+    Array.from(cluster.logged ? concerned : [], async (part) => {
       const said = cluster.logOf(part);
       const lines = await said.tail(EVIDENCE_LINES);
       return [`end of ${said.where}:`, ...lines.map((line) => `  ${line}`)].join('\n');

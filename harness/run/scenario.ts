@@ -67,6 +67,10 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly flavours?: readonly FlavourName[];
     readonly modes?: readonly NodeMode[];
     readonly capabilities?: readonly Capability[];
+    /** The control endpoint of the chain: it mines, funds accounts, or sets prices. */
+    readonly control?: true;
+    /** Nodes that svcnet has started: it needs the options that it asks for, or their logs. */
+    readonly started?: true;
   };
   /** The cluster that is started when none is running. */
   readonly cluster: {
@@ -111,6 +115,8 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
   /** Writes down an amount or a count. */
   figure(figure: Figure): void;
+  /** Something could not be looked at here, and the report says so: a line for people. */
+  unchecked(what: string): void;
   /** The cluster is not one that this scenario can run on: its result is `skipped`. */
   skip(reason: string): never;
   /** What it is going to do to nodes, as its parameters say: on a driver that cannot, its result is `skipped`. */

@@ -13,6 +13,8 @@ const GATHER_MS = 300;
 /** The connections of a process that dies are gone a moment before the process is. */
 const DEATH_MS = 500;
 const DEATH_POLL_MS = 20;
+/** One that svcnet has not started has to be silent for some seconds before it counts as lost. */
+const SILENCE_MS = 10_000;
 
 export class MemberWatch implements Disposable {
   readonly incidents: Incident[] = [];
@@ -38,7 +40,7 @@ export class MemberWatch implements Disposable {
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.look();
     if (!(error instanceof ClientError) || error.status !== undefined) return;
-    const until = performance.now() + DEATH_MS;
+    const until = performance.now() + (this.#cluster.driver === 'attached' ? SILENCE_MS : DEATH_MS);
     while (this.incidents.length === 0 && performance.now() < until) {
       await sleep(DEATH_POLL_MS);
       await this.#cluster.membership.look();

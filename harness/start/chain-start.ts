@@ -32,7 +32,7 @@ export interface StartChain {
 }
 
 export interface StartedChain {
-  readonly record: ChainRecord;
+  readonly record: ChainRecord & { readonly contracts: Contracts };
   /** Where the nodes find it. */
   readonly nodesUrls: ChainUrls;
   readonly batches: ReadyLine['batches'];

@@ -43,7 +43,7 @@ export interface NodeRecord {
   /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress for this machine. */
+  /** Multiaddress for this machine; empty when it tells none. */
   readonly p2p: string;
   /** The one that other nodes dial, where that is another. */
   readonly underlay?: string;
@@ -53,7 +53,7 @@ export interface NodeRecord {
   readonly privateKey?: string;
   /** Name of its container, where it has one. */
   readonly container?: string;
-  /** As the node sees it. */
+  /** As the node sees it; empty where svcnet has not started it. */
   readonly dataDir: string;
   /** Path of its log, or the command that prints it. */
   readonly log: string;
@@ -105,8 +105,8 @@ export interface ClusterRecord {
   /** Tells one cluster from a later one of the same name. */
   readonly token: string;
   readonly name: string;
-  /** Decimal. */
-  readonly seed: string;
+  /** Decimal; absent when nothing of it follows from a seed. */
+  readonly seed?: string;
   readonly driver: DriverName;
   readonly profile: Profile;
   /** Unix milliseconds. */

@@ -40,8 +40,13 @@ export async function congestionOf(
 }
 
 /** Whether a node can say what it cannot place: a full one of ours. */
-export function saysBacklog({ mode, flavour }: Pick<ClusterNode, 'mode' | 'flavour'>): boolean {
-  return mode === 'full' && FLAVOURS[flavour].debugApi;
+export function saysBacklog({
+  mode,
+  flavour,
+  api,
+  debug,
+}: Pick<ClusterNode, 'mode' | 'flavour' | 'api' | 'debug'>): boolean {
+  return mode === 'full' && FLAVOURS[flavour].debugApi && debug !== api;
 }
 
 /** @param said by nodes @param nodes all full ones that run */

@@ -47,7 +47,8 @@ export interface StatusDocument {
   /** When the answers were complete, ISO 8601. */
   readonly at: string;
   readonly name: string;
-  readonly seed: number | string;
+  /** `null` when nothing of it follows from a seed. */
+  readonly seed: number | string | null;
   readonly chain: { readonly rpc: string; readonly height: number | null };
   readonly nodes: readonly NodeStatus[];
   readonly debts: readonly DebtStatus[];
@@ -117,6 +118,7 @@ function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): Node
 }
 
 function absence(name: string, state: NodeState): string {
+  if (state === 'silent') return `${name} does not answer`;
   if (state === 'crashed') return `${name} has crashed; see its log: svcnet logs ${name}`;
   return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
 }

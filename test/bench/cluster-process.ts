@@ -3,7 +3,7 @@
  * `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`.
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { DriverName } from '../../harness/places/driver.ts';
+import type { StartingDriver } from '../../harness/places/driver.ts';
 import { anonymousMib } from './processes.ts';
 
 /** What one start took. */
@@ -29,7 +29,7 @@ for (let round = 0; round < Number(rounds); round++) {
   const net = await Cluster.start({
     nodes: count,
     seed: 7,
-    driver: driver as DriverName,
+    driver: driver as StartingDriver,
     stateDir,
     timeoutMs: 300_000,
   });

@@ -57,6 +57,7 @@ async function uploadStamped(stamper: Stamper, text: string): Promise<void> {
 /** Pays from a spare account. @returns id of the batch */
 async function buyFor(owner: string): Promise<string> {
   const { contracts, rpc } = started().chain;
+  const { token: tokenAt = '', postageStamp = '' } = contracts;
   const { stdout } = await svcnet('keys', '--json');
   const { accounts } = JSON.parse(stdout) as { accounts: { of: string; privateKey: string }[] };
   const spare = accounts.find(({ of }) => of === 'user');
@@ -64,13 +65,9 @@ async function buyFor(owner: string): Promise<string> {
   const provider = new JsonRpcProvider(rpc, undefined, { cacheTimeout: -1, pollingInterval: POLL_MS });
   try {
     const wallet = new Wallet(spare.privateKey, provider);
-    const token = new Contract(
-      contracts.token,
-      ['function approve(address spender, uint256 amount)'],
-      wallet,
-    );
-    const postage = new Contract(contracts.postageStamp, POSTAGE, wallet);
-    await send(token, 'approve', contracts.postageStamp, AMOUNT * 2n ** BigInt(DEPTH));
+    const token = new Contract(tokenAt, ['function approve(address spender, uint256 amount)'], wallet);
+    const postage = new Contract(postageStamp, POSTAGE, wallet);
+    await send(token, 'approve', postageStamp, AMOUNT * 2n ** BigInt(DEPTH));
     const nonce = hexlify(randomBytes(32));
     const logs = await send(postage, 'createBatch', owner, AMOUNT, DEPTH, BUCKET_DEPTH, nonce, false);
     const created = logs

@@ -57,6 +57,8 @@ test.each<[string, NodeState, NodeState, string | undefined]>([
   ['stays as it is', 'stopped', 'stopped', undefined],
   ['was dead before', 'killed', 'crashed', undefined],
   ['is removed with its cluster', 'running', 'new', 'node-0 was removed'],
+  ['does not answer any more', 'running', 'silent', 'node-0 stopped answering'],
+  ['answers after a silence', 'silent', 'running', 'node-0 answers again'],
 ])('a node that %s is told of once', async (_what, before, after, text) => {
   const { node, look } = watched();
   node.become(before);

@@ -11,16 +11,18 @@ const driverWith = (...capabilities: Capability[]): Present['driver'] => ({
   capabilities: new Set(capabilities),
 });
 
+const chain = { controlled: true };
+
 const needing = (...capabilities: Capability[]) => ({ needs: { nodes: 1, capabilities } });
 
 test('a scenario whose driver can do all that it needs has no unmet need', () => {
   const driver = driverWith('kill', 'pause');
-  expect(unmetNeed(needing('kill', 'pause'), { nodes: NODES, driver })).toBeUndefined();
-  expect(unmetNeed({ needs: { nodes: 1 } }, { nodes: NODES, driver: driverWith() })).toBeUndefined();
+  expect(unmetNeed(needing('kill', 'pause'), { nodes: NODES, driver, chain })).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1 } }, { nodes: NODES, driver: driverWith(), chain })).toBeUndefined();
 });
 
 test('what a driver cannot do is named, with the driver', () => {
-  const present = { nodes: NODES, driver: driverWith('pause') };
+  const present = { nodes: NODES, driver: driverWith('pause'), chain };
   const reason = "needs the capability 'kill', which the embedded driver does not have";
   expect(unmetNeed(needing('pause', 'kill'), present)).toBe(reason);
   expect(lackingCapability(present.driver, 'kill')).toBe(reason);
@@ -29,8 +31,8 @@ test('what a driver cannot do is named, with the driver', () => {
 
 test('a missing capability is named before a missing node: another node would not help', () => {
   const scenario = { needs: { nodes: 1, capabilities: ['kill'], modes: ['light'] } } as const;
-  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith() })).toMatch(/capability 'kill'/);
-  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith('kill') })).toBe(
+  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith(), chain })).toMatch(/capability 'kill'/);
+  expect(unmetNeed(scenario, { nodes: NODES, driver: driverWith('kill'), chain })).toBe(
     'needs a node of mode light',
   );
 });
@@ -41,3 +43,17 @@ test.each(DRIVER_NAMES)(
     expect([...capabilitiesOf(name)]).toEqual(['kill', 'pause']);
   },
 );
+
+test('a chain without control endpoint, and nodes that svcnet has not started, are reasons not to begin', () => {
+  const driver = { name: 'attached', capabilities: capabilitiesOf('attached') } as const;
+  const present: Present = { nodes: NODES, driver, chain: { controlled: false } };
+  expect(unmetNeed({ needs: { nodes: 1 } }, present)).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1, control: true } }, present)).toMatch(/^needs the control endpoint/);
+  expect(unmetNeed({ needs: { nodes: 1, control: true } }, { ...present, chain })).toBeUndefined();
+  expect(unmetNeed({ needs: { nodes: 1, started: true } }, present)).toMatch(
+    /^needs nodes that svcnet has started/,
+  );
+  expect(unmetNeed(needing('kill'), present)).toBe(
+    "needs the capability 'kill', which the attached driver does not have",
+  );
+});

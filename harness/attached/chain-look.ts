@@ -1,0 +1,190 @@
+/** What is asked of the chain of a network that somebody else has started. */
+import { createAccount } from '../../chain/account.ts';
+import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
+import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
+import { topicOf } from '../../node/onchain/codec/abi.ts';
+import { quantity } from '../../node/onchain/codec/hex.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { Chain } from '../chain/chain.ts';
+import { CONTRACT_NAMES, type Contracts } from '../chain/contracts.ts';
+import type { ChainRecord } from '../chain/record.ts';
+import { HttpClient } from '../client/http.ts';
+import { plainHex, prefixed } from '../client/json.ts';
+import type { LookedAt } from './look.ts';
+import type { NetworkFile } from './schema.ts';
+
+/** Between the two headers that the pace is measured by: recent, and long enough for times in whole seconds. */
+const PACE_BLOCKS = 20;
+const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
+
+/** The chain as it was found, and how to ask it more. */
+export interface LookedAtChain {
+  readonly record: ChainRecord;
+  readonly height: number;
+  readonly mistakes: readonly string[];
+}
+
+interface Header {
+  readonly number: string;
+  readonly timestamp: string;
+}
+
+/** A chain that none of the nodes has. */
+export const NO_CHAIN: ChainRecord = {
+  rpc: '',
+  chainId: 0,
+  networkId: 0,
+  contracts: {},
+  startBlock: 0,
+  blockTimeMs: 0,
+  steady: true,
+};
+
+/** @returns what is wrong when the endpoint is no chain's */
+export async function lookAtChain(
+  { rpc, control, contracts: given }: NetworkFile['chain'] & { readonly rpc: string },
+  nodes: readonly LookedAt[],
+): Promise<LookedAtChain | { readonly mistakes: readonly string[] }> {
+  const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control);
+  const mistakes: string[] = 'mistake' in controlled ? [controlled.mistake] : [];
+  const bare: ChainRecord = { ...NO_CHAIN, rpc };
+  const chain = new Chain(bare);
+  try {
+    const [chainId, latest] = await Promise.all([chain.call<string>('eth_chainId'), header(chain, 'latest')]);
+    const height = Number(latest.number);
+    const contracts: Partial<Contracts> = {
+      ...(await detectContracts(chain, nodes)),
+      ...('contracts' in controlled ? controlled.contracts : {}),
+      ...withoutNothing(given),
+    };
+    const absent = await withoutCode(chain, contracts);
+    mistakes.push(
+      ...absent.map((name) => `chain.contracts.${name}: there is no contract at ${contracts[name]}`),
+    );
+    const isSvcnet = control !== undefined || contracts.postageStamp === ownContracts().postageStamp;
+    return {
+      record: {
+        ...bare,
+        ...(control === undefined ? {} : { control }),
+        chainId: Number(chainId),
+        contracts,
+        // What happened before is not this tool's to know: a public chain has years of it.
+        startBlock: isSvcnet ? START_BLOCK : height,
+        blockTimeMs: await paceOf(chain, latest),
+        // Real nodes tell time by blocks, which must come at their pace.
+        steady: control === undefined || nodes.some(({ flavour }) => flavour !== 'svc'),
+      },
+      height,
+      mistakes,
+    };
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    return {
+      mistakes: [`chain.rpc: ${rpc} is no JSON-RPC endpoint of a chain: ${error.message}`, ...mistakes],
+    };
+  } finally {
+    await chain.close();
+  }
+}
+
+/** A chain of svcnet tells its contracts itself. */
+async function contractsOfControl(
+  control: string,
+): Promise<{ readonly contracts: Partial<Contracts> } | { readonly mistake: string }> {
+  await using http = new HttpClient({ node: 'chain', base: control });
+  try {
+    const answer = await http.request({ method: 'GET', path: '/state' });
+    const { contracts } = (await answer.json()) as { contracts?: Partial<Contracts> };
+    if (contracts !== undefined) return { contracts };
+    return { mistake: `chain.control: ${control} answers, but is no control endpoint of a svcnet chain` };
+  } catch (error) {
+    return { mistake: `chain.control: ${control}: ${messageOf(error)}` };
+  }
+}
+
+/**
+ * Those of a chain of svcnet have the same addresses always. Of others, the token is known to every chequebook, and
+ * the contract of batches is the one that has announced a node's batch.
+ */
+async function detectContracts(chain: Chain, nodes: readonly LookedAt[]): Promise<Partial<Contracts>> {
+  const own = ownContracts();
+  if (
+    (await withoutCode(chain, own)).length === 0 &&
+    (await tokenOf(chain, own.postageStamp)) === plainHex(own.token)
+  ) {
+    return own;
+  }
+  const postageStamp = await announcerOf(chain, nodes);
+  const chequebook = nodes.find((node) => node.chain?.chequebook !== undefined)?.chain?.chequebook;
+  const token =
+    postageStamp === undefined
+      ? chequebook && (await addressIn(chain, chequebook, 'token()'))
+      : await tokenOf(chain, postageStamp);
+  return {
+    ...(postageStamp === undefined ? {} : { postageStamp }),
+    ...(token === undefined ? {} : { token: prefixed(token) }),
+  };
+}
+
+function ownContracts(): Contracts {
+  return contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
+}
+
+function tokenOf(chain: Chain, postageStamp: string): Promise<string | undefined> {
+  return addressIn(chain, postageStamp, 'bzzToken()');
+}
+
+/** @returns 40 hex digits; undefined when the contract does not know the view, or is none */
+async function addressIn(chain: Chain, contract: string, view: string): Promise<string | undefined> {
+  try {
+    return (await chain.view(contract, view)).toString(16).padStart(40, '0');
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'CHAIN_FAILED') return undefined;
+    throw error;
+  }
+}
+
+async function announcerOf(chain: Chain, nodes: readonly LookedAt[]): Promise<string | undefined> {
+  const batch = nodes.flatMap(({ batches }) => batches)[0];
+  if (batch === undefined) return undefined;
+  const block = quantity(batch.blockNumber);
+  const filter = {
+    fromBlock: block,
+    toBlock: block,
+    topics: [topicOf(BATCH_CREATED), prefixed(batch.batchID)],
+  };
+  try {
+    return (await chain.call<readonly { address: string }[]>('eth_getLogs', [filter]))[0]?.address;
+  } catch (error) {
+    // Public endpoints refuse logs of old blocks.
+    if (error instanceof HarnessError && error.code === 'CHAIN_FAILED') return undefined;
+    throw error;
+  }
+}
+
+async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise<(keyof Contracts)[]> {
+  const known = CONTRACT_NAMES.filter((name) => contracts[name] !== undefined);
+  const codes = await Promise.all(
+    known.map((name) => chain.call<string>('eth_getCode', [contracts[name], 'latest'])),
+  );
+  return known.filter((_, index) => codes[index] === '0x');
+}
+
+/** Milliseconds from block to block, of late; a chain that mines on demand alone has none. */
+async function paceOf(chain: Chain, latest: Header): Promise<number> {
+  const height = Number(latest.number);
+  const blocks = Math.min(PACE_BLOCKS, height);
+  if (blocks === 0) return 0;
+  const before = await header(chain, quantity(height - blocks));
+  return Math.round(((Number(latest.timestamp) - Number(before.timestamp)) * 1000) / blocks);
+}
+
+async function header(chain: Chain, block: string): Promise<Header> {
+  const found = await chain.call<Header | null>('eth_getBlockByNumber', [block, false]);
+  if (found !== null) return found;
+  throw new HarnessError('CHAIN_FAILED', `eth_getBlockByNumber: there is no block ${block}`);
+}
+
+function withoutNothing(given: NetworkFile['chain']['contracts']): Partial<Contracts> {
+  return Object.fromEntries(Object.entries(given).filter(([, address]) => address !== undefined));
+}

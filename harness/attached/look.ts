@@ -1,0 +1,144 @@
+/** What one endpoint says of itself when it is asked for the first time: whether it is a storage node, and which. */
+import { messageOf } from '../base/errors.ts';
+import { DIALECTS, type DialectName } from '../client/dialect.ts';
+import { ClientError } from '../client/errors.ts';
+import { HttpClient } from '../client/http.ts';
+import { plainHex } from '../client/json.ts';
+import type { Wallet } from '../client/money-types.ts';
+import { NodeClient } from '../client/node-client.ts';
+import type { Addresses, ChainState, Stamp } from '../client/types.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { NetworkFile } from './schema.ts';
+
+/** For all that a node is asked; one that takes longer is of no use for scenarios either. */
+const ANSWER_LIMIT_MS = 15_000;
+/** A peer id of an Ed25519 key: those of our own nodes. Real nodes have keys on other curves. */
+const ED25519_PEER = /\/p2p\/12D3Koo/;
+/** What a Bee calls itself that stores nothing for others, or does without a network. */
+const MODES: Readonly<Record<string, NodeMode>> = {
+  full: 'full',
+  dev: 'full',
+  light: 'light',
+  'ultra-light': 'light',
+  boot: 'boot',
+};
+
+export interface LookedAt {
+  readonly flavour: FlavourName;
+  readonly dialect: DialectName;
+  readonly mode: NodeMode;
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+  /** The multiaddress that others dial; empty when it tells none. */
+  readonly p2p: string;
+  /** Overlays of its peers. */
+  readonly peers: readonly string[];
+  /** What it knows of its chain; undefined: it has none. */
+  readonly chain: NodeChain | undefined;
+  /** Those that it may stamp with now. */
+  readonly batches: readonly Stamp[];
+}
+
+export interface NodeChain {
+  readonly wallet: Wallet;
+  readonly state: ChainState;
+  /** 40 hex digits; undefined without. */
+  readonly chequebook: string | undefined;
+}
+
+/** @returns what it is, or what is wrong with it */
+export async function lookAtNode(
+  { name, api, debug }: NetworkFile['nodes'][number],
+  interruption?: AbortSignal,
+): Promise<LookedAt | { readonly mistake: string }> {
+  const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
+  const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
+  try {
+    const dialect = await dialectOf(name, api, signal);
+    if (dialect === undefined) return { mistake: 'answers, but is no storage node: GET /node names no mode' };
+    await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect] });
+    if (debug !== api) await answers(debug, signal);
+    return await lookWith(client, dialect, signal);
+  } catch (error) {
+    if (interruption?.aborted === true) throw error;
+    return { mistake: limit.aborted ? `does not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
+  }
+}
+
+async function lookWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<LookedAt> {
+  const [{ mode }, addresses, peers, chain] = await Promise.all([
+    client.node(signal),
+    client.addresses(signal),
+    client.peers(signal),
+    chainOf(client, signal),
+  ]);
+  const batches = chain === undefined ? [] : await client.stamps.list(signal);
+  return {
+    dialect,
+    flavour: dialect === 'svc' || isOurs(addresses) ? 'svc' : 'bee',
+    mode: MODES[mode] ?? 'full',
+    overlay: addresses.overlay.toLowerCase(),
+    ethereum: plainHex(addresses.ethereum),
+    p2p: addresses.underlay[0] ?? '',
+    peers: peers.map(({ address }) => address),
+    chain,
+    // The first is the default one: the one that lasts longest.
+    batches: batches.filter(({ usable }) => usable).toSorted((a, b) => b.batchTTL - a.batchTTL),
+  };
+}
+
+/** Our own nodes speak either dialect. */
+function isOurs({ underlay }: Addresses): boolean {
+  return underlay.some((address) => ED25519_PEER.test(address));
+}
+
+async function dialectOf(node: string, api: string, signal: AbortSignal): Promise<DialectName | undefined> {
+  await using http = new HttpClient({ node, base: api });
+  const answer = await http.attempt({ method: 'GET', path: '/node', signal });
+  const body = await answer.text();
+  if (answer.status !== 200) return undefined;
+  try {
+    const fields = Object.keys((JSON.parse(body) ?? {}) as object);
+    return Object.values(DIALECTS).find(({ modeField }) => fields.includes(modeField))?.name;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+async function answers(debug: string, signal: AbortSignal): Promise<void> {
+  await using http = new HttpClient({ node: 'debug', base: debug });
+  await (await http.request({ method: 'GET', path: '/health', signal })).bytes();
+}
+
+/** Nodes without a chain refuse to speak of it. */
+async function chainOf(client: NodeClient, signal: AbortSignal): Promise<NodeChain | undefined> {
+  try {
+    const [wallet, state] = await Promise.all([client.wallet.balances(signal), client.chainState(signal)]);
+    return { wallet, state, chequebook: await chequebookOf(client, signal) };
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+async function chequebookOf(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const address = await client.chequebook.address(signal);
+    return BigInt(`0x${address}`) === 0n ? undefined : address;
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ClientError && error.status !== undefined;
+}
+
+/** The request, without the name of the node: it stands before it. */
+function inWords(error: unknown): string {
+  return messageOf(error).replace(/^[\w.-]+: /, '');
+}

@@ -1,0 +1,183 @@
+/**
+ * The file of a network that somebody else has started: what `svcnet attach -f network.yaml` reads and what
+ * `Cluster.attachNetwork` accepts. What it leaves out is asked of the nodes.
+ */
+import { basename, extname } from 'node:path';
+import { z } from 'zod';
+import { HarnessError } from '../base/errors.ts';
+import { CONTRACT_NAMES } from '../chain/contracts.ts';
+import { explain, readDefinitionFile } from '../plan/definition.ts';
+import { clusterName, privateKey } from '../plan/fields.ts';
+
+const NODES_MAX = 1000;
+
+const ORIGIN_EXPECTED = 'an http or https URL without a path, such as http://127.0.0.1:1633';
+/** Base of a node's API, without a slash at its end. */
+const origin = z
+  .string({ error: ORIGIN_EXPECTED })
+  .refine((text) => isUrl(text) && ['', '/'].includes(new URL(text).pathname + new URL(text).search), {
+    error: ORIGIN_EXPECTED,
+  })
+  .transform((text) => new URL(text).origin);
+
+const URL_EXPECTED = 'an http or https URL, such as http://127.0.0.1:8545';
+const url = z.string({ error: URL_EXPECTED }).refine(isUrl, { error: URL_EXPECTED });
+
+const ADDRESS_EXPECTED = 'an address: 0x and 40 hex digits';
+const address = z
+  .string({ error: ADDRESS_EXPECTED })
+  .regex(/^0x[0-9a-fA-F]{40}$/, { error: ADDRESS_EXPECTED });
+
+const BATCH_EXPECTED = 'the id of a batch: 64 hex digits, 0x optional';
+const batchId = z
+  .string({ error: BATCH_EXPECTED })
+  .regex(/^(0x)?[0-9a-fA-F]{64}$/, { error: BATCH_EXPECTED })
+  .transform((text) => text.replace(/^0x/, '').toLowerCase());
+
+const NAME_EXPECTED =
+  'at most 40 letters, digits, dots, hyphens and underscores, starting with a letter or digit';
+const nodeName = z
+  .string({ error: NAME_EXPECTED })
+  .regex(/^[a-zA-Z0-9][\w.-]{0,39}$/, { error: NAME_EXPECTED })
+  .refine((text) => text !== 'chain', { error: "another name than 'chain', which is that of the chain" });
+
+const contracts = z.strictObject(
+  Object.fromEntries(CONTRACT_NAMES.map((name) => [name, address.optional()])) as Record<
+    (typeof CONTRACT_NAMES)[number],
+    z.ZodOptional<typeof address>
+  >,
+  { error: 'a map from contracts to addresses' },
+);
+
+const chain = z.strictObject(
+  {
+    /** JSON-RPC endpoint of the chain that the nodes use; may be left out when none of them has one. */
+    rpc: url.optional(),
+    /** Control endpoint, of a chain that svcnet has started. */
+    control: origin.optional(),
+    contracts: contracts.default({}),
+  },
+  { error: 'a map with rpc, control and contracts' },
+);
+
+const node = z.strictObject(
+  {
+    api: origin,
+    /** Default: the API. */
+    debug: origin.optional(),
+    /** Default: node- and its place in the list. */
+    name: nodeName.optional(),
+    /** Private key of its account. */
+    key: privateKey.optional(),
+  },
+  { error: 'a map with api, debug, name and key' },
+);
+
+const batch = z.strictObject({ id: batchId, node: nodeName }, { error: 'a map with id and node' });
+
+const NODES_EXPECTED = 'a list of nodes, each with its api';
+const schema = z.strictObject(
+  {
+    name: clusterName,
+    chain: chain.prefault({}),
+    nodes: z
+      .array(node, { error: NODES_EXPECTED })
+      .min(1, { error: 'at least one node' })
+      .max(NODES_MAX, { error: `at most ${NODES_MAX} nodes` }),
+    /** Default: the usable ones of each node. */
+    batches: z.array(batch, { error: 'a list of batches, each with id and node' }).optional(),
+  },
+  { error: 'a map with nodes' },
+);
+
+/** What people write. */
+export type NetworkInput = Omit<z.input<typeof schema>, 'name'> & { readonly name?: string };
+
+type Parsed = z.output<typeof schema>;
+/** The same with names for all. */
+export interface NetworkFile extends Omit<Parsed, 'nodes'> {
+  readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
+}
+
+/**
+ * @param about.name of the network, instead of that in the document @param about.fallback its name where there is no other
+ * @throws HarnessError `DEFINITION_INVALID` with every mistake in a line of its own
+ */
+export function parseNetwork(
+  document: unknown,
+  { source, name, fallback = 'network' }: { source: string; name?: string; fallback?: string },
+): NetworkFile {
+  const input = withName(document, name, fallback);
+  const parsed = schema.safeParse(input);
+  const mistakes = parsed.success
+    ? contradictions(parsed.data)
+    : parsed.error.issues.flatMap((issue) => explain(issue, input, keysAt));
+  if (!parsed.success || mistakes.length > 0) {
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'),
+    );
+  }
+  return {
+    ...parsed.data,
+    nodes: parsed.data.nodes.map((one, index) => ({
+      ...one,
+      name: one.name ?? defaultName(index),
+      debug: one.debug ?? one.api,
+    })),
+  };
+}
+
+/** Every value is read as a text: unquoted, an address is a number for YAML. @throws HarnessError `DEFINITION_INVALID` */
+export async function readNetworkFile(path: string, name?: string): Promise<NetworkFile> {
+  const document = await readDefinitionFile(path, '--file', 'failsafe');
+  const fallback = basename(path, extname(path));
+  return parseNetwork(document, { source: path, fallback, ...(name === undefined ? {} : { name }) });
+}
+
+/** Wherever it is from, a name is checked like any other value. */
+function withName(document: unknown, name: string | undefined, fallback: string): unknown {
+  if (document === null || typeof document !== 'object' || Array.isArray(document)) return document;
+  return { name: fallback, ...document, ...(name === undefined ? {} : { name }) };
+}
+
+function defaultName(index: number): string {
+  return `node-${index}`;
+}
+
+/** What each value allows by itself, but not together with the others. */
+function contradictions({ nodes, batches = [] }: Parsed): string[] {
+  const names = nodes.map((one, index) => one.name ?? defaultName(index));
+  const twice = (what: 'name' | 'api', values: readonly string[]) =>
+    values.flatMap((value, index) => {
+      const first = values.indexOf(value);
+      return first === index
+        ? []
+        : [`nodes[${index}].${what}: got '${value}', expected another one than nodes[${first}] has`];
+    });
+  const homeless = batches.flatMap(({ node: owner }, index) =>
+    names.includes(owner)
+      ? []
+      : [`batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
+  );
+  return [
+    ...twice('name', names),
+    ...twice(
+      'api',
+      nodes.map(({ api }) => api),
+    ),
+    ...homeless,
+  ];
+}
+
+/** Keys that a place of the document may have. */
+function keysAt([top, second]: readonly PropertyKey[]): string[] {
+  if (top === 'nodes') return Object.keys(node.shape);
+  if (top === 'batches') return Object.keys(batch.shape);
+  if (top === 'chain') return Object.keys(second === 'contracts' ? contracts.shape : chain.shape);
+  return Object.keys(schema.shape);
+}
+
+function isUrl(text: string): boolean {
+  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
+}

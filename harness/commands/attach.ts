@@ -1,0 +1,24 @@
+/** `svcnet attach -f FILE`: make a cluster of a network that somebody else has started. */
+import { Cluster } from '../cluster/cluster.ts';
+import { answer, type CommandContext } from './context.ts';
+import { clusterHeadline, nodesTable } from './nodes-table.ts';
+
+export interface AttachFlags {
+  readonly file: string;
+  readonly name?: string;
+  readonly wide?: boolean;
+}
+
+export async function attach(flags: AttachFlags, context: CommandContext): Promise<void> {
+  const { stateDir, signal } = context;
+  const named = flags.name === undefined ? {} : { name: flags.name };
+  const cluster = await Cluster.attachNetwork(flags.file, { stateDir, signal, ...named });
+  try {
+    answer(context, cluster.toJSON(), [
+      ...clusterHeadline(cluster, context),
+      ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Nodes that somebody else has started, wherever they are: svcnet knows their URLs and nothing else, so it can see
+ * whether they answer, and that is all. Nothing is started, stopped or changed by it.
+ */
+import { request } from 'undici';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import type { Capability, Driver, Handle, Observed } from './driver.ts';
+
+export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
+/** Clusters look at their members several times a second; an endpoint far away is asked this often. */
+const LOOK_PAUSE_MS = 1500;
+const LOOK_DEADLINE_MS = 4000;
+/** A node that restarts or a network that stutters is no news; one that has not answered for this long is. */
+const SILENCE_MS = 6000;
+
+/** An endpoint of an attached network: the API of a node, or the JSON-RPC endpoint of the chain. */
+interface AttachedHandle {
+  readonly api?: string;
+  readonly rpc?: string;
+}
+
+export function createAttachedDriver(): Driver {
+  const endpoints = new Map<string, Endpoint>();
+  const closed = new AbortController();
+
+  function endpointOf(handle: Handle): Endpoint {
+    const { api, rpc } = handle as AttachedHandle;
+    const url = api ?? rpc ?? '';
+    let endpoint = endpoints.get(url);
+    if (endpoint === undefined) {
+      endpoint = new Endpoint(
+        (signal) => (api === undefined ? askChain : askNode)(url, signal),
+        closed.signal,
+      );
+      endpoints.set(url, endpoint);
+    }
+    return endpoint;
+  }
+
+  return {
+    name: 'attached',
+    capabilities: ATTACHED_CAPABILITIES,
+    place: () => notOurs('be placed'),
+    placeChain: () => notOurs('be placed'),
+    prepare: () => Promise.resolve(),
+    create: async () => notOurs('be created'),
+    start: async () => notOurs('be started'),
+    stop: async () => notOurs('be stopped'),
+    kill: async () => notOurs('be killed'),
+    pause: async () => notOurs('be paused'),
+    resume: async () => notOurs('be resumed'),
+    observe: (handle) => endpointOf(handle).observe(),
+    stats: () => Promise.resolve({}),
+    logs: () => notOurs('show its log'),
+    gatherLogs: () => Promise.resolve(),
+    dispose: () => Promise.resolve({ stopped: [], forced: [] }),
+    disposeNow: () => undefined,
+    close() {
+      closed.abort();
+      return Promise.resolve();
+    },
+  };
+}
+
+function notOurs(action: string): never {
+  throw new HarnessError('NODE_STATE', `a node that svcnet has not started cannot ${action}`);
+}
+
+/** Asks one endpoint now and then, once at a time, and remembers what it was like. */
+class Endpoint {
+  readonly #ask: (signal: AbortSignal) => Promise<void>;
+  readonly #closed: AbortSignal;
+  #looking: Promise<void> | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #answeredAt: number | undefined;
+  #failure: string | undefined;
+
+  constructor(ask: (signal: AbortSignal) => Promise<void>, closed: AbortSignal) {
+    this.#ask = ask;
+    this.#closed = closed;
+  }
+
+  /** Waits for an answer only where nothing is known yet. */
+  async observe(): Promise<Observed> {
+    const isFirst = this.#lookedAt === Number.NEGATIVE_INFINITY;
+    if (performance.now() - this.#lookedAt >= LOOK_PAUSE_MS) this.#looking ??= this.#look();
+    if (isFirst || this.#answeredAt === undefined) await this.#looking;
+    if (this.#failure === undefined) return { state: 'running' };
+    const silentMs = this.#answeredAt === undefined ? SILENCE_MS : performance.now() - this.#answeredAt;
+    return silentMs < SILENCE_MS ? { state: 'running' } : { state: 'silent', silence: this.#failure };
+  }
+
+  async #look(): Promise<void> {
+    const signal = AbortSignal.any([this.#closed, AbortSignal.timeout(LOOK_DEADLINE_MS)]);
+    try {
+      await this.#ask(signal);
+      this.#answeredAt = performance.now();
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = signal.aborted ? `no answer within ${LOOK_DEADLINE_MS / 1000} s` : messageOf(error);
+    } finally {
+      this.#lookedAt = performance.now();
+      this.#looking = undefined;
+    }
+  }
+}
+
+async function askNode(api: string, signal: AbortSignal): Promise<void> {
+  const { statusCode, body } = await request(`${api}/health`, { signal });
+  await body.dump();
+  if (statusCode !== 200) throw new Error(`GET /health: ${statusCode}`);
+}
+
+async function askChain(rpc: string, signal: AbortSignal): Promise<void> {
+  const question = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_blockNumber', params: [] });
+  const headers = { 'content-type': 'application/json' };
+  const { statusCode, body } = await request(rpc, { method: 'POST', headers, body: question, signal });
+  const { result } = (await body.json()) as { result?: unknown };
+  if (typeof result !== 'string') throw new Error(`eth_blockNumber: ${statusCode}`);
+}

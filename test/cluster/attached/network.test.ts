@@ -1,0 +1,350 @@
+/** A network of one state folder, attached in another one: as a network that somebody else has started. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HarnessError } from '../../../harness/base/errors.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
+import { deriveNode } from '../../../harness/plan/seed.ts';
+import type { ScenarioResult } from '../../../harness/report/result.ts';
+import { loadScenario } from '../../../harness/run/catalogue.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
+import { readRecord } from '../../../harness/state/state.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+
+const CLI = resolve(import.meta.dirname, '../../../harness/cli.ts');
+const SCENARIO_MS = 300_000;
+const SEED = 771n;
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-attached-'));
+const stateDir = join(folder, 'ours');
+let theirs: Cluster;
+let strangers: Cluster;
+beforeAll(async () => {
+  const definition = { driver: 'embedded', stateDir: join(folder, 'theirs') } as const;
+  theirs = await Cluster.start({ ...definition, nodes: 4, seed: SEED });
+  strangers = await Cluster.start({ ...definition, nodes: 1, seed: 772n, batches: false });
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([theirs?.stop(), strangers?.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const endpointsOf = ({ nodes }: Cluster) => nodes.map(({ api, debug }) => ({ api, debug }));
+
+async function svcnet(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((done) => {
+    const env = { ...process.env, SVCNET_STATE: stateDir, NO_COLOR: '1' };
+    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+async function run(
+  name: string,
+  scenario: string | Scenario,
+  set: Readonly<Record<string, string>> = {},
+): Promise<ScenarioResult> {
+  const { scenarios } = await runScenarios({
+    planned: planScenarios(
+      [typeof scenario === 'string' ? await loadScenario(scenario) : scenario],
+      new Map(Object.entries(set)),
+    ),
+    attachTo: name,
+    seed: 5n,
+    stateDir,
+    report: join(folder, 'report'),
+    name,
+    command: '',
+    signal: new AbortController().signal,
+  });
+  return scenarios[0] as ScenarioResult;
+}
+
+async function mistakesOf(network: Parameters<typeof Cluster.attachNetwork>[0]): Promise<string[]> {
+  try {
+    await (await Cluster.attachNetwork(network, { stateDir, name: 'wrong' })).stop();
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'NETWORK_INVALID') return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+describe('from the command line', () => {
+  const file = join(folder, 'field-net.yaml');
+  beforeAll(() => {
+    const nodes = endpointsOf(theirs).map(({ api, debug }) => `  - { api: ${api}, debug: ${debug} }`);
+    const key = toHex(deriveNode({ seed: SEED, index: 0, networkId: theirs.chain.networkId }).keys.swarm);
+    nodes[0] = `  - { api: ${theirs.node(0).api}, key: 0x${key} }`;
+    writeFileSync(file, `chain: { rpc: ${theirs.chain.rpc} }\nnodes:\n${nodes.join('\n')}\n`);
+  });
+
+  test('a network becomes a cluster whose nodes are what they say', async () => {
+    const { code, stdout } = await svcnet('attach', '-f', file, '--json');
+    expect(code).toBe(0);
+    const document = JSON.parse(stdout) as ClusterDocument;
+    expect(document).toMatchObject({ name: 'field-net', driver: 'attached', seed: null });
+    expect(document.chain).toEqual({
+      rpc: theirs.chain.rpc,
+      chainId: theirs.chain.chainId,
+      contracts: { ...theirs.chain.contracts },
+    });
+    expect(
+      document.nodes.map(({ overlay, ethereum, p2p, flavour, mode }) => [
+        overlay,
+        ethereum,
+        p2p,
+        flavour,
+        mode,
+      ]),
+    ).toEqual(theirs.nodes.map(({ overlay, ethereum, p2p }) => [overlay, ethereum, p2p, 'svc', 'full']));
+    expect(document.nodes.map(({ pid, dataDir, log }) => [pid, dataDir, log])).toEqual(
+      theirs.nodes.map(() => [null, null, null]),
+    );
+    expect(document.batches).toEqual(theirs.batches);
+  });
+
+  test('a name is taken once', async () => {
+    const { code, stderr } = await svcnet('attach', '-f', file);
+    expect(code).toBe(2);
+    expect(stderr).toContain("a cluster named 'field-net' is running already");
+  });
+
+  test('it is looked at like any other cluster', async () => {
+    expect((await svcnet('ps')).stdout).toMatch(/field-net +attached · chain/);
+    const { stdout } = await svcnet('status', '--json');
+    const status = JSON.parse(stdout) as { problems: string[]; nodes: { peers: number }[] };
+    expect(status.problems).toEqual([]);
+    expect(status.nodes.map(({ peers }) => peers)).toEqual([3, 3, 3, 3]);
+    expect((await svcnet('env')).stdout).toContain(`export SVCNET_BATCH_2=${theirs.node(2).batch}`);
+    const keys = JSON.parse((await svcnet('keys', '--json')).stdout) as {
+      accounts: { name: string; address: string }[];
+    };
+    expect(keys.accounts.map(({ name, address }) => [name, address])).toEqual([
+      ['node-0', `0x${theirs.node(0).ethereum}`],
+    ]);
+  });
+
+  test.each([
+    [['stop', 'node-0'], 'cannot stop node-0: it was not started by svcnet'],
+    [['start', 'node-0'], 'cannot start node-0: it was not started by svcnet'],
+    [['kill', 'node-0'], 'cannot kill node-0: it was not started by svcnet'],
+    [['logs', 'node-0'], 'cannot read the log of node-0: it was not started by svcnet'],
+    [['logs', 'chain'], 'cannot read the log of chain: it was not started by svcnet'],
+    [['fund', 'node-0'], 'this chain has no control endpoint: accounts cannot be funded'],
+  ])('%j is refused with the reason', async (command, reason) => {
+    const { code, stderr } = await svcnet(...command);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`error: ${reason}`);
+  });
+
+  test('down forgets it and stops nothing', async () => {
+    const { code, stdout } = await svcnet('down', '--all');
+    expect(code).toBe(0);
+    expect(stdout).toContain('forgot field-net: its 4 nodes go on');
+    expect(readdirSync(join(stateDir, 'clusters'))).toEqual([]);
+    for (const node of theirs.nodes) expect((await node.client.health()).status).toBe('ok');
+  });
+});
+
+describe('scenarios on a network without control endpoint', () => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await Cluster.attachNetwork(
+      { name: 'whole', chain: { rpc: theirs.chain.rpc }, nodes: endpointsOf(theirs) },
+      { stateDir },
+    );
+  }, 60_000);
+  afterAll(() => net?.stop());
+
+  test.each([
+    ['smoke', { size: '300000', dir: 'scenarios' }],
+    ['upload', { sizes: '4096,64KiB', count: '2' }],
+    ['retrieval', { sizes: '4096,64KiB', count: '2' }],
+    ['pss', { count: '1' }],
+    ['settlements', { size: '200000', 'expect-settlements': 'false' }],
+  ])(
+    '%s passes',
+    async (scenario, set) => {
+      const { error, assertions, result } = await run('whole', scenario, set);
+      expect(error).toBeUndefined();
+      expect(assertions.filter(({ passed }) => !passed)).toEqual([]);
+      expect(result).toBe('passed');
+    },
+    SCENARIO_MS,
+  );
+
+  test('what the tokens of unknown accounts add up to is not checked, and the report says so', async () => {
+    const { result, unchecked } = await run('whole', 'settlements', { 'dry-run': 'true' });
+    expect(result).toBe('passed');
+    expect(unchecked).toEqual(['tokens on the chain: not every account of an attached network is known']);
+  });
+
+  test.each([
+    ['stake', /^needs the control endpoint of the chain/],
+    ['radius-growth', /^needs nodes that svcnet has started/],
+  ])('%s is refused before it begins', async (scenario, reason) => {
+    const { result, skipReason, durationMs } = await run('whole', scenario);
+    expect(result).toBe('skipped');
+    expect(skipReason).toMatch(reason);
+    expect(durationMs).toBeLessThan(10_000);
+  });
+
+  test('it is meshed when every node has a peer', async () => {
+    expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
+  });
+});
+
+test(
+  'a part of a network is open: chunks may be on the nodes that are not listed',
+  async () => {
+    const nodes = endpointsOf(theirs).slice(0, 2);
+    await using net = await Cluster.attachNetwork(
+      { name: 'part', chain: { rpc: theirs.chain.rpc }, nodes },
+      { stateDir },
+    );
+    const unlisted = await net.unlistedPeers(new AbortController().signal);
+    expect([...unlisted].sort()).toEqual(
+      theirs.nodes
+        .slice(2)
+        .map(({ overlay }) => overlay)
+        .sort(),
+    );
+    expect((await run('part', 'gsoc')).skipReason).toMatch(/does not list/);
+  },
+  SCENARIO_MS,
+);
+
+test('with its control endpoint a chain mines and funds', async () => {
+  const { control = '', rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
+  await using net = await Cluster.attachNetwork(
+    { name: 'controlled', chain: { rpc: rpc ?? '', control }, nodes: endpointsOf(theirs) },
+    { stateDir },
+  );
+  expect(net.chain.steady).toBe(false);
+  const account = 'ab'.repeat(20);
+  await net.chain.fund(account, { native: 7n, tokens: 5n });
+  expect([await net.chain.nativeBalance(account), await net.chain.tokenBalance(account)]).toEqual([7n, 5n]);
+  const height = await net.chain.height();
+  await net.chain.mine(3);
+  expect(await net.chain.height()).toBeGreaterThanOrEqual(height + 3);
+});
+
+test('a node without batch gets one, which is its default from then on', async () => {
+  const nodes = endpointsOf(strangers);
+  await using net = await Cluster.attachNetwork(
+    { name: 'poor', chain: { rpc: strangers.chain.rpc }, nodes },
+    { stateDir },
+  );
+  expect(net.node(0).batch).toBeUndefined();
+  const { code, stdout } = await svcnet('stamp', '--name', 'poor', '--ttl', '1h', '--depth', '17', '--json');
+  expect(code).toBe(0);
+  const { id, amount } = JSON.parse(stdout) as { id: string; amount: string };
+  expect(Number(amount) % 24_000).toBe(0);
+  const again = await Cluster.attach('poor', { stateDir });
+  expect(again.node(0).batch).toBe(id);
+  await again.detach();
+}, 120_000);
+
+describe('what cannot be a network is named at once, and nothing is attached', () => {
+  afterAll(() => {
+    expect(existsSync(join(stateDir, 'clusters', 'wrong'))).toBe(false);
+  });
+
+  test('endpoints that do not answer, are no nodes, or are one node', async () => {
+    const [first] = theirs.nodes;
+    const { port } = new URL(first?.api ?? '');
+    const mistakes = await mistakesOf({
+      chain: { rpc: theirs.chain.rpc },
+      nodes: [
+        { api: 'http://127.0.0.1:9' },
+        { api: theirs.chain.rpc },
+        { api: `http://127.0.0.1:${port}` },
+        { api: `http://localhost:${port}`, name: 'twin' },
+      ],
+    });
+    expect(mistakes).toEqual([
+      expect.stringMatching(
+        /^network: nodes\[0\]: node-0 at http:\/\/127\.0\.0\.1:9: GET \/node: connect ECONNREFUSED/,
+      ),
+      expect.stringMatching(/^network: nodes\[1\]: node-1 at .*: answers, but is no storage node/),
+      expect.stringMatching(
+        /^network: nodes\[3\]: twin at .* is the same node as node-2 \(overlay [0-9a-f]{64}\)$/,
+      ),
+    ]);
+  });
+
+  test('nodes of another network, although its chain has the same id and contracts', async () => {
+    const mistakes = await mistakesOf({
+      chain: { rpc: theirs.chain.rpc },
+      nodes: [...endpointsOf(theirs).slice(0, 1), ...endpointsOf(strangers)],
+    });
+    expect(mistakes).toEqual([
+      expect.stringMatching(
+        /^network: nodes\[1\]: node-1 is not on the chain at http:.*: its account 0x[0-9a-f]{40} has nothing there$/,
+      ),
+    ]);
+  });
+
+  test('an endpoint that is no chain, no endpoint, and contracts that are not there', async () => {
+    const [first] = endpointsOf(theirs);
+    const nodes = first === undefined ? [] : [first];
+    expect(await mistakesOf({ chain: { rpc: theirs.node(0).api }, nodes })).toEqual([
+      expect.stringMatching(/^network: chain\.rpc: http:.* is no JSON-RPC endpoint of a chain: eth_/),
+    ]);
+    expect(await mistakesOf({ nodes })).toEqual([
+      'network: chain.rpc: got nothing, expected the JSON-RPC endpoint of chain 31337, which node-0 uses',
+    ]);
+    const token = `0x${'99'.repeat(20)}`;
+    const id = '77'.repeat(32);
+    const batches = [{ id, node: 'node-0' }];
+    const chain = { rpc: theirs.chain.rpc, control: theirs.node(0).api, contracts: { token } };
+    expect(await mistakesOf({ chain, nodes, batches })).toEqual([
+      expect.stringMatching(/^network: chain\.control: http:/),
+      `network: chain.contracts.token: there is no contract at ${token}`,
+      expect.stringMatching(
+        /^network: batches\[0\]\.id: node-0 has no usable batch (77){32} \(it has [0-9a-f, ]+\)$/,
+      ),
+    ]);
+  });
+});
+
+test(
+  'a node that stops answering ends a run, named',
+  async () => {
+    const nodes = endpointsOf(theirs);
+    const chain = { rpc: theirs.chain.rpc };
+    await using net = await Cluster.attachNetwork({ name: 'lossy', chain, nodes }, { stateDir });
+    const waiting = defineScenario({
+      name: 'waiting',
+      group: 'functional',
+      about: 'Pauses a node behind the back of its cluster, and waits for the end.',
+      parameters: {},
+      needs: { nodes: 4 },
+      cluster: { nodes: 4 },
+      timeoutMs: 60_000,
+      async run({ signal }) {
+        await theirs.node(3).pause();
+        await once(signal, 'abort');
+      },
+    });
+    try {
+      const { result, error, incidents } = await run(net.name, waiting);
+      expect(result).toBe('error');
+      expect(error).toMatch(/^node-3 stopped answering \(no answer within 4 s\)/);
+      expect(incidents).toMatchObject([{ part: 'node-3', what: 'stopped answering' }]);
+      const { stdout } = await svcnet('status', '--name', 'lossy', '--json');
+      const { problems } = JSON.parse(stdout) as { problems: string[] };
+      expect(problems).toContain('node-3 does not answer');
+    } finally {
+      await theirs.node(3).resume();
+    }
+  },
+  SCENARIO_MS,
+);

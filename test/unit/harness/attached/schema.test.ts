@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { parseNetwork, readNetworkFile } from '../../../../harness/attached/schema.ts';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-network-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const API = 'http://127.0.0.1:1633';
+
+function mistakesOf(input: unknown): string[] {
+  try {
+    parseNetwork(input, { source: 'network.yaml' });
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'DEFINITION_INVALID')
+      return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+test('nodes have names by their place, and their API as debug API', () => {
+  const { name, chain, nodes, batches } = parseNetwork(
+    {
+      nodes: [{ api: `${API}/` }, { api: 'https://node.example', debug: 'http://127.0.0.1:2', name: 'far' }],
+    },
+    { source: 'network.yaml', fallback: 'field' },
+  );
+  expect({ name, chain, nodes, batches }).toEqual({
+    name: 'field',
+    chain: { contracts: {} },
+    nodes: [
+      { name: 'node-0', api: API, debug: API },
+      { name: 'far', api: 'https://node.example', debug: 'http://127.0.0.1:2' },
+    ],
+    batches: undefined,
+  });
+});
+
+test('an unquoted address or key of a file keeps its digits', async () => {
+  const path = join(folder, 'field-net.yaml');
+  const token = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
+  const key = '1234567890'.repeat(6).concat('1234');
+  writeFileSync(
+    path,
+    `chain: { rpc: http://127.0.0.1:8545, contracts: { token: ${token} } }\nnodes:\n  - { api: ${API}, key: ${key} }\n`,
+  );
+  const network = await readNetworkFile(path);
+  expect(network.name).toBe('field-net');
+  expect(network.chain.contracts).toEqual({ token });
+  expect(network.nodes[0]?.key).toBe(key);
+  expect((await readNetworkFile(path, 'other')).name).toBe('other');
+});
+
+test('every mistake is named in a line of its own, with key, value and what was expected', () => {
+  const mistakes = mistakesOf({
+    name: 'No Name',
+    chain: { rpc: 'localhost:8545', contracts: { token: '0x12', tokn: '0x12' } },
+    nodes: [{ api: `${API}/path` }, { ipa: API }, { api: API, name: 'chain' }],
+    batches: [{ id: 'abc', node: 'node-0' }],
+    notes: [],
+  });
+  expect(mistakes).toEqual([
+    "network.yaml: name: got 'No Name', expected at most 40 lower-case letters, digits and hyphens, starting with a letter or digit",
+    "network.yaml: chain.rpc: got 'localhost:8545', expected an http or https URL, such as http://127.0.0.1:8545",
+    "network.yaml: chain.contracts.token: got '0x12', expected an address: 0x and 40 hex digits",
+    "network.yaml: unknown key 'chain.contracts.tokn', did you mean 'token'? (known: token, postageStamp, postagePriceOracle, stakeRegistry, redistribution, chequebookFactory, swapPriceOracle)",
+    "network.yaml: nodes[0].api: got 'http://127.0.0.1:1633/path', expected an http or https URL without a path, such as http://127.0.0.1:1633",
+    'network.yaml: nodes[1].api: got nothing, expected an http or https URL without a path, such as http://127.0.0.1:1633',
+    "network.yaml: unknown key 'nodes[1].ipa', did you mean 'api'? (known: api, debug, name, key)",
+    "network.yaml: nodes[2].name: got 'chain', expected another name than 'chain', which is that of the chain",
+    "network.yaml: batches[0].id: got 'abc', expected the id of a batch: 64 hex digits, 0x optional",
+    "network.yaml: unknown key 'notes', did you mean 'nodes'? (known: name, chain, nodes, batches)",
+  ]);
+});
+
+test('a document without nodes is told what it lacks', () => {
+  expect(mistakesOf({})).toEqual([
+    'network.yaml: nodes: got nothing, expected a list of nodes, each with its api',
+  ]);
+  expect(mistakesOf({ nodes: [] })).toEqual(['network.yaml: nodes: got [], expected at least one node']);
+  expect(mistakesOf('nodes')).toEqual(["network.yaml: document: got 'nodes', expected a map with nodes"]);
+});
+
+test('one API or name for two nodes, and a batch of nobody, are contradictions', () => {
+  const id = 'ab'.repeat(32);
+  expect(
+    mistakesOf({
+      nodes: [{ api: API, name: 'node-1' }, { api: `${API}/` }],
+      batches: [{ id, node: 'node-7' }],
+    }),
+  ).toEqual([
+    "network.yaml: nodes[1].name: got 'node-1', expected another one than nodes[0] has",
+    "network.yaml: nodes[1].api: got 'http://127.0.0.1:1633', expected another one than nodes[0] has",
+    "network.yaml: batches[0].node: got 'node-7', expected one of node-1, node-1",
+  ]);
+});

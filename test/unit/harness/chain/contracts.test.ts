@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { Chain } from '../../../../harness/chain/chain.ts';
+import { CONTRACT_NAMES, knownContracts } from '../../../../harness/chain/contracts.ts';
+
+const TOKEN = `0x${'12'.repeat(20)}`;
+const RECORD = {
+  rpc: 'http://127.0.0.1:1',
+  chainId: 5,
+  networkId: 0,
+  contracts: { token: TOKEN },
+  startBlock: 0,
+  blockTimeMs: 5000,
+  steady: true,
+};
+
+test('an address that is not known is asked for by name, and not listed', () => {
+  const contracts = knownContracts({ token: TOKEN });
+  expect(contracts.token).toBe(TOKEN);
+  expect(Object.entries(contracts)).toEqual([['token', TOKEN]]);
+  expect(JSON.stringify(contracts)).toBe(JSON.stringify({ token: TOKEN }));
+  for (const name of CONTRACT_NAMES.filter((contract) => contract !== 'token')) {
+    expect(() => contracts[name]).toThrow(`the address of the contract ${name} is not known`);
+  }
+});
+
+test('a chain without control endpoint says what cannot be done', async () => {
+  await using chain = Object.assign(new Chain(RECORD), {
+    [Symbol.asyncDispose](this: Chain) {
+      return this.close();
+    },
+  });
+  expect(chain.controlled).toBe(false);
+  const without = 'this chain has no control endpoint: ';
+  await expect(chain.mine()).rejects.toThrow(`${without}blocks cannot be mined on demand`);
+  await expect(chain.fund(TOKEN, { native: 1n })).rejects.toThrow(`${without}accounts cannot be funded`);
+  await expect(chain.setStoragePrice(30_000n)).rejects.toThrow(`${without}prices cannot be set`);
+  await expect(chain.pause()).rejects.toThrow(`${without}it cannot be paused`);
+  await expect(chain.rpcCalls()).rejects.toMatchObject({ code: 'CHAIN_UNCONTROLLED' });
+});
+
+test('nodes without a chain have one that answers nothing', async () => {
+  const chain = new Chain({ ...RECORD, rpc: '' });
+  await expect(chain.height()).rejects.toThrow('eth_blockNumber: the nodes have no chain');
+  await chain.close();
+});

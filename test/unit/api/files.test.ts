@@ -246,6 +246,17 @@ describe('a collection', () => {
     expect(answer.json()).toEqual({ code: 400, message: 'invalid content-type' });
   });
 
+  test('documents may have any name: what a header holds is UTF-8', async () => {
+    const kit = await startKit();
+    const raw = (text: string) => Buffer.from(text).toString('latin1');
+    const documents = { 'svc-index-document': raw('größe.html'), 'svc-error-document': raw('größer.html') };
+    const files = await tar({ 'größe.html': 'index', 'größer.html': 'error' });
+    const { reference } = (await post(kit, { ...SITE_HEADERS, ...documents }, files)).json();
+    const read = async (path: string) =>
+      (await kit.api.main.inject({ url: `/svc/${reference}/${path}` })).body;
+    expect([await read(''), await read('nowhere')]).toEqual(['index', 'error']);
+  });
+
   test('an index document in a folder is refused', async () => {
     const headers = { ...SITE_HEADERS, 'svc-index-document': 'docs/index.html' };
     const answer = await post(await startKit(), headers, await tar(SITE));

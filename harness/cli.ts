@@ -315,7 +315,7 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
 }
 
 function driverOption(): Option {
-  const help = `where nodes run: process (one each) or embedded (all in one) (default: ${DRIVER_DEFAULT})`;
+  const help = `where nodes run: process (one each), embedded (all in one process) or docker (a container each) (default: ${DRIVER_DEFAULT})`;
   return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
 }
 

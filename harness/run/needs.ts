@@ -35,7 +35,9 @@ export function unmetNeed(
   const how =
     variable === undefined
       ? `--with ${lacking}=1`
-      : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
+      : driver.name === 'docker'
+        ? `a group with flavour: ${lacking} and image: NAME, in a definition (--file)`
+        : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
   return `needs a node of flavour ${lacking}: ${how}`;
 }
 

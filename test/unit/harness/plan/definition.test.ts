@@ -95,7 +95,7 @@ test.each([
   [
     'an unknown word',
     { driver: 'proces' },
-    "driver: got 'proces', expected one of process, embedded, did you mean 'process'?",
+    "driver: got 'proces', expected one of process, embedded, docker, did you mean 'process'?",
   ],
   [
     'a value of the wrong type',
@@ -302,6 +302,19 @@ test('a bee without a program takes the first one of the environment', () => {
   }
 });
 
+test('a container does not take the program of a bee from the environment', () => {
+  vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a');
+  try {
+    const input = { driver: 'docker', nodes: [{}, { flavour: 'bee', image: 'bee' }] };
+    expect(parseDefinition(input, 'options').nodes.map(({ binary }) => binary)).toEqual([
+      undefined,
+      undefined,
+    ]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
 test.each([
   [
     'a bee without a program',
@@ -327,6 +340,26 @@ test.each([
     'a block time that a bee does not know',
     { chain: { blockTime: '500ms' }, nodes: [{ flavour: 'bee', binary: '/opt/bee' }] },
     'chain.blockTime: got 500ms, expected whole seconds: a Bee knows no others',
+  ],
+  [
+    'a program in a container',
+    { driver: 'docker', nodes: [{ flavour: 'bee', binary: '/opt/bee' }] },
+    "nodes[0].binary: got '/opt/bee' with driver docker, expected none: a container cannot run a program of this machine; name an image instead",
+  ],
+  [
+    'a bee in a container without an image',
+    { driver: 'docker', nodes: [{}, { flavour: 'bee' }] },
+    'nodes[1].image: flavour bee needs the image of its program with driver docker',
+  ],
+  [
+    'an image without containers',
+    { nodes: [{ image: 'mine' }] },
+    "nodes[0].image: got 'mine' with driver process, expected none: only driver docker has images",
+  ],
+  [
+    'limits without containers',
+    { driver: 'embedded', nodes: [{ resources: { cpus: 1 } }] },
+    'nodes[0].resources: expected none with driver embedded: only containers have limits (driver docker)',
   ],
 ])('%s is named', (_, input, message) => {
   vi.stubEnv('SVCNET_BEE_BINARY', '');

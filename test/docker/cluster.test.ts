@@ -1,0 +1,220 @@
+/** A cluster of containers, as its users see it. Needs Docker; packages come from `node_modules`. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { type Incident, incidentText } from '../../harness/nodes/membership.ts';
+import { capabilitiesOf } from '../../harness/places/table.ts';
+import type { StartProgress } from '../../harness/start/start-context.ts';
+import { docker, eventually, leftOf } from './kit.ts';
+
+const IMAGE_TIMEOUT_MS = 400_000;
+const MEMORY = 96 * 2 ** 20;
+const name = `docker-test-${process.pid}`;
+const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-'));
+const progress: StartProgress[] = [];
+let net: Cluster;
+
+beforeAll(async () => {
+  net = await Cluster.start({
+    name,
+    stateDir,
+    driver: 'docker',
+    seed: 7,
+    chain: { gate: true },
+    nodes: [{ count: 2 }, { resources: { cpus: 0.75, memory: '96MiB' } }],
+    onProgress: (news) => progress.push(news),
+  });
+}, IMAGE_TIMEOUT_MS);
+
+afterAll(async () => {
+  await net?.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+  expect(await leftOf(name)).toEqual([]);
+}, 60_000);
+
+const inspect = (container = '') => docker.getContainer(container).inspect();
+
+test('the image is a step of the start, before all others', () => {
+  expect([...new Set(progress.map(({ step }) => step))]).toEqual([
+    'image',
+    'chain',
+    'nodes',
+    'mesh',
+    'postage',
+  ]);
+  expect(progress.findLast(({ step }) => step === 'image')).toMatchObject({
+    done: true,
+    detail: expect.stringMatching(/^svcnet (built|is up to date)$/) as string,
+  });
+});
+
+test('documents name the container, and no process', () => {
+  for (const node of net.toJSON().nodes) {
+    expect(node).toMatchObject({
+      container: expect.stringMatching(new RegExp(`^svcnet-${name}-[0-9a-f]{8}-${node.name}$`)) as string,
+      api: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
+      p2p: expect.stringMatching(/^\/ip4\/127\.0\.0\.1\/tcp\/\d+\//) as string,
+      dataDir: '/data/node',
+    });
+    expect(node).not.toHaveProperty('pid');
+  }
+});
+
+test('everything is labelled, and published on loopback alone', async () => {
+  const [{ nodes = [] }, chain] = [net, `${net.node(0).container}`.replace('node-0', 'chain')];
+  for (const container of [chain, ...nodes.map((node) => node.container)]) {
+    const { Config, HostConfig, Mounts } = await inspect(container);
+    expect(Config.Labels['svcnet.name']).toBe(name);
+    expect(Config.Healthcheck?.Test?.[0]).toBe('CMD');
+    const bindings = Object.values(HostConfig.PortBindings as Record<string, { HostIp: string }[]>).flat();
+    expect(new Set(bindings.map(({ HostIp }) => HostIp))).toEqual(new Set(['127.0.0.1']));
+    expect(bindings).toHaveLength(3);
+    expect(Mounts.map(({ Type, Destination }) => [Type, Destination])).toEqual([['volume', '/data']]);
+  }
+  // Chain and three nodes, a volume each, and the network.
+  expect(await leftOf(name)).toHaveLength(9);
+});
+
+test('limits of a group are those of its containers alone', async () => {
+  const limits = await Promise.all(
+    net.nodes.map(async ({ container }) => {
+      const { NanoCpus, Memory } = (await inspect(container)).HostConfig;
+      return [NanoCpus, Memory];
+    }),
+  );
+  expect(limits).toEqual([
+    [0, 0],
+    [0, 0],
+    [750_000_000, MEMORY],
+  ]);
+});
+
+test('data moves between containers, and nodes reach the chain through its gate', async () => {
+  const data = randomBytes(300_000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  expect(Buffer.compare(await net.node(1).bytes.download(reference), data)).toBe(0);
+  expect(Object.keys(await net.chain.rpcCalls()).toSorted()).toEqual(['node-0', 'node-1', 'node-2']);
+});
+
+test('usage comes from the engine', async () => {
+  const used = await net.node(0).stats();
+  expect(used.cpuMs).toBeGreaterThan(50);
+  expect(used.memoryBytes).toBeGreaterThan(10 * 2 ** 20);
+  expect(used.sentBytes).toBeGreaterThan(100_000);
+  expect(used.receivedBytes).toBeGreaterThan(1000);
+});
+
+describe('a log', () => {
+  test('is read from the engine: its end, and what was added since', async () => {
+    const node = net.node(1);
+    const all = await node.logs({ lines: 10_000 });
+    expect(all.length).toBeGreaterThan(2);
+    expect(await node.logs({ lines: 2 })).toEqual(all.slice(-2));
+    expect(await node.said.since(undefined)).toEqual(all);
+    expect(await node.said.since(await node.said.end())).toEqual([]);
+    expect(await node.loggedErrors()).toEqual([]);
+    expect(node.log).toBe(`docker logs ${node.container}`);
+  });
+
+  test('is followed beyond the end of its node, by a process that has not started it', async () => {
+    const other = await Cluster.attach(name, { stateDir });
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const before = (await other.node(1).logs({ lines: 10_000 })).length;
+    const following = (async () => {
+      for await (const line of other.logOf('node-1').follow(stop.signal)) lines.push(line);
+    })();
+    await net.node(1).stop();
+    await net.node(1).start();
+    await eventually('the second start is not followed', async () => {
+      const added = (await net.node(1).logs({ lines: 10_000 })).slice(before);
+      return JSON.stringify(lines) === JSON.stringify(added)
+        ? undefined
+        : `${lines.length} of ${added.length}`;
+    });
+    stop.abort();
+    await following;
+    expect(lines.length).toBeGreaterThan(2);
+    await other.detach();
+  });
+
+  test('is brought into the folder of those who keep it', async () => {
+    await net.gatherLogs();
+    for (const part of ['chain', 'node-0', 'node-2']) {
+      expect(readFileSync(join(net.folder, 'logs', `${part}.log`), 'utf8').length).toBeGreaterThan(100);
+    }
+    expect(readFileSync(join(net.folder, 'logs', 'chain.log'), 'utf8')).toMatch(/^\{"ready":true/m);
+  });
+});
+
+test('a node is killed, started, paused, resumed and stopped', async () => {
+  const node = net.node(1);
+  await node.kill();
+  expect((await inspect(node.container)).State.ExitCode).toBe(137);
+  expect(node.state).toBe('killed');
+  await expect(node.pause()).rejects.toThrow('cannot pause node-1: it is killed');
+  await node.start();
+  expect(node.state).toBe('running');
+  await expect(node.start()).rejects.toThrow('it runs already');
+  await node.pause();
+  expect((await inspect(node.container)).State.Status).toBe('paused');
+  expect(node.state).toBe('paused');
+  await node.resume();
+  expect(node.state).toBe('running');
+  await node.pause();
+  // What is paused sees the request only when it goes on.
+  expect(await node.stop()).toEqual({ forced: false });
+  expect(node.state).toBe('stopped');
+  await node.start();
+  await net.meshed();
+  expect([...net.capabilities]).toEqual([...capabilitiesOf('docker')]);
+});
+
+describe('what is done to a container by others', () => {
+  const incidents: Incident[] = [];
+  let forget: () => void;
+  beforeAll(() => {
+    forget = net.membership.onIncident((incident) => incidents.push(incident));
+  });
+  afterAll(() => forget());
+
+  const happened = (text: string) =>
+    eventually(`'${text}' is not noticed`, () => {
+      const seen = incidents.map(incidentText);
+      return Promise.resolve(seen.includes(text) ? undefined : JSON.stringify(seen));
+    });
+
+  test('is noticed and named: a pause, its end, a kill, a start', async () => {
+    const container = docker.getContainer(`${net.node(0).container}`);
+    await container.pause();
+    await happened('node-0 was paused');
+    await container.unpause();
+    await happened('node-0 was resumed');
+    await container.kill();
+    await happened('node-0 died (SIGKILL)');
+    expect(net.node(0).state).toBe('crashed');
+    await container.start();
+    await happened('node-0 was started');
+    await net.node(0).ready();
+  });
+
+  test('a node that has used up its memory says so', async () => {
+    const data = Buffer.alloc(30_000_000, 1);
+    const uploads = Array.from({ length: 6 }, () => net.node(2).bytes.upload(data));
+    await Promise.allSettled(uploads);
+    await happened('node-2 died (out of memory (limit 96 MiB))');
+  });
+
+  test('the removal of a container is told from its end', async () => {
+    await docker.getContainer(`${net.node(2).container}`).remove({ force: true });
+    expect((await net.node(2).observe()).exit?.reason).toMatch(/out of memory|was removed/);
+    await expect(net.node(2).start()).rejects.toMatchObject({
+      code: 'PROCESS_FAILED',
+      message: expect.stringContaining('No such container') as string,
+    });
+  });
+});

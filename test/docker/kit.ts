@@ -1,0 +1,30 @@
+import Docker from 'dockerode';
+import { until } from '../../harness/base/wait.ts';
+
+export const docker = new Docker();
+
+/** Containers, networks and volumes that bear a cluster's name, running or not. */
+export async function leftOf(cluster: string): Promise<string[]> {
+  const filters = { label: [`svcnet.name=${cluster}`] };
+  const [containers, networks, { Volumes: volumes }] = await Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listNetworks({ filters }),
+    docker.listVolumes({ filters }),
+  ]);
+  return [
+    ...containers.map(({ Names }) => `container ${Names[0]}`),
+    ...networks.map(({ Name }) => `network ${Name}`),
+    ...(volumes ?? []).map(({ Name }) => `volume ${Name}`),
+  ];
+}
+
+export function eventually(what: string, look: () => Promise<string | undefined>): Promise<true> {
+  return until<true>(
+    what,
+    async () => {
+      const missing = await look();
+      return missing === undefined ? { done: true } : { missing };
+    },
+    { timeoutMs: 60_000 },
+  );
+}

@@ -1,0 +1,114 @@
+/** Whatever ends the process that has started a cluster, no container, network or volume of it stays. Needs Docker. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { eventually, leftOf } from './kit.ts';
+
+const START_TIMEOUT_MS = 400_000;
+const STARTER = join(import.meta.dirname, 'starter-process.ts');
+const CLI = join(import.meta.dirname, '../../harness/cli.ts');
+const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-left-'));
+const starters: ChildProcess[] = [];
+
+afterAll(() => {
+  for (const starter of starters) starter.kill('SIGKILL');
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+const nameOf = (what: string) => `docker-left-${process.pid}-${what}`;
+
+/** Resolves when it has said the word. */
+async function starter(name: string, what: string, word: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [STARTER, name, stateDir, what], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  starters.push(child);
+  let said = '';
+  for await (const part of child.stdout as AsyncIterable<Buffer>) {
+    said += part.toString();
+    if (said.split('\n').includes(word)) return child;
+  }
+  throw new Error(`the starter of ${name} has ended without '${word}': ${said}`);
+}
+
+function down(name: string): Record<string, unknown> {
+  const { stdout, status } = spawnSync(process.execPath, [CLI, 'down', '--name', name, '--json'], {
+    encoding: 'utf8',
+    env: { ...process.env, SVCNET_STATE: stateDir },
+  });
+  expect(status).toBe(0);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+const nothingLeft = (name: string) =>
+  eventually('something is left', async () => {
+    const left = await leftOf(name);
+    return left.length === 0 ? undefined : left.join(', ');
+  });
+
+function clusters(): string[] {
+  const folder = join(stateDir, 'clusters');
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+describe('kill -9 of the starter', () => {
+  test(
+    'leaves a detached cluster, and down removes all of it',
+    async () => {
+      const name = nameOf('detached');
+      const child = await starter(name, 'detached', 'ready');
+      child.kill('SIGKILL');
+      expect(await leftOf(name)).toHaveLength(7);
+      expect(down(name)).toMatchObject({ clusters: [{ name, stopped: ['node-0', 'node-1'], forced: [] }] });
+      expect(await leftOf(name)).toEqual([]);
+      expect(clusters()).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+
+  test(
+    'in the middle of a start leaves nothing after down',
+    async () => {
+      const name = nameOf('half');
+      const child = await starter(name, 'detached', 'container');
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.once('close', resolve));
+      down(name);
+      // What the engine was just making when its client died comes a moment later, and goes with the next look.
+      await eventually('something is left', async () => {
+        const left = await leftOf(name);
+        if (left.length > 0) down(name);
+        return left.length === 0 ? undefined : left.join(', ');
+      });
+      expect(clusters()).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+
+  test(
+    'takes an ephemeral cluster along',
+    async () => {
+      const name = nameOf('ephemeral');
+      const child = await starter(name, 'ephemeral', 'ready');
+      child.kill('SIGKILL');
+      await nothingLeft(name);
+      down(name);
+      expect(clusters()).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+});
+
+test(
+  'a process that ends without stopping its cluster takes it along, before it is gone',
+  async () => {
+    const name = nameOf('exit');
+    const child = await starter(name, 'exit', 'ready');
+    await new Promise((resolve) => child.once('close', resolve));
+    expect(await leftOf(name)).toEqual([]);
+    expect(clusters()).toEqual([]);
+  },
+  START_TIMEOUT_MS,
+);

@@ -1,0 +1,96 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { extract } from 'tar-stream';
+import { afterAll, expect, test } from 'vitest';
+import {
+  buildContext,
+  canBuild,
+  type Dependencies,
+  dependenciesFor,
+  sourcesHash,
+} from '../../../../../harness/places/docker/sources.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'svcnet-sources-'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+function write(path: string, content = path): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), content);
+}
+
+const packages = {
+  '': {},
+  'node_modules/lmdb': {},
+  'node_modules/lmdb/node_modules/inner': {},
+  'node_modules/@scope/kept': {},
+  'node_modules/vitest': { dev: true },
+  'node_modules/absent': { optional: true },
+};
+write('package.json', '{}');
+write('package-lock.json', JSON.stringify({ packages }));
+for (const path of ['node/Dockerfile', 'node/main.ts', 'chain/main.ts', 'harness/cli.ts', 'scenarios/a.ts'])
+  write(path);
+for (const path of ['README.md', 'test/a.test.ts', '.git/HEAD']) write(path);
+for (const name of ['lmdb', 'lmdb/node_modules/inner', '@scope/kept', 'vitest'])
+  write(`node_modules/${name}/index.js`);
+mkdirSync(join(root, 'node_modules/lmdb/node_modules/.bin'));
+symlinkSync('../inner/index.js', join(root, 'node_modules/lmdb/node_modules/.bin/inner'));
+
+const SOURCES = [
+  'chain/main.ts',
+  'harness/cli.ts',
+  'node/Dockerfile',
+  'node/main.ts',
+  'package-lock.json',
+  'package.json',
+  'scenarios/a.ts',
+];
+
+async function namesIn(dependencies: Dependencies): Promise<string[]> {
+  const reader = buildContext(dependencies, root).pipe(extract());
+  const names: string[] = [];
+  for await (const entry of reader) {
+    names.push(entry.header.name);
+    entry.resume();
+  }
+  return names.toSorted();
+}
+
+test('a build that installs packages is sent the sources alone', async () => {
+  expect(await namesIn('install')).toEqual(SOURCES);
+});
+
+test('one that copies them is sent those of production too, each once and without links', async () => {
+  expect(await namesIn('copied')).toEqual(
+    [
+      ...SOURCES,
+      'node_modules/@scope/kept/index.js',
+      'node_modules/lmdb/index.js',
+      'node_modules/lmdb/node_modules/inner/index.js',
+    ].toSorted(),
+  );
+});
+
+test('the hash changes with a source file, not with what the image does not hold', () => {
+  const before = sourcesHash(root);
+  write('test/a.test.ts', 'another');
+  write('node_modules/lmdb/index.js', 'another');
+  expect(sourcesHash(root)).toBe(before);
+  write('node/main.ts', 'another');
+  const after = sourcesHash(root);
+  expect(after).not.toBe(before);
+  write('node/main.ts');
+  expect(sourcesHash(root)).toBe(before);
+});
+
+test('a package without Dockerfile cannot be built from', () => {
+  expect([canBuild(root), canBuild(join(root, 'node'))]).toEqual([true, false]);
+});
+
+test('packages of another system are not copied', () => {
+  expect(dependenciesFor({ os: 'linux', arch: 's390x' }, root)).toBe('install');
+  expect(dependenciesFor({ os: 'windows', arch: 'amd64' }, root)).toBe('install');
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  expect(dependenciesFor({ os: 'linux', arch }, join(root, 'node'))).toBe('install');
+});

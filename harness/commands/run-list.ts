@@ -9,7 +9,7 @@ export async function listScenarios(context: CommandContext): Promise<void> {
     group,
     about,
     parameters: Object.entries(table).map(([parameter, spec]) => ({ name: parameter, ...spec })),
-    needs: { flavours: [], modes: [], capabilities: [], ...needs },
+    needs: { flavours: [], modes: [], capabilities: [], control: false, started: false, ...needs },
     cluster,
   }));
   const lines = scenarios.flatMap(({ name, group, about, parameters: table }) => [

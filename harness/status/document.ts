@@ -58,7 +58,8 @@ export interface StatusDocument {
 
 export interface LookAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
   readonly rpc: string;
-  readonly height: Reply<number>;
+  /** `null`: the nodes have no chain. */
+  readonly height: Reply<number | null>;
   readonly nodes: readonly NodeAnswers[];
 }
 
@@ -161,11 +162,13 @@ function nameOf(overlay: string, names: ReadonlyMap<string, string>): string {
   return names.get(overlay) ?? overlay.slice(0, 8);
 }
 
-function chainProblems(height: Reply<number>, nodes: readonly NodeStatus[]): string[] {
+function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[]): string[] {
   if ('failure' in height) return [`chain: ${height.failure.text}`];
+  const { said: head } = height;
+  if (head === null) return [];
   return nodes.flatMap(({ name, block }) =>
-    block !== null && height.said - block > BLOCKS_BEHIND_MAX
-      ? [`${name} has read block ${block}, the chain is at ${height.said}`]
+    block !== null && head - block > BLOCKS_BEHIND_MAX
+      ? [`${name} has read block ${block}, the chain is at ${head}`]
       : [],
   );
 }

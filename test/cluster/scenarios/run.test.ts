@@ -154,8 +154,10 @@ test('the list says of every scenario what it needs', async () => {
   expect(ended.code).toBe(0);
   const listed = JSON.parse(ended.out) as { name: string; needs: unknown }[];
   const needs = new Map(listed.map((row) => [row.name, row.needs]));
-  expect(needs.get('mixed')).toEqual({ nodes: 2, flavours: ['svc', 'bee'], modes: [], capabilities: [] });
-  expect(needs.get('balances')).toEqual({ nodes: 3, flavours: [], modes: ['light'], capabilities: [] });
+  const none = { flavours: [], modes: [], capabilities: [], control: false, started: false };
+  expect(needs.get('mixed')).toEqual({ ...none, nodes: 2, flavours: ['svc', 'bee'], started: true });
+  expect(needs.get('balances')).toEqual({ ...none, nodes: 3, modes: ['light'] });
+  expect(needs.get('stake')).toEqual({ ...none, nodes: 1, control: true });
 });
 
 test('a false condition fails the run: exit code 1, and what was expected, seen and how to repeat it on the terminal', async () => {

@@ -144,3 +144,9 @@ test('the books of a node that did not tell them are those of its peers', () => 
   const { debts } = documentOf([node(0, { replies: replies({ balances: timeout('/balances') }) }), owed]);
   expect(debts).toEqual([{ debtor: 'node-0', creditor: 'node-1', units: '5' }]);
 });
+
+test('a network without a chain has no height, which is no problem; a node that is silent is one', () => {
+  const { chain, problems } = documentOf([node(0), down(1, 'silent')], { said: null });
+  expect(chain.height).toBeNull();
+  expect(problems).toEqual(['node-1 does not answer']);
+});

@@ -1,0 +1,83 @@
+/** What endpoints are taken for, by what they answer. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { lookAtNode } from '../../../harness/attached/look.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+
+type Answers = Readonly<Record<string, unknown>>;
+
+const OVERLAY = 'ab'.repeat(32);
+const ED25519 = '/ip4/10.0.0.1/tcp/1634/p2p/12D3KooWBZ1NEMeT7GnopKMi8EFG44n4CHqqAaixMR6m1rAuzcZW';
+const P256 = '/ip4/10.0.0.1/tcp/1634/p2p/QmeTpySFQbHdbwKe3uke8zfsQYg2JtPGXz8V5iZgzhiVY2';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** @returns URL of a server with these answers, and 404 for all other paths */
+async function endpoint(answers: Answers): Promise<string> {
+  const server = createServer(({ url = '' }, response) => {
+    const answer = answers[url];
+    const body = typeof answer === 'string' ? answer : JSON.stringify(answer ?? { message: 'Not Found' });
+    response.writeHead(answer === undefined ? 404 : 200).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => new Promise((resolve) => server.close(resolve)));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const withoutChain = (node: Answers, underlay: string): Answers => ({
+  '/health': { status: 'ok' },
+  '/node': node,
+  '/addresses': { overlay: OVERLAY, ethereum: `0x${'CD'.repeat(20)}`, underlay: [underlay] },
+  '/peers': { peers: [] },
+});
+
+async function lookAt(answers: Answers): ReturnType<typeof lookAtNode> {
+  const api = await endpoint(answers);
+  return lookAtNode({ name: 'node-0', api, debug: api });
+}
+
+test.each([
+  ['our node in its own dialect', { svcMode: 'full' }, ED25519, ['svc', 'svc', 'full']],
+  ['our node in the swarm dialect', { beeMode: 'light' }, ED25519, ['svc', 'swarm', 'light']],
+  ['a Bee', { beeMode: 'full' }, P256, ['bee', 'swarm', 'full']],
+  ['a Bee without a chain', { beeMode: 'ultra-light' }, P256, ['bee', 'swarm', 'light']],
+])('%s is known by what it says of itself', async (_what, node, underlay, expected) => {
+  const seen = await lookAt(withoutChain(node, underlay));
+  if ('mistake' in seen) throw new Error(seen.mistake);
+  expect([seen.flavour, seen.dialect, seen.mode]).toEqual(expected);
+  expect(seen).toMatchObject({
+    overlay: OVERLAY,
+    ethereum: 'cd'.repeat(20),
+    p2p: underlay,
+    chain: undefined,
+  });
+});
+
+test.each([
+  ['a page', { '/node': '<html></html>' }],
+  ['another service', { '/node': { mode: 'full' } }],
+  ['a server without such a path', {}],
+])('%s is no storage node', async (_what, answers: Answers) => {
+  expect(await lookAt(answers)).toEqual({
+    mistake: 'answers, but is no storage node: GET /node names no mode',
+  });
+});
+
+test('nodes without a chain need no endpoint of one', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-look-'));
+  closing.push(() => rmSync(stateDir, { recursive: true, force: true }));
+  const api = await endpoint(withoutChain({ beeMode: 'ultra-light' }, P256));
+  await using net = await Cluster.attachNetwork({ nodes: [{ api }] }, { stateDir });
+  expect(net.name).toBe('network');
+  expect([net.chain.rpc, net.batches, net.node(0).running]).toEqual(['', [], true]);
+  await net.membership.look();
+  expect(net.node(0).state).toBe('running');
+  await expect(net.chain.height()).rejects.toThrow('the nodes have no chain');
+});

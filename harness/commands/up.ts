@@ -2,7 +2,9 @@
 
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { readDefinitionFile } from '../plan/definition.ts';
+import { batchesOf } from '../plan/chain-options.ts';
+import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { plannedMembers } from '../plan/plan.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
 import type { StartStep } from '../start/start-context.ts';
@@ -49,8 +51,9 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = { ...file, ...chosen } as DefinitionInput;
-  const steps: StartStep[] =
-    input.batches === false ? ['chain', 'nodes', 'mesh'] : ['chain', 'nodes', 'mesh', 'postage'];
+  const definition = parseDefinition(input, flags.file ?? 'options');
+  const buys = plannedMembers(definition).some((node) => batchesOf(node, definition).length > 0);
+  const steps: StartStep[] = buys ? ['chain', 'nodes', 'mesh', 'postage'] : ['chain', 'nodes', 'mesh'];
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;

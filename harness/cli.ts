@@ -172,6 +172,26 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
       run(flags, async (f, c) => (await import('./commands/attach.ts')).attach(f as AttachFlags, c)),
     );
 
+  program
+    .command('init')
+    .description('write a cluster file that names and explains every key')
+    .argument('[file]', 'where it goes', 'cluster.yaml')
+    .option('--force', 'overwrite what is there')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((path: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/init.ts')).init(path, f, c)),
+    );
+
+  program
+    .command('schema')
+    .description('print the JSON schema of cluster files, for editors')
+    .option('--json', 'changes nothing: it is one JSON document anyway')
+    .addHelpText(
+      'after',
+      '\nExample:\n  svcnet schema > cluster.schema.json\n\nAn editor then checks and completes a cluster file that begins with\n  # yaml-language-server: $schema=cluster.schema.json',
+    )
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/schema.ts')).schema(f, c)));
+
   about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));

@@ -2,7 +2,9 @@
 
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { batchesOf } from '../plan/chain-options.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { plannedMembers } from '../plan/plan.ts';
 import { withPreset } from '../plan/presets.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
@@ -90,13 +92,13 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 function stepsOf(definition: Definition): StartStep[] {
-  const batches = definition.nodes.flatMap((group) => group.batches ?? definition.batches);
+  const buys = plannedMembers(definition).some((node) => batchesOf(node, definition).length > 0);
   return [
     ...(definition.driver === 'docker' ? (['image'] as const) : []),
     'chain',
     'nodes',
     'mesh',
-    ...(batches.length === 0 ? [] : (['postage'] as const)),
+    ...(buys ? (['postage'] as const) : []),
     ...(hasPreparation(definition) ? (['state'] as const) : []),
   ];
 }

@@ -51,6 +51,9 @@ export function chainOptions(
 }
 
 /** What a node starts with; a boot node uploads nothing. */
-function batchesOf({ mode, batches }: PlannedNode, definition: Definition): Definition['batches'] {
+export function batchesOf(
+  { mode, batches }: Pick<PlannedNode, 'mode' | 'batches'>,
+  definition: Definition,
+): Definition['batches'] {
   return mode === 'boot' ? [] : (batches ?? definition.batches);
 }

@@ -5,7 +5,7 @@
 
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
-import type { NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
@@ -146,9 +146,8 @@ export function placeNodes(
 
 /** The boot nodes, or else the first full nodes: all others ask these for more peers. */
 function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
-  const ofMode = (mode: NodeMode) =>
-    nodes.filter((node) => node.mode === mode && FLAVOURS[node.flavour].bootstraps);
-  const boot = ofMode('boot');
-  const chosen = boot.length > 0 ? boot : ofMode('full');
+  const boot = nodes.filter(({ mode }) => mode === 'boot');
+  const full = nodes.filter(({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps);
+  const chosen = boot.length > 0 ? boot : full;
   return chosen.slice(0, BOOTNODES_MAX).map(({ underlay }) => underlay);
 }

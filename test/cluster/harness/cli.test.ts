@@ -51,6 +51,8 @@ function clusters(): string[] {
 test.each([
   'up',
   'validate',
+  'init',
+  'schema',
   'ps',
   'status',
   'logs',

@@ -175,6 +175,12 @@ test('boot nodes are the bootnodes where there are some', () => {
   expect(nodes.every(({ network }) => network.dedicatedBootnodes)).toBe(true);
 });
 
+test('a boot Bee is a bootnode as well, a full one is not', () => {
+  const bee = { flavour: 'bee', binary: '/bee' } as const;
+  expect(placed({ nodes: [{ ...bee, mode: 'boot' }, bee, {}] }).map(bootnodeHosts)).toEqual([[], [0], [0]]);
+  expect(placed({ nodes: [bee, {}] }).map(bootnodeHosts)).toEqual([[1], []]);
+});
+
 test('a place is needed for every node', () => {
   const plan = planOf({ nodes: 2 });
   const facts = { contracts: CONTRACTS, startBlock: 1, rpcOf: () => '', chequebookOf: () => undefined };

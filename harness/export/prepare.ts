@@ -1,0 +1,110 @@
+/**
+ * Prepares a containerised network: writes what its chain and its nodes read at their start, before any of them runs.
+ * All of it follows from the seed, so nothing has to be asked from a running chain. `docker-compose.yml` runs this
+ * once, on the volume that all containers share:
+ *
+ *   FOLDER/chain.json            options document of `chain/main.ts`
+ *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
+ *   FOLDER/env                   batch ids, ready to use in a shell
+ *
+ * The chain of a containerised network lives in memory only, so whatever nodes kept of an earlier one is removed.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Account, createAccount } from '../../chain/account.ts';
+import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
+import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
+import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
+import { exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
+import { svcFlavour } from '../flavours/svc.ts';
+import { parseDefinition } from '../plan/definition.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../plan/plan.ts';
+
+/** Every container has its own address, so all nodes take the same ports. */
+const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const;
+const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
+/** All interfaces: a container's neighbours come from outside. */
+const LISTEN = '0.0.0.0';
+
+interface ContainerPlan {
+  /** Folder as the containers see it. */
+  readonly folder: string;
+  readonly nodes: number;
+  readonly seed: bigint;
+}
+
+/** @throws HarnessError `DEFINITION_INVALID`, `USAGE` when the folder cannot be written */
+function prepareContainers({ folder, nodes, seed }: ContainerPlan): void {
+  const plan = planCluster(parseDefinition({ nodes }, 'containers'), seed);
+  const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
+  const chain = { ...plan.chain, host: LISTEN, port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
+  clear(folder);
+  write(join(folder, 'chain.json'), `${JSON.stringify(chain, undefined, 2)}\n`);
+  const places = plan.nodes.map(({ name }) => ({
+    ports: NODE_PORTS,
+    reached: { host: name, port: NODE_PORTS.p2p },
+    listen: LISTEN,
+    dataDir: join(folder, name),
+  }));
+  for (const { plan: node } of placeNodes(plan, places, chainFacts(plan, deployer))) {
+    for (const { path, content } of svcFlavour.files(node)) write(join(node.dataDir, path), content);
+  }
+  const ids = plan.chain.batches.map(({ nonce }) => batchId(deployer.address, nonce));
+  write(join(folder, 'env'), envText(plan, ids));
+}
+
+/** The chain does not run yet: its addresses follow from those of its deployer. */
+function chainFacts({ chain }: ClusterPlan, deployer: Account): ChainFacts {
+  const contracts = contractAddresses(deployer);
+  return {
+    contracts,
+    startBlock: START_BLOCK,
+    rpcOf: () => `http://chain:${CHAIN_PORTS.rpc}`,
+    chequebookOf({ identity }) {
+      const index = chain.chequebooks.findIndex(({ issuer }) => issuer === `0x${identity.ethereum}`);
+      if (index === -1) return undefined;
+      const factory = contracts.chequebookFactory;
+      return chequebookAddress({ factory, sender: deployer.address, salt: chequebookSalt(index) });
+    },
+  };
+}
+
+function envText({ nodes }: ClusterPlan, batches: readonly string[]): string {
+  const lines = nodes.flatMap(({ identity }, index) => [
+    `SVCNET_BATCH_${index}=${(batches[index] ?? '').replace(/^0x/, '')}`,
+    `SVCNET_OVERLAY_${index}=${identity.overlay}`,
+  ]);
+  return `${lines.join('\n')}\n`;
+}
+
+function clear(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  } catch (error) {
+    throw new HarnessError('USAGE', `cannot write to ${folder}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content, { mode: 0o600 });
+}
+
+function wholeNumber(name: string, text: string | undefined, fallback: bigint): bigint {
+  if (text === undefined || text === '') return fallback;
+  if (!/^\d{1,20}$/.test(text))
+    throw new HarnessError('USAGE', `${name}: got '${text}', expected a whole number`);
+  return BigInt(text);
+}
+
+try {
+  const nodes = Number(wholeNumber('SVCNET_NODES', process.env['SVCNET_NODES'], 5n));
+  const seed = wholeNumber('SVCNET_SEED', process.env['SVCNET_SEED'], 42n);
+  const folder = process.env['SVCNET_FOLDER'] ?? '/data';
+  prepareContainers({ folder, nodes, seed });
+  process.stdout.write(`prepared ${nodes} nodes in ${folder}, seed ${seed}\n`);
+} catch (error) {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exitCode = exitCodeOf(error);
+}

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
-const { name, version, description, license, type, engines, dependencies } = JSON.parse(
+const { name, version, description, license, type, engines, dependencies, ...others } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 ) as Record<string, unknown>;
 const manifest = {
@@ -18,8 +18,16 @@ const manifest = {
   type,
   engines,
   bin: { svcnet: './harness/cli.js' },
-  exports: { '.': { types: './harness/index.d.ts', default: './harness/index.js' } },
+  exports: {
+    '.': { types: './harness/index.d.ts', default: './harness/index.js' },
+    './testcontainers': {
+      types: './harness/testcontainers.d.ts',
+      default: './harness/testcontainers.js',
+    },
+  },
   dependencies,
+  peerDependencies: others['peerDependencies'],
+  peerDependenciesMeta: others['peerDependenciesMeta'],
 };
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 for (const file of ['README.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));

@@ -83,3 +83,8 @@ test('the declarations of the package check in a strict project', () => {
   ];
   expect(run(tsc, [...flags, 'types.ts'])).toBe('');
 }, 120_000);
+
+test('the container module is there, and names the package that it needs beside this one', () => {
+  const load = `import('svcnet/testcontainers').catch(({ code, message }) => console.log(code, message))`;
+  expect(run(process.execPath, ['-e', load])).toMatch(/^ERR_MODULE_NOT_FOUND .*'testcontainers'/);
+});

@@ -3,10 +3,8 @@
  * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. It says on its first line at which
  * port it can be called, and ends on SIGTERM and SIGINT.
  */
-
-import { systemClock } from '../../../node/env/clock.ts';
-import { processHeap, trimAtRest } from '../../../node/env/heap.ts';
 import { createNodeHost } from './host.ts';
+import { trimHolder } from './rest.ts';
 import { serveHost } from './wire.ts';
 
 const token = process.env['SVCNET_LABEL'];
@@ -16,7 +14,7 @@ if (token === undefined || token === '') {
 }
 const host = createNodeHost(process.argv[2] ?? '');
 const served = await serveHost(host, token);
-const trimming = trimAtRest({ clock: systemClock(), ...processHeap() });
+const trimming = trimHolder();
 // The server alone would not keep it.
 const staying = setInterval(() => undefined, 2 ** 30);
 

@@ -1,0 +1,59 @@
+/**
+ * Whether the network of this container is usable, for the image's health check (`node/health.sh`): one HTTP answer on a
+ * loopback port, asked for anew each time, so that a network that hangs is not healthy either.
+ */
+import { createServer } from 'node:http';
+import { messageOf } from '../base/errors.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { checkPortsFree } from '../machine/ports.ts';
+
+/** Below the nodes' ports; `node/health.sh` has it, too. */
+const HEALTH_PORT = 1632;
+/** Less than a health check may take. */
+const LOOK_MS = 1500;
+
+export interface Health {
+  /** The start has come to its end. */
+  usable(cluster: Cluster): void;
+  close(): Promise<void>;
+}
+
+/** @throws HarnessError `PORT_IN_USE` */
+export async function serveHealth(): Promise<Health> {
+  let cluster: Cluster | undefined;
+
+  async function problem(): Promise<string | undefined> {
+    if (cluster === undefined) return 'the network is starting';
+    try {
+      await lookAt(cluster);
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  const server = createServer((_request, response) => {
+    void problem().then((text) =>
+      response.writeHead(text === undefined ? 200 : 503).end(`${text ?? 'healthy'}\n`),
+    );
+  });
+  await checkPortsFree([{ port: HEALTH_PORT, by: 'the health check' }]);
+  server.listen(HEALTH_PORT, '127.0.0.1');
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
+  return {
+    usable(started) {
+      cluster = started;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** @throws when a node or the chain does not answer */
+async function lookAt({ nodes, chain }: Cluster): Promise<void> {
+  const signal = AbortSignal.timeout(LOOK_MS);
+  await Promise.all([chain.height(signal), ...nodes.map(({ client }) => client.readiness(signal))]);
+}

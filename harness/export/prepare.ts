@@ -1,0 +1,83 @@
+/**
+ * Prepares a containerised network: writes what its chain and its nodes read at their start, before any of them runs.
+ * An exported compose file runs this once, on the volume that all containers share:
+ *
+ *   FOLDER/chain.json            options document of `chain/main.ts`
+ *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
+ *   FOLDER/env                   batch ids, ready to use in a shell
+ *   FOLDER/network.yaml          where the network is reached, for `svcnet attach`
+ *   FOLDER/chain                 state of the chain, written by itself
+ *
+ * A folder that was prepared for the same network stays as it is: the network goes on. Any other is emptied first.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
+import { VERSION } from '../../node/version.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { parseDefinition } from '../plan/definition.ts';
+import { parseSeed } from '../plan/seed.ts';
+import { type ContainerNetwork, containerNetwork } from './container-network.ts';
+import { DATA_FOLDER } from './container-programs.ts';
+import { DEFAULT_SEED } from './export-request.ts';
+import { networkFile } from './network-file.ts';
+import { localDoors } from './published.ts';
+
+/**
+ * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
+ * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`
+ */
+export function prepare(environment: NodeJS.ProcessEnv): string {
+  const definition = parseDefinition(parse(environment['SVCNET_DEFINITION'] ?? ''), 'SVCNET_DEFINITION');
+  const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
+  const folder = environment['SVCNET_FOLDER'] ?? DATA_FOLDER;
+  const network = containerNetwork(
+    { definition, seed },
+    {
+      chainHost: 'chain',
+      chainFolder: join(folder, 'chain'),
+      nodeHost: (node) => node,
+      dataDir: (node) => join(folder, node),
+    },
+  );
+  const said = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
+  // Accounts and batches are part of the chain's options: they tell seeds apart.
+  const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
+  const preparedFile = join(folder, 'prepared');
+  const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
+  if (!known) clear(folder);
+  // Published ports are no part of what the containers read.
+  write(join(folder, 'network.yaml'), networkFile(network, localDoors(definition)));
+  if (known) return `goes on with ${said}`;
+  write(join(folder, 'chain.json'), network.chain);
+  for (const { name, config, keys } of network.nodes) {
+    write(join(folder, name, 'config.yaml'), config);
+    for (const { path, content } of keys) write(join(folder, name, path), content);
+  }
+  write(join(folder, 'env'), envText(network));
+  // The last: what was interrupted is prepared anew.
+  write(preparedFile, described);
+  return `prepared ${said}`;
+}
+
+function envText({ nodes }: ContainerNetwork): string {
+  const lines = nodes.flatMap(({ batches, overlay }, index) => [
+    `SVCNET_BATCH_${index}=${batches[0] ?? ''}`,
+    `SVCNET_OVERLAY_${index}=${overlay}`,
+  ]);
+  return `${lines.join('\n')}\n`;
+}
+
+function clear(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  } catch (error) {
+    throw new HarnessError('USAGE', `cannot write to ${folder}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content, { mode: 0o600 });
+}

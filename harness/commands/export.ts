@@ -47,11 +47,11 @@ export async function exportDefinition(
   const { definition, seed } = request;
   const { files, next } = EXPORTS[target](request);
   const { output } = flags;
+  if (files.some(({ secret }) => secret)) {
+    context.note('The private keys in this export are test keys: use them on no other chain.\n');
+  }
   if (output === undefined) return print(files, { target, request, context });
   write(output, files, flags.force ?? false);
-  if (files.some(({ secret }) => secret)) {
-    context.note('The private keys in these files are test keys: use them on no other chain.\n');
-  }
   const written = files.map(({ path }) => join(output, path));
   const document = {
     target,

@@ -1,6 +1,6 @@
 /** What a definition asks of the testbed that no other engine does for it. */
 import type { Definition, NodeGroup } from '../plan/schema.ts';
-import { type PublishedPorts, publishedPorts } from './published.ts';
+import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;
 export type Target = (typeof TARGETS)[number];
@@ -31,6 +31,11 @@ export function obstacles(definition: Definition, target: Target): string[] {
   if (target !== 'compose' && listen !== '127.0.0.1' && listen !== '0.0.0.0') {
     lines.push(`listen: got '${listen}', expected none: a ${target} export cannot choose an interface`);
   }
+  if (target === 'kubernetes' && nameOf(definition).endsWith('-')) {
+    lines.push(
+      `name: got '${definition.name}', expected no hyphen at its end: it is the name of a namespace`,
+    );
+  }
   return [...lines, ...takenTwice(publishedPorts(definition))];
 }
 
@@ -51,7 +56,7 @@ function takenTwice({ chain, nodes }: PublishedPorts): string[] {
       { port: api, by: `the API of node-${index}` },
       { port: debug, by: `the debug API of node-${index}` },
     ]),
-  ];
+  ].filter(({ port }) => port !== 0);
   const owners = new Map<number, string>();
   return wanted.flatMap(({ port, by }) => {
     const owner = owners.get(port);

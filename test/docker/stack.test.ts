@@ -73,15 +73,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  if (lines(docker('stack', 'ls', '--format', '{{.Name}}')).includes(STACK)) docker('stack', 'rm', STACK);
-  await until(
-    'the containers of the stack are not gone',
-    async () => {
-      const left = lines(docker('ps', '-aq', ...ofStack));
-      return left.length === 0 ? { done: true } : { missing: `${left.length} of them` };
-    },
-    { timeoutMs: GONE_TIMEOUT_MS },
-  );
+  await remove();
   for (const volume of lines(docker('volume', 'ls', '-q', ...ofStack))) docker('volume', 'rm', volume);
   if (swarmIsOurs) docker('swarm', 'leave', '--force');
   if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
@@ -91,6 +83,22 @@ afterAll(async () => {
 
 function deploy(): void {
   docker('stack', 'deploy', '--resolve-image', 'never', '-c', join(output, 'stack.yaml'), STACK);
+}
+
+/** The volumes stay. */
+async function remove(): Promise<void> {
+  docker('stack', 'rm', STACK);
+  await until(
+    'the stack is not gone',
+    async () => {
+      const left = [
+        ...lines(docker('ps', '-aq', ...ofStack)),
+        ...lines(docker('network', 'ls', '-q', ...ofStack)),
+      ];
+      return left.length === 0 ? { done: true } : { missing: `${left.length} containers and networks` };
+    },
+    { timeoutMs: GONE_TIMEOUT_MS },
+  );
 }
 
 async function meshed(): Promise<void> {
@@ -163,3 +171,15 @@ test('a node that is killed comes back by itself, with its name and its data', a
   const read = await (clients[0] as NodeClient).bytes.download(reference);
   expect(Buffer.compare(read, data)).toBe(0);
 }, 200_000);
+
+test('a stack that was removed goes on where it was when it is deployed again', async () => {
+  const data = Buffer.alloc(20_000, 9);
+  const first = clients[0] as NodeClient;
+  const { batchID } = (await first.stamps.list())[0] as { batchID: string };
+  const { reference } = await first.bytes.upload(data, { batch: batchID, deferred: false });
+  await remove();
+  deploy();
+  await meshed();
+  expect(Buffer.compare(await (clients[1] as NodeClient).bytes.download(reference), data)).toBe(0);
+  await first.bytes.upload(Buffer.alloc(5000, 1), { batch: batchID, deferred: false });
+}, 300_000);

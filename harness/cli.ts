@@ -13,6 +13,8 @@ import { type FailureDocument, failureDocument, usageDocument } from './commands
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
+import { DEFAULT_SEED, type Machine } from './export/export-request.ts';
+import { TARGETS, type Target } from './export/obstacles.ts';
 import { FLAVOUR_NAMES } from './flavours/flavour.ts';
 import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
@@ -192,6 +194,42 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/schema.ts')).schema(f, c)));
 
+  program
+    .command('export')
+    .description('write a cluster as what another engine runs, with the file by which to attach it')
+    .argument('<target>', `the engine: ${TARGETS.join(', ')}`, word(TARGETS))
+    .option('-f, --file <path>', 'cluster file (YAML); flags win over it')
+    .option('-n, --nodes <count>', 'number of nodes (default: 5)', whole(1, NODES_MAX))
+    .option('--name <network>', 'name of the network (default: svcnet)')
+    .option('--seed <number>', `all keys follow from it (default: ${DEFAULT_SEED})`, seedFlag)
+    .option(
+      '--dialect <dialect>',
+      `names that the nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`,
+      word(DIALECT_NAMES),
+    )
+    .option('--image <reference>', 'image of nodes and chain (default: svcnet, as node/Dockerfile makes it)')
+    .addOption(
+      new Option(
+        '--machine <name=address>',
+        'machine of a swarm that takes its share of the nodes (repeatable; default: the swarm chooses)',
+      )
+        .argParser(machineFlag)
+        .default([], 'none'),
+    )
+    .option(
+      '-o, --output <folder>',
+      'folder that the files go to (default: the first one to standard output)',
+    )
+    .option('--force', 'replace files that are there')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  svcnet export compose > docker-compose.yml\n  svcnet export stack -n 50 --output stack --machine worker-1=10.0.0.11 --machine worker-2=10.0.0.12\n  svcnet export kubernetes -f cluster.yaml --output manifests\n\ndocs/many-machines.md says how such a network is started, driven and removed.',
+    )
+    .action((target: Target, flags) =>
+      run(flags, async (f, c) => (await import('./commands/export.ts')).exportDefinition(target, f, c)),
+    );
+
   about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
@@ -357,6 +395,15 @@ function flavourCount(text: string, before: readonly FlavourCount[]): readonly F
 
 function collect(text: string, before: readonly string[]): readonly string[] {
   return [...before, text];
+}
+
+function machineFlag(text: string, before: readonly Machine[]): readonly Machine[] {
+  const [, name = '', address = ''] = /^([^=\s]+)=([^=\s:/]+)$/.exec(text) ?? [];
+  if (name === '')
+    throw new InvalidArgumentError('Expected a host name and an address, such as worker-1=10.0.0.11.');
+  if (before.some((machine) => machine.name === name))
+    throw new InvalidArgumentError(`${name} is named twice.`);
+  return [...before, { name, address }];
 }
 
 function seedFlag(text: string): bigint {

@@ -66,6 +66,8 @@ export interface NodePlan {
   readonly ports: NodePorts;
   /** Address that its listeners take. */
   readonly listen: string;
+  /** `host:port` that it tells its peers; undefined: the addresses of its interfaces. */
+  readonly advertised?: string | undefined;
   readonly profile: Profile;
   /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];

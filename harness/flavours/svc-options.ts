@@ -11,6 +11,7 @@ export const OWN_OPTIONS = [
   'p2p-addr',
   'debug-api-enable',
   'debug-api-addr',
+  'nat-addr',
   'api-dialect',
   'swap-endpoint',
   'full-node',
@@ -32,7 +33,6 @@ export const RESERVED_OPTIONS = [
   ...OWN_OPTIONS,
   'config',
   'password-file',
-  'nat-addr',
 ] as const satisfies readonly OptionName[];
 
 /** Durations and large amounts are text: `5s`, `'100000000000000000000'`. */

@@ -21,11 +21,14 @@ const OLD_GENERATION = '--heap-growing-percent=60';
  */
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
 
+/** Of the process of one node, wherever it runs. */
+export const NODE_FLAGS = [YOUNG_GENERATION, OLD_GENERATION] as const;
+
 /** Always with the same flags: code that was compiled under others is not used. */
 export function svcProgram(...args: string[]): Command {
   return {
     file: process.execPath,
-    args: [YOUNG_GENERATION, OLD_GENERATION, programPath('node/main'), ...args],
+    args: [...NODE_FLAGS, programPath('node/main'), ...args],
     env: ALLOCATOR,
   };
 }

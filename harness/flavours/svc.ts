@@ -1,6 +1,6 @@
 /** Our own node: `node/main.ts` in a process of its own, configured by one file in its data directory. */
+import { createHash } from 'node:crypto';
 import { encryptKey } from '../../node/crypto/keystore.ts';
-import { systemRandom } from '../../node/env/random.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
@@ -72,16 +72,24 @@ function readinessProbe(apiPort: number): readonly string[] {
 }
 
 function keyFiles(identity: NodeKeys): PlannedFile[] {
-  const random = systemRandom();
   return (['swarm', 'libp2p', 'pss'] as const).map((kind) => ({
     path: `keys/${kind}.key`,
     content: encryptKey(identity.keys[kind], {
       password: PASSWORD,
-      random,
+      random: { bytes: bytesFrom(identity.keys[kind]) },
       address: kind === 'swarm' ? identity.ethereum : '',
       scrypt: SCRYPT,
     }),
   }));
+}
+
+/** Salts that follow from the key: the same network has the same files, however often they are written. */
+function bytesFrom(key: Uint8Array): (length: number) => Uint8Array {
+  let drawn = 0;
+  return (length) => {
+    const hash = createHash('shake256', { outputLength: length }).update(`salt ${drawn++}`).update(key);
+    return new Uint8Array(hash.digest());
+  };
 }
 
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
@@ -95,6 +103,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'p2p-addr': address('p2p'),
     'debug-api-enable': true,
     'debug-api-addr': address('debug'),
+    'nat-addr': plan.advertised ?? '',
     'api-dialect': plan.dialect,
     'swap-endpoint': network.rpc,
     'full-node': plan.mode !== 'light',

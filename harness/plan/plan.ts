@@ -3,6 +3,7 @@
  * listen and keep their data is for the caller to choose, and what the chain answers is for the chain to say.
  */
 
+import { isIPv4 } from 'node:net';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
 import type { NodePlan, NodePorts } from '../flavours/flavour.ts';
@@ -123,6 +124,7 @@ export function placeNodes(
       identity: node.identity,
       ports: place.ports,
       listen: place.listen,
+      advertised: advertisedAt(place),
       profile: definition.profile,
       cors: definition.cors,
       options: node.options,
@@ -142,6 +144,11 @@ export function placeNodes(
       },
     },
   }));
+}
+
+/** A name outlives the addresses that stand behind it: they change whenever a container is made anew. */
+function advertisedAt({ reached: { host, port } }: NodePlace): string | undefined {
+  return isIPv4(host) ? undefined : `${host}:${port}`;
 }
 
 /** The boot nodes, or else the first full nodes: all others ask these for more peers. */

@@ -44,7 +44,7 @@ export class KeystoreError extends Error {
 
 interface EncryptOptions {
   readonly password: string;
-  readonly random: Random;
+  readonly random: Pick<Random, 'bytes'>;
   /** Hex for the file's `address` field. */
   readonly address: string;
   /** Less than the default only where the key protects nothing, such as in a throw-away cluster. */

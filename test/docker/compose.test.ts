@@ -1,11 +1,15 @@
 /**
  * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
- * package registry is asked.
+ * package registry is asked. The file is the repository's but for its ports, so that both can run side by side.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { createRpcClient } from '../../chain/rpc.ts';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
@@ -16,7 +20,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;
 const SEED = 7n;
 const NODES = 5;
+/** On loopback. */
+const FIRST_PORT = 26_130;
+const CHAIN_PORT = 26_100;
+const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const START_TIMEOUT_MS = 120_000;
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
 
 const environment = {
   ...process.env,
@@ -37,15 +46,19 @@ function run(command: readonly string[], ...args: readonly string[]): string {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }
-const inProject = (...args: string[]) => run([...compose, '-p', PROJECT], ...args);
+const inProject = (...args: string[]) =>
+  run([...compose, '-f', join(folder, 'docker-compose.yml'), '-p', PROJECT], ...args);
 const docker = (...args: string[]) => run(['docker'], ...args);
 
 const clients = Array.from(
   { length: NODES },
-  (_, i) => new NodeClient({ node: `node-${i}`, api: `http://127.0.0.1:${1633 + 10 * i}` }),
+  (_, i) => new NodeClient({ node: `node-${i}`, api: `http://127.0.0.1:${FIRST_PORT + 10 * i}` }),
 );
 
 beforeAll(async () => {
+  const definition = join(folder, 'cluster.yaml');
+  writeFileSync(definition, JSON.stringify({ nodes: NODES, ports: FIRST_PORT, chain: { port: CHAIN_PORT } }));
+  run([process.execPath, 'harness/cli.ts'], 'export', 'compose', '--file', definition, '--output', folder);
   inProject('build', '-q');
   inProject('up', '-d');
   await meshed();
@@ -68,12 +81,30 @@ async function meshed(): Promise<void> {
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
   inProject('down', '-v');
+  rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
 test('the identities in the containers follow from the seed', async () => {
   const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
   const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
   expect(overlays).toEqual(derived);
+});
+
+test('the volume has a network file of the seed that was chosen at the start', async () => {
+  const text = inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
+  const network = parse(text) as {
+    chain: { rpc: string; control: string };
+    nodes: { api: string; debug: string }[];
+    batches: { id: string; node: string }[];
+  };
+  expect(network.chain.rpc).toBe(RPC);
+  expect((await fetch(`${network.chain.control}/state`)).status).toBe(200);
+  for (const { api, debug } of network.nodes) {
+    expect((await fetch(`${api}/health`)).status).toBe(200);
+    expect((await fetch(`${debug}/metrics`)).status).toBe(200);
+  }
+  const owned = await (clients[3] as NodeClient).stamps.list();
+  expect(owned.map(({ batchID }) => batchID)).toEqual([network.batches[3]?.id]);
 });
 
 test('a file moves from one container to another', async () => {
@@ -123,7 +154,7 @@ async function balanceOf(batch: string): Promise<bigint> {
   const chain = JSON.parse(inProject('exec', '-T', 'node-0', 'cat', '/data/node-0/config.yaml')) as {
     'postage-stamp-address': string;
   };
-  const rpc = createRpcClient('http://127.0.0.1:8545');
+  const rpc = createRpcClient(RPC);
   const data = encodeCall(selectorOf('batches(bytes32)'), `0x${batch}`);
   try {
     const answer = String(await rpc.call('eth_call', { to: chain['postage-stamp-address'], data }, 'latest'));
@@ -139,7 +170,7 @@ function batchOf(node: number): string {
 }
 
 async function chainIsBack(): Promise<void> {
-  const rpc = createRpcClient('http://127.0.0.1:8545');
+  const rpc = createRpcClient(RPC);
   try {
     await until(
       'the chain is not back',

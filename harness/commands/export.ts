@@ -1,0 +1,144 @@
+/** `svcnet export`: a cluster's definition as what other engines run. */
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { exportCompose } from '../export/compose.ts';
+import { DEFAULT_SEED, type Exported, type ExportRequest, type Machine } from '../export/export-request.ts';
+import { exportKubernetes } from '../export/kubernetes.ts';
+import { obstacles, type Target } from '../export/obstacles.ts';
+import { nameOf } from '../export/published.ts';
+import { exportStack } from '../export/stack.ts';
+import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { answer, type CommandContext } from './context.ts';
+
+const DEFAULT_NODES = 5;
+const EXPORTS: Readonly<Record<Target, (request: ExportRequest) => Exported>> = {
+  compose: exportCompose,
+  stack: exportStack,
+  kubernetes: exportKubernetes,
+};
+
+export interface ExportFlags {
+  readonly file?: string;
+  readonly nodes?: number;
+  readonly name?: string;
+  readonly seed?: bigint;
+  readonly dialect?: DefinitionInput['dialect'];
+  readonly image?: string;
+  readonly machine: readonly Machine[];
+  /** Folder; none: the first file goes to standard output. */
+  readonly output?: string;
+  readonly force?: boolean;
+}
+
+/** Flags win over the file. @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
+export async function exportDefinition(
+  target: Target,
+  flags: ExportFlags,
+  context: CommandContext,
+): Promise<void> {
+  if (target !== 'stack' && flags.machine.length > 0) {
+    throw new HarnessError('USAGE', `--machine: for a stack, but ${target} was asked for`);
+  }
+  const request = await requestOf(target, flags);
+  const { definition, seed } = request;
+  const { files, next } = EXPORTS[target](request);
+  const { output } = flags;
+  if (files.some(({ secret }) => secret)) {
+    context.note('The private keys in this export are test keys: use them on no other chain.\n');
+  }
+  if (output === undefined) return print(files, { target, request, context });
+  write(output, files, flags.force ?? false);
+  const written = files.map(({ path }) => join(output, path));
+  const document = {
+    target,
+    name: nameOf(definition),
+    seed: seedToJson(seed),
+    folder: output,
+    files: written,
+  };
+  answer(context, document, [
+    `  ${written.slice(0, 2).join(' and ')}${written.length > 2 ? `, and ${written.length - 2} files beside them` : ''}`,
+    '',
+    `  in ${output}`,
+    ...next.map((line) => `    ${line}`),
+  ]);
+}
+
+async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequest> {
+  const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
+  const given = { nodes: flags.nodes, name: flags.name, seed: flags.seed, dialect: flags.dialect };
+  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const input = { nodes: DEFAULT_NODES, ...file, ...chosen } as DefinitionInput;
+  const source = flags.file ?? 'options';
+  const definition = parseDefinition(input, source);
+  const mistakes = obstacles(definition, target);
+  if (mistakes.length > 0) {
+    const lines = mistakes.map((mistake) => `${source}: ${mistake}`);
+    throw new HarnessError('DEFINITION_INVALID', lines.join('\n'), {
+      hint: `This is about the export to ${target}; svcnet up may well start such a cluster.`,
+    });
+  }
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  return {
+    input,
+    definition,
+    seed: definition.seed ?? DEFAULT_SEED,
+    image: flags.image,
+    sources: relative(resolve(flags.output ?? '.'), root) || '.',
+    machines: flags.machine,
+  };
+}
+
+/** One document alone can be read from standard output. */
+function print(
+  files: Exported['files'],
+  of: { target: Target; request: ExportRequest; context: CommandContext },
+): void {
+  const { target, request, context } = of;
+  if (target === 'stack' && !context.json) {
+    throw new HarnessError(
+      'USAGE',
+      '--output is missing: a stack has secrets and configs in files beside it',
+      {
+        hint: 'Name a folder, such as --output stack',
+      },
+    );
+  }
+  if (context.json) {
+    const { definition, seed } = request;
+    const contents = files.map(({ path, content }) => ({ path, content }));
+    context.out(
+      `${JSON.stringify({ target, name: nameOf(definition), seed: seedToJson(seed), files: contents }, null, 2)}\n`,
+    );
+    return;
+  }
+  context.out(files[0]?.content ?? '');
+}
+
+function write(folder: string, files: Exported['files'], force: boolean): void {
+  const there = files.map(({ path }) => join(folder, path)).filter((path) => existsSync(path));
+  if (there.length > 0 && !force) {
+    throw new HarnessError(
+      'USAGE',
+      `--output: ${there.slice(0, 3).join(', ')}${there.length > 3 ? ' and others' : ''} exist${there.length === 1 ? 's' : ''} already`,
+      {
+        hint: 'Choose another folder, or replace what is there with --force',
+      },
+    );
+  }
+  try {
+    for (const { path, content, secret = false } of files) {
+      const file = join(folder, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content, { mode: secret ? 0o600 : 0o644 });
+      // What was there keeps its mode otherwise.
+      if (secret) chmodSync(file, 0o600);
+    }
+  } catch (error) {
+    throw cannotWrite(folder, error, 'choose another with --output');
+  }
+}

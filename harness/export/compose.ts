@@ -1,0 +1,179 @@
+/**
+ * `svcnet export compose`: a Compose file for one machine. A first container prepares a volume from the definition and
+ * the seed, so the seed can still be chosen when the network is started, and the file holds no key.
+ */
+import { Document, stringify, type YAMLMap } from 'yaml';
+import { seedToJson } from '../plan/seed.ts';
+import { type ContainerNode, containerNetwork } from './container-network.ts';
+import {
+  CHAIN_FOLDER,
+  CHAIN_PORTS,
+  CHAIN_PROGRAM,
+  CHAIN_STATE_PATH,
+  DATA_FOLDER,
+  IMAGE,
+  NODE_PORTS,
+  NODE_PROGRAM,
+  NODE_READINESS_PATH,
+  nodeArguments,
+  PREPARE_PROGRAM,
+  probe,
+  STOP_GRACE_SECONDS,
+} from './container-programs.ts';
+import type { Exported, ExportRequest } from './export-request.ts';
+import { networkFile } from './network-file.ts';
+import { localDoors, publishedPorts } from './published.ts';
+import { annotatedYaml } from './yaml-text.ts';
+
+const COMPOSE_FILE = 'docker-compose.yml';
+const VOLUMES = [`network:${DATA_FOLDER}`] as const;
+
+export function exportCompose(request: ExportRequest): Exported {
+  const network = containerNetwork(request, {
+    chainHost: 'chain',
+    chainFolder: CHAIN_FOLDER,
+    nodeHost: (node) => node,
+    dataDir: (node) => `${DATA_FOLDER}/${node}`,
+  });
+  const doors = localDoors(request.definition);
+  return {
+    files: [
+      {
+        path: COMPOSE_FILE,
+        content: composeText(request, network.nodes),
+        // The definition is part of it.
+        secret: request.definition.nodes.some(({ keys }) => keys !== undefined),
+      },
+      {
+        path: 'network.yaml',
+        content: networkFile(network, doors, [
+          `Right for the seed ${request.seed}. For another one:`,
+          `  docker compose exec -T node-0 cat ${DATA_FOLDER}/network.yaml`,
+        ]),
+      },
+    ],
+    next: [
+      `docker compose -f ${COMPOSE_FILE} up --detach`,
+      'svcnet attach -f network.yaml',
+      `docker compose -f ${COMPOSE_FILE} down --volumes`,
+    ],
+  };
+}
+
+function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): string {
+  const { image = IMAGE } = request;
+  const document = new Document({}, { aliasDuplicateObjects: false });
+  const node = (value: object) =>
+    document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
+  // Merged into every node: what they share is written once.
+  const shared = node({
+    image,
+    entrypoint: NODE_PROGRAM,
+    depends_on: { chain: { condition: 'service_healthy' } },
+    volumes: VOLUMES,
+    restart: 'on-failure',
+    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+    healthcheck: {
+      test: ['CMD', ...probe(NODE_PORTS.api, NODE_READINESS_PATH)],
+      interval: '2s',
+      timeout: '2s',
+      start_period: '30s',
+      retries: 5,
+    },
+  });
+  shared.anchor = 'node';
+  document.set('x-node', shared);
+  const ports = publishedPorts(request.definition);
+  const published = (port: number, inside: number) => `${request.definition.listen}:${port}:${inside}`;
+  document.set(
+    'services',
+    node({
+      init: initService(request, image),
+      chain: {
+        image,
+        entrypoint: [...CHAIN_PROGRAM, `${DATA_FOLDER}/chain.json`],
+        depends_on: { init: { condition: 'service_completed_successfully' } },
+        volumes: VOLUMES,
+        restart: 'on-failure',
+        stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+        ports: [
+          published(ports.chain.rpc, CHAIN_PORTS.rpc),
+          published(ports.chain.control, CHAIN_PORTS.control),
+        ],
+        healthcheck: {
+          test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_STATE_PATH)],
+          interval: '1s',
+          timeout: '2s',
+          retries: 30,
+        },
+      },
+      ...Object.fromEntries(
+        nodes.map(({ name, image: own, resources }, index) => {
+          const { api = 0, debug = 0 } = ports.nodes[index] ?? {};
+          const service = {
+            '<<': document.createAlias(shared, 'node'),
+            ...(own === undefined ? {} : { image: own }),
+            command: nodeArguments(`${DATA_FOLDER}/${name}/config.yaml`),
+            ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
+            ...(resources?.cpus === undefined ? {} : { cpus: resources.cpus }),
+            ...(resources?.memory === undefined ? {} : { mem_limit: resources.memory }),
+          };
+          return [name, service];
+        }),
+      ),
+    }),
+  );
+  document.set('volumes', { network: {} });
+  return annotatedYaml(document, notes(request));
+}
+
+/** It has ended before anything else starts. */
+function initService({ input, seed, image: chosen, sources }: ExportRequest, image: string): object {
+  const { seed: _seed, ...definition } = input;
+  return {
+    image,
+    // An image that somebody chose is there already, or comes from a registry.
+    ...(chosen === undefined
+      ? {
+          build: {
+            context: sources,
+            dockerfile: 'node/Dockerfile',
+            args: { DEPENDENCIES: '${SVCNET_DEPENDENCIES:-install}' },
+          },
+        }
+      : {}),
+    entrypoint: PREPARE_PROGRAM,
+    environment: {
+      // A dollar sign would begin a variable.
+      SVCNET_DEFINITION: stringify(definition).replaceAll('$', '$$$$'),
+      SVCNET_SEED: `\${SVCNET_SEED:-${seedToJson(seed)}}`,
+    },
+    volumes: VOLUMES,
+    healthcheck: { disable: true },
+  };
+}
+
+function notes({ definition }: ExportRequest): string[] {
+  const { chain, nodes } = localDoors(definition);
+  const last = nodes.length - 1;
+  const names = last === 0 ? 'node-0' : `node-0 to node-${last}`;
+  return [
+    `A storage network in containers, as written by: svcnet export compose`,
+    '',
+    '  docker compose up --detach                          begin',
+    '  docker compose exec -T node-0 cat /data/env         ids of the batches that are ready to use',
+    '  docker compose exec -T node-0 cat /data/network.yaml > network.yaml',
+    '  svcnet attach -f network.yaml                       scenarios, status and more on this network',
+    '  docker compose down --volumes                       end, and remove everything',
+    '',
+    `  ${names}: HTTP API at ${nodes
+      .slice(0, 3)
+      .map(({ api }) => api)
+      .join(', ')}${last > 2 ? ', ...' : ''}; debug API two ports above`,
+    `  chain: JSON-RPC at ${chain.rpc}`,
+    '',
+    'The same seed gives the same keys, overlays, contracts and batches: SVCNET_SEED=7 docker compose up',
+    'The keys are test keys that anybody can derive from the seed: never use them on another chain.',
+    'Started again with the same seed it goes on where it was; with another one it begins anew.',
+  ];
+}

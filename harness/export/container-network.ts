@@ -1,0 +1,105 @@
+/**
+ * A network whose chain and nodes are containers: the files that they read at their start. All of it follows from
+ * the definition and the seed, so nothing has to be asked from a running chain.
+ */
+import { type Account, createAccount } from '../../chain/account.ts';
+import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
+import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
+import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
+import type { PlannedFile } from '../flavours/flavour.ts';
+import { svcFlavour } from '../flavours/svc.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
+import type { Definition } from '../plan/schema.ts';
+import { CHAIN_PORTS, LISTEN, NODE_PORTS } from './container-programs.ts';
+
+export interface ContainerNetwork {
+  /** Options document of `chain/main.ts`. */
+  readonly chain: string;
+  readonly nodes: readonly ContainerNode[];
+}
+
+export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'image' | 'resources'> {
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
+  /** Ids of its batches, 64 lower-case hex digits each; the first one is its default batch. */
+  readonly batches: readonly string[];
+  /** Configuration file of the node. */
+  readonly config: string;
+  /** Key files, paths relative to the data directory. */
+  readonly keys: readonly PlannedFile[];
+}
+
+/** Where the parts of the network find each other and their files. */
+interface Surroundings {
+  /** Names of the chain's container and of a node's, as the others resolve them. */
+  readonly chainHost: string;
+  /** Where the chain keeps its state, as its container sees it. */
+  readonly chainFolder: string;
+  readonly nodeHost: (node: string) => string;
+  /** Data directory of a node, as its container sees it. */
+  readonly dataDir: (node: string) => string;
+}
+
+export function containerNetwork(
+  { definition, seed }: { definition: Definition; seed: bigint },
+  { chainHost, chainFolder, nodeHost, dataDir }: Surroundings,
+): ContainerNetwork {
+  const plan = planCluster(definition, seed);
+  const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
+  const places = plan.nodes.map(({ name }) => ({
+    ports: NODE_PORTS,
+    reached: { host: nodeHost(name), port: NODE_PORTS.p2p },
+    listen: LISTEN,
+    dataDir: dataDir(name),
+  }));
+  const placed = placeNodes(plan, places, chainFacts(plan, deployer, chainHost));
+  return {
+    chain: chainDocument(plan, chainFolder),
+    nodes: plan.nodes.map((node, index): ContainerNode => {
+      const { plan: nodePlan } = placed[index] as (typeof placed)[number];
+      const { config, keys } = filesOf(svcFlavour.files(nodePlan));
+      const { name, mode, image, resources, identity } = node;
+      const batches = batchesOf(node, plan, deployer);
+      return { name, mode, image, resources, overlay: identity.overlay, batches, config, keys };
+    }),
+  };
+}
+
+function chainDocument({ chain }: ClusterPlan, stateFolder: string): string {
+  const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
+  return `${JSON.stringify({ ...chain, ...ports, host: LISTEN, stateFolder }, undefined, 2)}
+`;
+}
+
+/** The chain does not run yet: its addresses follow from those of its deployer. */
+function chainFacts({ chain }: ClusterPlan, deployer: Account, host: string): ChainFacts {
+  const contracts = contractAddresses(deployer);
+  return {
+    contracts,
+    startBlock: START_BLOCK,
+    rpcOf: () => `http://${host}:${CHAIN_PORTS.rpc}`,
+    chequebookOf({ identity }) {
+      const index = chain.chequebooks.findIndex(({ issuer }) => issuer === `0x${identity.ethereum}`);
+      if (index === -1) return undefined;
+      const factory = contracts.chequebookFactory;
+      return chequebookAddress({ factory, sender: deployer.address, salt: chequebookSalt(index) });
+    },
+  };
+}
+
+function batchesOf({ identity }: PlannedNode, { chain }: ClusterPlan, deployer: Account): string[] {
+  return chain.batches
+    .filter(({ owner }) => owner === `0x${identity.ethereum}`)
+    .map(({ nonce }) => batchId(deployer.address, nonce).replace(/^0x/, ''));
+}
+
+/** Engines keep keys and configuration in different places. */
+function filesOf(files: readonly PlannedFile[]): Pick<ContainerNode, 'config' | 'keys'> {
+  const keys = files.filter(({ path }) => path.startsWith('keys/'));
+  const [config, ...others] = files.filter((file) => !keys.includes(file));
+  if (config === undefined || others.length > 0) {
+    throw new TypeError('a node in a container has one configuration file beside its keys');
+  }
+  return { config: config.content, keys };
+}

@@ -1,0 +1,439 @@
+/**
+ * `svcnet export kubernetes`: manifests for `kubectl apply`. A group of the definition is a StatefulSet, and a node one
+ * of its pods: the pod's name says which configuration and which keys are its own.
+ */
+import type {
+  V1ConfigMap,
+  V1Container,
+  V1Namespace,
+  V1PersistentVolumeClaim,
+  V1PodDisruptionBudget,
+  V1PodSpec,
+  V1Probe,
+  V1ResourceRequirements,
+  V1Secret,
+  V1Service,
+  V1StatefulSet,
+} from '@kubernetes/client-node';
+import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
+import {
+  CHAIN_FOLDER,
+  CHAIN_PORTS,
+  CHAIN_PROGRAM,
+  CHAIN_STATE_PATH,
+  CONFIG_FOLDER,
+  DATA_FOLDER,
+  IMAGE,
+  NODE_HEALTH_PATH,
+  NODE_PORTS,
+  NODE_PROGRAM,
+  NODE_READINESS_PATH,
+  nodeArguments,
+  STOP_GRACE_SECONDS,
+  USER_ID,
+} from './container-programs.ts';
+import type { Exported, ExportRequest } from './export-request.ts';
+import { networkFile } from './network-file.ts';
+import { localDoors, nameOf, publishedPorts } from './published.ts';
+import { yamlText } from './yaml-text.ts';
+
+const MANIFEST_FILE = 'kubernetes.yaml';
+/** Headless service of the nodes: `node-0.nodes` is the pod of that name. */
+const NODES_SERVICE = 'nodes';
+const CHAIN = 'chain';
+const NODES_CONFIG = 'nodes';
+const NODES_KEYS = 'node-keys';
+/** What is asked of a cluster for each pod where the definition has no limits. */
+const REQUESTS = { cpu: '50m', memory: '128Mi' };
+const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
+/** A node keeps its chunks, the chain its state. */
+const VOLUME_SIZE = '2Gi';
+/** Seconds between two probes, and how many of a start may fail: ten minutes, for images that are large and disks that are slow. */
+const PROBE_SECONDS = 5;
+const STARTUP_FAILURES = 120;
+
+type Manifest = V1ConfigMap | V1Namespace | V1PodDisruptionBudget | V1Secret | V1Service | V1StatefulSet;
+
+/** Nodes of one group of the definition. */
+interface NodeSet {
+  readonly name: string;
+  readonly nodes: readonly SetNode[];
+}
+type SetNode = ContainerNode & { readonly pod: string };
+
+export function exportKubernetes(request: ExportRequest): Exported {
+  const { definition } = request;
+  const name = nameOf(definition);
+  const pods = podNames(definition.nodes.map(({ count }) => count));
+  const network = containerNetwork(request, {
+    chainHost: CHAIN,
+    chainFolder: CHAIN_FOLDER,
+    nodeHost: (node) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`,
+    dataDir: () => DATA_FOLDER,
+  });
+  const forwards = forwardCommands(request);
+  return {
+    files: [
+      {
+        path: MANIFEST_FILE,
+        content: manifestText(request, manifests(request, network, pods)),
+        secret: true,
+      },
+      {
+        path: 'network.yaml',
+        content: networkFile(network, localDoors({ ...definition, listen: '127.0.0.1' }), [
+          'While these run, of those nodes that are needed:',
+          ...forwards.map((line) => `  ${line}`),
+        ]),
+      },
+    ],
+    next: [
+      `kubectl apply -f ${MANIFEST_FILE}`,
+      'svcnet attach -f network.yaml   # with the ports forwarded that it names',
+      `kubectl delete namespace ${name}`,
+    ],
+  };
+}
+
+type Pods = ReadonlyMap<string, { readonly set: string; readonly pod: string }>;
+
+/** @param counts of the groups @returns by the node's name */
+function podNames(counts: readonly number[]): Pods {
+  const pods = counts.flatMap((count, group) => {
+    const set = counts.length === 1 ? 'node' : `group-${group}`;
+    return Array.from({ length: count }, (_, ordinal) => ({ set, pod: `${set}-${ordinal}` }));
+  });
+  return new Map(pods.map((pod, index) => [`node-${index}`, pod]));
+}
+
+function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods): Manifest[] {
+  const { image = IMAGE } = request;
+  const namespace = nameOf(request.definition);
+  const nodes = network.nodes.map(
+    (node): SetNode => ({ ...node, pod: pods.get(node.name)?.pod ?? node.name }),
+  );
+  const sets = [...new Set([...pods.values()].map(({ set }) => set))].map(
+    (set): NodeSet => ({
+      name: set,
+      nodes: nodes.filter(({ name }) => pods.get(name)?.set === set),
+    }),
+  );
+  const kit = { namespace, image };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name: namespace,
+        labels: { ...labels(kit), 'pod-security.kubernetes.io/enforce': 'restricted' },
+      },
+    },
+    configMap(kit, CHAIN, { 'chain.json': network.chain }),
+    configMap(kit, NODES_CONFIG, Object.fromEntries(nodes.map(({ pod, config }) => [`${pod}.yaml`, config]))),
+    keysSecret(kit, nodes),
+    headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
+    // Nodes find each other before they are ready: they are only once they have.
+    headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
+    ...nodes.map((node) => nodeService(kit, node)),
+    chainSet(kit),
+    ...sets.flatMap((set) => [nodeSet(kit, set), budget(kit, set)]),
+  ];
+}
+
+/** What all manifests of a network share. */
+interface Kit {
+  readonly namespace: string;
+  readonly image: string;
+}
+
+function labels({ namespace }: Kit, component?: 'chain' | 'node', set?: string): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'svcnet',
+    'app.kubernetes.io/instance': namespace,
+    ...(component === undefined ? {} : { 'app.kubernetes.io/component': component }),
+    ...(set === undefined ? {} : { 'svcnet/set': set }),
+  };
+}
+
+function metadata(
+  kit: Kit,
+  name: string,
+): { name: string; namespace: string; labels: Record<string, string> } {
+  return { name, namespace: kit.namespace, labels: labels(kit) };
+}
+
+function configMap(kit: Kit, name: string, data: Record<string, string>): V1ConfigMap {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(kit, name), data };
+}
+
+const keyName = (pod: string, path: string) => `${pod}.${path.replace(/^keys\//, '')}`;
+
+function keysSecret(kit: Kit, nodes: readonly SetNode[]): V1Secret {
+  const entries = nodes.flatMap(({ pod, keys }) =>
+    keys.map(({ path, content }): [string, string] => [keyName(pod, path), content]),
+  );
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: metadata(kit, NODES_KEYS),
+    type: 'Opaque',
+    stringData: Object.fromEntries(entries),
+  };
+}
+
+const servicePorts = (ports: Readonly<Record<string, number>>) =>
+  Object.entries(ports).map(([name, port]) => ({ name, port, targetPort: name }));
+
+const containerPorts = (ports: Readonly<Record<string, number>>) =>
+  Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort }));
+
+function headlessService(
+  kit: Kit,
+  of: { name: string; component: 'chain' | 'node'; ports: Readonly<Record<string, number>>; early: boolean },
+): V1Service {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: metadata(kit, of.name),
+    spec: {
+      clusterIP: 'None',
+      publishNotReadyAddresses: of.early,
+      selector: labels(kit, of.component),
+      ports: servicePorts(of.ports),
+    },
+  };
+}
+
+/** One for each node: an address that leads to this node alone. */
+function nodeService(kit: Kit, { name, pod }: SetNode): V1Service {
+  const { api, debug } = NODE_PORTS;
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: metadata(kit, name),
+    spec: {
+      selector: { ...labels(kit, 'node'), 'statefulset.kubernetes.io/pod-name': pod },
+      ports: servicePorts({ api, debug }),
+    },
+  };
+}
+
+function chainSet(kit: Kit): V1StatefulSet {
+  const container: V1Container = {
+    ...containerBasics(kit),
+    name: 'chain',
+    command: [...CHAIN_PROGRAM, `${CONFIG_FOLDER}/chain.json`],
+    ports: containerPorts(CHAIN_PORTS),
+    resources: { requests: CHAIN_REQUESTS },
+    startupProbe: probeOf('control', CHAIN_STATE_PATH, STARTUP_FAILURES),
+    readinessProbe: probeOf('control', CHAIN_STATE_PATH),
+    livenessProbe: probeOf('control', CHAIN_STATE_PATH, 6),
+    volumeMounts: [
+      { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
+      { name: 'data', mountPath: DATA_FOLDER },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+  return statefulSet(kit, {
+    name: CHAIN,
+    service: CHAIN,
+    replicas: 1,
+    labels: labels(kit, 'chain'),
+    pod: {
+      containers: [container],
+      volumes: [{ name: 'config', configMap: { name: CHAIN } }, TMP_VOLUME],
+    },
+  });
+}
+
+function nodeSet(kit: Kit, { name, nodes }: NodeSet): V1StatefulSet {
+  const own = { ...kit, image: nodes[0]?.image ?? kit.image };
+  const container: V1Container = {
+    ...containerBasics(own),
+    name: 'node',
+    command: [...NODE_PROGRAM],
+    args: nodeArguments(`${CONFIG_FOLDER}/$(POD_NAME).yaml`),
+    env: [{ name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+    ports: containerPorts(NODE_PORTS),
+    resources: resourcesOf(nodes[0]?.resources),
+    startupProbe: probeOf('api', NODE_HEALTH_PATH, STARTUP_FAILURES),
+    readinessProbe: probeOf('api', NODE_READINESS_PATH),
+    livenessProbe: probeOf('api', NODE_HEALTH_PATH, 6),
+    volumeMounts: [
+      { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
+      { name: 'data', mountPath: DATA_FOLDER },
+      // Of all keys a container sees its own.
+      { name: 'keys', mountPath: `${DATA_FOLDER}/keys`, subPathExpr: '$(POD_NAME)', readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+  return statefulSet(kit, {
+    name,
+    service: NODES_SERVICE,
+    replicas: nodes.length,
+    labels: labels(kit, 'node', name),
+    pod: {
+      initContainers: [waitForChain(own)],
+      containers: [container],
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'kubernetes.io/hostname',
+          whenUnsatisfiable: 'ScheduleAnyway',
+          labelSelector: { matchLabels: labels(kit, 'node') },
+        },
+      ],
+      volumes: [
+        { name: 'config', configMap: { name: NODES_CONFIG } },
+        { name: 'keys', secret: { secretName: NODES_KEYS, defaultMode: 0o440, items: keyItems(nodes) } },
+        TMP_VOLUME,
+      ],
+    },
+  });
+}
+
+/** A folder for each pod: a mount can name no more than that by the pod's name. */
+function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
+  return nodes.flatMap(({ pod, keys }) =>
+    keys.map(({ path }) => ({ key: keyName(pod, path), path: path.replace(/^keys/, pod) })),
+  );
+}
+
+/** A node gives up on a chain that does not answer for some seconds. */
+function waitForChain(kit: Kit): V1Container {
+  const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_STATE_PATH}`;
+  const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
+  return {
+    ...containerBasics(kit),
+    name: 'wait-for-chain',
+    command: ['node', '-e', script],
+    resources: { requests: { cpu: '10m', memory: '64Mi' } },
+  };
+}
+
+function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePullPolicy' | 'securityContext'> {
+  return {
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  };
+}
+
+/** What pods of nodes and of the chain do not share. */
+type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
+
+const TMP_VOLUME = { name: 'tmp', emptyDir: {} };
+
+function statefulSet(
+  kit: Kit,
+  of: {
+    name: string;
+    service: string;
+    replicas: number;
+    labels: Record<string, string>;
+    pod: PodParts;
+  },
+): V1StatefulSet {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: metadata(kit, of.name),
+    spec: {
+      serviceName: of.service,
+      replicas: of.replicas,
+      // Nobody waits for the one before.
+      podManagementPolicy: 'Parallel',
+      selector: { matchLabels: of.labels },
+      template: {
+        metadata: { labels: of.labels },
+        spec: {
+          automountServiceAccountToken: false,
+          // A variable for every port of every service otherwise.
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: USER_ID,
+            runAsGroup: USER_ID,
+            fsGroup: USER_ID,
+            fsGroupChangePolicy: 'OnRootMismatch',
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          ...of.pod,
+        },
+      },
+      volumeClaimTemplates: [DATA_CLAIM],
+    },
+  };
+}
+
+const DATA_CLAIM: V1PersistentVolumeClaim = {
+  metadata: { name: 'data' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: VOLUME_SIZE } } },
+};
+
+/** @param failures in a row that count */
+function probeOf(port: string, path: string, failures = 3): V1Probe {
+  return {
+    httpGet: { path, port },
+    periodSeconds: PROBE_SECONDS,
+    timeoutSeconds: PROBE_SECONDS,
+    failureThreshold: failures,
+  };
+}
+
+/** A pod that has limits is given as much from the beginning. */
+function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
+  const limits = {
+    ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),
+    ...(resources?.memory === undefined ? {} : { memory: String(resources.memory) }),
+  };
+  return {
+    requests: { ...REQUESTS, ...limits },
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+  };
+}
+
+/** Machines are emptied one node at a time. */
+function budget(kit: Kit, { name }: NodeSet): V1PodDisruptionBudget {
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: metadata(kit, name),
+    spec: { maxUnavailable: 1, selector: { matchLabels: labels(kit, 'node', name) } },
+  };
+}
+
+/** All of them end with the shell that they run in. */
+function forwardCommands({ definition }: ExportRequest): string[] {
+  const { chain, nodes } = publishedPorts(definition);
+  const forward = (service: string, ports: string) =>
+    `kubectl -n ${nameOf(definition)} port-forward service/${service} ${ports} &`;
+  return [
+    forward(CHAIN, `${chain.rpc}:${CHAIN_PORTS.rpc} ${chain.control}:${CHAIN_PORTS.control}`),
+    ...nodes.map(({ api, debug }, index) =>
+      forward(`node-${index}`, `${api}:${NODE_PORTS.api} ${debug}:${NODE_PORTS.debug}`),
+    ),
+  ];
+}
+
+function manifestText({ definition, seed, image = IMAGE }: ExportRequest, documents: Manifest[]): string {
+  const name = nameOf(definition);
+  const notes = [
+    'A storage network for Kubernetes, as written by: svcnet export kubernetes',
+    '',
+    `  kubectl apply -f ${MANIFEST_FILE}               begin, or apply a new export`,
+    `  kubectl -n ${name} wait --for=condition=Ready pod --all --timeout=10m`,
+    '  svcnet attach -f network.yaml               with the ports forwarded as that file says',
+    `  kubectl delete namespace ${name}                end, and remove everything`,
+    '',
+    `The machines of the cluster need the image ${image}.`,
+    `The keys are test keys that anybody can derive from the seed ${seed}: never use them on another chain.`,
+  ];
+  const header = notes.map((line) => `# ${line}`.trimEnd());
+  return `${header.join('\n')}\n---\n${documents.map(yamlText).join('---\n')}`;
+}

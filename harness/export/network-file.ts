@@ -1,0 +1,19 @@
+/** The file with which `svcnet attach -f network.yaml` drives a network that another engine runs. */
+import type { ContainerNetwork } from './container-network.ts';
+import type { Doors } from './published.ts';
+import { annotatedYaml } from './yaml-text.ts';
+
+/** @param notes for people, above the document */
+export function networkFile(
+  { nodes }: ContainerNetwork,
+  doors: Doors,
+  notes: readonly string[] = [],
+): string {
+  const document = {
+    name: doors.name,
+    chain: doors.chain,
+    nodes: nodes.map(({ name }, index) => ({ name, ...doors.nodes[index] })),
+    batches: nodes.flatMap(({ name, batches }) => batches.map((id) => ({ id, node: name }))),
+  };
+  return annotatedYaml(document, ['Where the network is reached: svcnet attach -f network.yaml', ...notes]);
+}

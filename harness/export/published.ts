@@ -1,0 +1,65 @@
+/** Where an exported network is reached from outside: ports that belong to one node each, on whichever machine. */
+import { fixedPorts, type PortRange } from '../plan/ports.ts';
+import type { Definition } from '../plan/schema.ts';
+import { CHAIN_PORTS } from './container-programs.ts';
+
+/** The ports that a node takes by itself are those of the first one. */
+const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };
+
+export interface PublishedPorts {
+  readonly chain: { readonly rpc: number; readonly control: number };
+  readonly nodes: readonly { readonly api: number; readonly debug: number }[];
+}
+
+export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPorts {
+  const range = ports === 'free' ? DEFAULT_RANGE : ports;
+  const rpc = chain.port === 0 ? CHAIN_PORTS.rpc : chain.port;
+  const count = nodes.reduce((sum, group) => sum + group.count, 0);
+  return {
+    chain: { rpc, control: rpc + 1 },
+    nodes: Array.from({ length: count }, (_, index) => {
+      const { api, debug } = fixedPorts(range, index);
+      return { api, debug };
+    }),
+  };
+}
+
+/** URLs of a network's parts. */
+export interface Doors {
+  readonly name: string;
+  readonly chain: { readonly rpc: string; readonly control?: string };
+  readonly nodes: readonly { readonly api: string; readonly debug: string }[];
+}
+
+/** @param hosts of the chain and of the nodes; control: whether its endpoint can be reached */
+export function doorsOf(
+  definition: Definition,
+  hosts: { readonly chain: string; readonly control: boolean; node(index: number): string },
+): Doors {
+  const { chain, nodes } = publishedPorts(definition);
+  const url = (host: string, port: number) => `http://${host}:${port}`;
+  return {
+    name: nameOf(definition),
+    chain: {
+      rpc: url(hosts.chain, chain.rpc),
+      ...(hosts.control ? { control: url(hosts.chain, chain.control) } : {}),
+    },
+    nodes: nodes.map(({ api, debug }, index) => ({
+      api: url(hosts.node(index), api),
+      debug: url(hosts.node(index), debug),
+    })),
+  };
+}
+
+/** Everything on this machine, at the address that the definition chooses. */
+export function localDoors(definition: Definition): Doors {
+  const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
+  return doorsOf(definition, { chain: host, control: true, node: () => host });
+}
+
+/** Of networks that nobody names. */
+const DEFAULT_NAME = 'svcnet';
+
+export function nameOf({ name }: Definition): string {
+  return name ?? DEFAULT_NAME;
+}

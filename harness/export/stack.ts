@@ -1,0 +1,258 @@
+/**
+ * `svcnet export stack`: a stack of Docker Swarm, for one machine or many. Every node is a service of its own. Tasks of
+ * one replicated service would share their secrets and their published port, so none of them could have keys or an
+ * API of its own.
+ */
+import { createHash } from 'node:crypto';
+import { Document, type YAMLMap } from 'yaml';
+import { type ContainerNode, containerNetwork } from './container-network.ts';
+import {
+  CHAIN_FOLDER,
+  CHAIN_PORTS,
+  CHAIN_PROGRAM,
+  CHAIN_STATE_PATH,
+  CONFIG_FOLDER,
+  DATA_FOLDER,
+  IMAGE,
+  NODE_HEALTH_PATH,
+  NODE_PORTS,
+  NODE_PROGRAM,
+  nodeArguments,
+  probe,
+  STOP_GRACE_SECONDS,
+  USER_ID,
+} from './container-programs.ts';
+import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
+import { networkFile } from './network-file.ts';
+import { type Doors, doorsOf, nameOf, type PublishedPorts, publishedPorts } from './published.ts';
+import { annotatedYaml } from './yaml-text.ts';
+
+const STACK_FILE = 'stack.yaml';
+const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
+const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
+/** Digits of a digest in the name of a secret or config. */
+const DIGEST_DIGITS = 10;
+
+/** A secret or config of the swarm with the file that it is made from. */
+interface StackFile extends ExportedFile {
+  /** Key in the stack. */
+  readonly key: string;
+  /** Where the container finds it. */
+  readonly target: string;
+}
+
+/** What a stack has for one node. */
+interface StackNode {
+  readonly node: ContainerNode;
+  readonly config: StackFile;
+  readonly keys: readonly StackFile[];
+}
+
+export function exportStack(request: ExportRequest): Exported {
+  const name = nameOf(request.definition);
+  const network = containerNetwork(request, {
+    chainHost: 'chain',
+    chainFolder: CHAIN_FOLDER,
+    nodeHost: (node) => node,
+    dataDir: () => DATA_FOLDER,
+  });
+  const chain: StackFile = {
+    key: 'chain',
+    path: 'configs/chain.json',
+    target: CHAIN_CONFIG,
+    content: network.chain,
+  };
+  const nodes = network.nodes.map(stackNode);
+  const doors = stackDoors(request);
+  return {
+    files: [
+      { path: STACK_FILE, content: stackText(request, chain, nodes) },
+      { path: 'network.yaml', content: networkFile(network, doors) },
+      ...[chain, ...nodes.flatMap(({ config, keys }) => [config, ...keys])].map(
+        ({ path, content, secret = false }) => ({ path, content, secret }),
+      ),
+    ],
+    next: [
+      `docker stack deploy -c ${STACK_FILE} ${name}`,
+      'svcnet attach -f network.yaml',
+      `docker stack rm ${name}`,
+    ],
+  };
+}
+
+/** The chain is where the first nodes are. */
+function stackDoors({ definition, machines }: ExportRequest): Doors {
+  const address = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
+  // A published port cannot be kept to one interface, and this one can change everything about the chain.
+  return doorsOf(definition, { chain: address(0), control: false, node: address });
+}
+
+/** Nodes are dealt out in turn, so that neighbours in the list are on different machines. */
+function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
+  return machines[index % machines.length];
+}
+
+function stackNode(node: ContainerNode): StackNode {
+  const { name } = node;
+  return {
+    node,
+    config: { key: name, path: `configs/${name}.yaml`, target: NODE_CONFIG, content: node.config },
+    keys: node.keys.map(({ path, content }) => ({
+      key: `${name}-${path.replace(/^keys\/|\.key$/g, '')}`,
+      path: `secrets/${name}/${path.replace(/^keys\//, '')}`,
+      target: `${DATA_FOLDER}/${path}`,
+      content,
+      secret: true,
+    })),
+  };
+}
+
+function stackText(request: ExportRequest, chain: StackFile, nodes: readonly StackNode[]): string {
+  const { definition, image = IMAGE, machines } = request;
+  const name = nameOf(definition);
+  const ports = publishedPorts(definition);
+  const document = new Document({ version: '3.8' }, { aliasDuplicateObjects: false });
+  const yaml = (value: object) =>
+    document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
+  // Merged into every node: what they share is written once.
+  const shared = yaml({
+    image,
+    entrypoint: NODE_PROGRAM,
+    command: nodeArguments(NODE_CONFIG),
+    networks: ['network'],
+    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+    // The name of a container is known to the others from its first healthy answer on. A node is ready only once it
+    // has found peers, so that readiness would wait for itself.
+    healthcheck: {
+      test: ['CMD', ...probe(NODE_PORTS.api, NODE_HEALTH_PATH)],
+      interval: '5s',
+      timeout: '5s',
+      start_period: '60s',
+      retries: 12,
+    },
+  });
+  shared.anchor = 'node';
+  document.set('x-node', shared);
+  document.set(
+    'services',
+    yaml({
+      chain: chainService({ image, chain, ports, machine: machineOf(machines, 0) }),
+      ...Object.fromEntries(
+        nodes.map((entry, index) => [
+          entry.node.name,
+          {
+            '<<': document.createAlias(shared, 'node'),
+            ...nodeService(entry, { ports: ports.nodes[index], machine: machineOf(machines, index) }),
+          },
+        ]),
+      ),
+    }),
+  );
+  document.set('networks', { network: { driver: 'overlay' } });
+  document.set('volumes', { chain: {}, ...Object.fromEntries(nodes.map(({ node }) => [node.name, {}])) });
+  document.set('configs', declared(name, [chain, ...nodes.map(({ config }) => config)]));
+  document.set(
+    'secrets',
+    declared(
+      name,
+      nodes.flatMap(({ keys }) => keys),
+    ),
+  );
+  return annotatedYaml(document, notes(request));
+}
+
+function chainService(of: {
+  image: string;
+  chain: StackFile;
+  ports: PublishedPorts;
+  machine: Machine | undefined;
+}): object {
+  return {
+    image: of.image,
+    entrypoint: [...CHAIN_PROGRAM, CHAIN_CONFIG],
+    networks: ['network'],
+    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+    configs: [mount(of.chain)],
+    volumes: [`chain:${DATA_FOLDER}`],
+    ports: [published(of.ports.chain.rpc, CHAIN_PORTS.rpc)],
+    healthcheck: {
+      test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_STATE_PATH)],
+      interval: '2s',
+      timeout: '2s',
+      start_period: '30s',
+      retries: 30,
+    },
+    // Without machines to choose from, one that stays: its volume is there.
+    deploy: deploy(of.machine === undefined ? 'node.role == manager' : onMachine(of.machine), undefined),
+  };
+}
+
+function nodeService(
+  { node, config, keys }: StackNode,
+  at: { ports: { api: number; debug: number } | undefined; machine: Machine | undefined },
+): object {
+  const { api = 0, debug = 0 } = at.ports ?? {};
+  return {
+    ...(node.image === undefined ? {} : { image: node.image }),
+    configs: [mount(config)],
+    secrets: keys.map(mount),
+    volumes: [`${node.name}:${DATA_FOLDER}`],
+    ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
+    deploy: deploy(at.machine === undefined ? undefined : onMachine(at.machine), node.resources),
+  };
+}
+
+const onMachine = ({ name }: Machine) => `node.hostname == ${name}`;
+
+function deploy(constraint: string | undefined, resources: ContainerNode['resources']): object {
+  const limits = {
+    ...(resources?.cpus === undefined ? {} : { cpus: String(resources.cpus) }),
+    ...(resources?.memory === undefined ? {} : { memory: `${resources.memory}b` }),
+  };
+  return {
+    // Its name leads to the container itself: connections between nodes stay open for hours, and a balancer in between
+    // forgets those that are quiet for a while.
+    endpoint_mode: 'dnsrr',
+    ...(constraint === undefined ? {} : { placement: { constraints: [constraint] } }),
+    ...(Object.keys(limits).length === 0 ? {} : { resources: { limits } }),
+    restart_policy: { condition: 'any', delay: '2s' },
+    // Two tasks of one identity must not run beside each other, nor can they have the same port.
+    update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },
+  };
+}
+
+/** On the machine where the container runs: the port of a node leads to this node alone. */
+function published(port: number, target: number): object {
+  return { target, published: port, protocol: 'tcp', mode: 'host' };
+}
+
+function mount({ key, target, secret = false }: StackFile): object {
+  const owner = String(USER_ID);
+  return { source: key, target, ...(secret ? { uid: owner, gid: owner, mode: 0o400 } : {}) };
+}
+
+/** Their content can never be changed; so a name is that of one content. */
+function declared(stack: string, files: readonly StackFile[]): Record<string, object> {
+  return Object.fromEntries(
+    files.map(({ key, path, content }) => {
+      const digest = createHash('sha256').update(content).digest('hex').slice(0, DIGEST_DIGITS);
+      return [key, { name: `${stack}-${key}-${digest}`, file: `./${path}` }];
+    }),
+  );
+}
+
+function notes({ definition, seed, image = IMAGE }: ExportRequest): string[] {
+  const name = nameOf(definition);
+  return [
+    'A storage network as a stack of Docker Swarm, as written by: svcnet export stack',
+    '',
+    `  docker stack deploy -c ${STACK_FILE} ${name}     begin, or apply a new export`,
+    `  docker stack ps ${name}                        where its containers run`,
+    '  svcnet attach -f network.yaml             scenarios, status and more on this network',
+    `  docker stack rm ${name}                        end; the volumes of each machine stay:`,
+    `  docker volume ls -q --filter label=com.docker.stack.namespace=${name}`,
+    '',
+    `Every machine needs the image ${image}. Ports are published on all interfaces of the machines.`,
+    `The keys in secrets/ are test keys that anybody can derive from the seed ${seed}: never use them on another chain.`,
+  ];
+}

@@ -1,0 +1,35 @@
+import { Document, isMap, isScalar, visit } from 'yaml';
+
+/**
+ * A document as people write it: lists of words on one line, and its parts apart from each other.
+ * @param value data, or a document of the `yaml` package @param notes for people, above it, a line each
+ */
+export function annotatedYaml(value: unknown, notes: readonly string[]): string {
+  const document = readable(value);
+  if (isMap(document.contents)) {
+    for (const part of document.contents.items.slice(1)) {
+      const key = isScalar(part.key) ? part.key : document.createNode(part.key);
+      if (isScalar(key)) key.spaceBefore = true;
+      part.key = key;
+    }
+  }
+  const header = notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
+  return `${header}\n${document.toString(LAYOUT)}`;
+}
+
+/** The same of one part alone. */
+export function yamlText(value: unknown): string {
+  return readable(value).toString(LAYOUT);
+}
+
+const LAYOUT = { lineWidth: 0, flowCollectionPadding: false } as const;
+
+function readable(value: unknown): Document {
+  const document = value instanceof Document ? value : new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Seq(_key, sequence) {
+      sequence.flow = sequence.items.length > 0 && sequence.items.every((item) => isScalar(item));
+    },
+  });
+  return document;
+}

@@ -1,0 +1,185 @@
+/**
+ * An exported stack on a real swarm of one machine: deployed, attached, and driven by a scenario. Needs Docker. The
+ * engine becomes a swarm for the test where it is none, and it is none afterwards.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../harness/base/wait.ts';
+import { NodeClient } from '../../harness/client/node-client.ts';
+import { deriveNode } from '../../harness/plan/seed.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const STACK = `svcnet-stack-${process.pid}`;
+const IMAGE = `${STACK}:test`;
+const SEED = 11n;
+const NODES = 3;
+/** Published on the machine itself; other tests have those of the defaults. */
+const FIRST_PORT = 26_330;
+const CHAIN_PORT = 26_300;
+const START_TIMEOUT_MS = 180_000;
+const GONE_TIMEOUT_MS = 60_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-stack-'));
+const state = join(folder, 'state');
+const output = join(folder, 'stack');
+
+function run(program: string, ...args: readonly string[]): string {
+  return execFileSync(program, args, {
+    cwd: ROOT,
+    env: { ...process.env, DOCKER_BUILDKIT: '0', SVCNET_STATE: state },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+const docker = (...args: string[]) => run('docker', ...args);
+const svcnet = (...args: string[]) => run(process.execPath, 'harness/cli.ts', ...args);
+const lines = (text: string) => text.split('\n').filter((line) => line !== '');
+const ofStack = ['--filter', `label=com.docker.stack.namespace=${STACK}`];
+
+const clients = Array.from(
+  { length: NODES },
+  (_, i) => new NodeClient({ node: `node-${i}`, api: `http://127.0.0.1:${FIRST_PORT + 10 * i}` }),
+);
+let swarmIsOurs = false;
+let bridgeIsOurs = false;
+
+beforeAll(async () => {
+  docker('build', '-q', '-f', 'node/Dockerfile', '--build-arg', 'DEPENDENCIES=copied', '-t', IMAGE, '.');
+  if (docker('info', '--format', '{{.Swarm.LocalNodeState}}').trim() === 'inactive') {
+    // Swarms make this network, and leave it behind.
+    bridgeIsOurs = lines(docker('network', 'ls', '-q', '--filter', 'name=^docker_gwbridge$')).length === 0;
+    docker('swarm', 'init', '--advertise-addr', '127.0.0.1', '--listen-addr', '127.0.0.1');
+    swarmIsOurs = true;
+  }
+  const machines = docker(
+    'node',
+    'inspect',
+    '--format',
+    '{{.Description.Hostname}}={{.Status.Addr}}',
+    'self',
+  );
+  const definition = { name: STACK, nodes: NODES, ports: FIRST_PORT, chain: { port: CHAIN_PORT } };
+  const file = join(folder, 'cluster.yaml');
+  writeFileSync(file, JSON.stringify(definition));
+  const flags = ['--file', file, '--seed', String(SEED), '--image', IMAGE, '--output', output];
+  svcnet('export', 'stack', ...flags, '--machine', machines.trim());
+  deploy();
+  await meshed();
+}, 500_000);
+
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await remove();
+  for (const volume of lines(docker('volume', 'ls', '-q', ...ofStack))) docker('volume', 'rm', volume);
+  if (swarmIsOurs) docker('swarm', 'leave', '--force');
+  if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
+  docker('rmi', IMAGE);
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
+
+function deploy(): void {
+  docker('stack', 'deploy', '--resolve-image', 'never', '-c', join(output, 'stack.yaml'), STACK);
+}
+
+/** The volumes stay. */
+async function remove(): Promise<void> {
+  docker('stack', 'rm', STACK);
+  await until(
+    'the stack is not gone',
+    async () => {
+      const left = [
+        ...lines(docker('ps', '-aq', ...ofStack)),
+        ...lines(docker('network', 'ls', '-q', ...ofStack)),
+      ];
+      return left.length === 0 ? { done: true } : { missing: `${left.length} containers and networks` };
+    },
+    { timeoutMs: GONE_TIMEOUT_MS },
+  );
+}
+
+async function meshed(): Promise<void> {
+  await until(
+    'the nodes of the stack are not meshed',
+    async (signal) => {
+      const peers = await Promise.all(clients.map((client) => client.peers(signal).catch(() => [])));
+      const lacking = peers.findIndex((list) => list.length < NODES - 1);
+      return lacking === -1
+        ? { done: true }
+        : { missing: `node-${lacking} has ${peers[lacking]?.length ?? 0} peers` };
+    },
+    { timeoutMs: START_TIMEOUT_MS },
+  );
+}
+
+/** Containers that run for a service of the stack. */
+const containersOf = (service: string) =>
+  lines(docker('ps', '-q', '--filter', `label=com.docker.swarm.service.name=${STACK}_${service}`));
+
+test('each node of the stack has the identity of its seed, and tells its peers its name', async () => {
+  const overlays = await Promise.all(clients.map(async (client) => (await client.addresses()).overlay));
+  const derived = clients.map((_, index) => deriveNode({ seed: SEED, index, networkId: 4020 }).overlay);
+  expect(overlays).toEqual(derived);
+  const { underlay } = await (clients[1] as NodeClient).addresses();
+  expect(underlay.join()).toMatch(/^\/dns\/node-1\/tcp\/1634\/p2p\//);
+});
+
+test('a container has its own keys alone, and runs as an unprivileged user', () => {
+  const [container = ''] = containersOf('node-1');
+  expect(docker('exec', container, 'ls', '/data/keys').split('\n').sort().join(' ').trim()).toBe(
+    'libp2p.key pss.key swarm.key',
+  );
+  expect(docker('exec', container, 'id', '-u').trim()).toBe('1000');
+  expect(docker('exec', container, 'ls', '-ln', '/data/keys/swarm.key')).toMatch(/^-r-------- 1 1000 1000 /);
+});
+
+test('the same export deployed again replaces no container', () => {
+  const before = clients.map((_, index) => containersOf(`node-${index}`)).flat();
+  deploy();
+  expect(clients.map((_, index) => containersOf(`node-${index}`)).flat()).toEqual(before);
+});
+
+test('attached by its network file, the stack passes smoke, and goes on when it is forgotten', async () => {
+  svcnet('attach', '-f', join(output, 'network.yaml'));
+  const { nodes } = JSON.parse(svcnet('ps', '--name', STACK, '--json')) as { nodes: { batch: string }[] };
+  expect(nodes.map(({ batch }) => batch)).toEqual(nodes.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)));
+  const small = ['--set', 'size=1048576', '--set', `dir=${join(ROOT, 'harness/base')}`];
+  const report = ['--report', join(folder, 'report')];
+  expect(svcnet('run', 'smoke', '--name', STACK, ...small, ...report)).toMatch(/smoke passed/);
+  svcnet('down', '--name', STACK);
+  expect(await (clients[0] as NodeClient).peers()).toHaveLength(NODES - 1);
+}, 300_000);
+
+test('a node that is killed comes back by itself, with its name and its data', async () => {
+  const data = Buffer.alloc(20_000, 7);
+  const { batchID } = (await (clients[2] as NodeClient).stamps.list())[0] as { batchID: string };
+  const { reference } = await (clients[2] as NodeClient).bytes.upload(data, { batch: batchID });
+  const [before = ''] = containersOf('node-2');
+  docker('kill', before);
+  await until(
+    'the swarm has not replaced the container',
+    async () => {
+      const [now = before] = containersOf('node-2');
+      return now === before ? { missing: 'it is still the one that was killed' } : { done: true };
+    },
+    { timeoutMs: START_TIMEOUT_MS },
+  );
+  await meshed();
+  const read = await (clients[0] as NodeClient).bytes.download(reference);
+  expect(Buffer.compare(read, data)).toBe(0);
+}, 200_000);
+
+test('a stack that was removed goes on where it was when it is deployed again', async () => {
+  const data = Buffer.alloc(20_000, 9);
+  const first = clients[0] as NodeClient;
+  const { batchID } = (await first.stamps.list())[0] as { batchID: string };
+  const { reference } = await first.bytes.upload(data, { batch: batchID, deferred: false });
+  await remove();
+  deploy();
+  await meshed();
+  expect(Buffer.compare(await (clients[1] as NodeClient).bytes.download(reference), data)).toBe(0);
+  await first.bytes.upload(Buffer.alloc(5000, 1), { batch: batchID, deferred: false });
+}, 300_000);

@@ -1,0 +1,100 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { exportCompose } from '../../../../harness/export/compose.ts';
+import { prepare } from '../../../../harness/export/prepare.ts';
+import { requestFor } from './kit.ts';
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Document of the compose file; merge keys are resolved as Compose does. */
+function composeOf(...given: Parameters<typeof requestFor>) {
+  const [file] = exportCompose(requestFor(...given)).files;
+  return parse(file?.content ?? '', { merge: true }) as {
+    services: Record<string, Record<string, unknown>>;
+  };
+}
+
+/** What the file's first container writes, with the variables that it is given. */
+function prepared(environment: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-export-'));
+  folders.push(folder);
+  prepare({ ...environment, SVCNET_FOLDER: folder });
+  return folder;
+}
+
+test("the repository's compose file is what an export with the defaults writes", () => {
+  const [file] = exportCompose(requestFor({ nodes: 5 })).files;
+  expect(readFileSync('docker-compose.yml', 'utf8')).toBe(file?.content);
+});
+
+test('the first container prepares the network that the file describes, of the seed that it is given', () => {
+  const input = {
+    name: 'demo',
+    nodes: [{ count: 2, options: { 'welcome-message': 'a $HOME of one' } }, { mode: 'light' as const }],
+    batches: [{ depth: 18 }, { depth: 17, ttl: '2h' }],
+  };
+  const { environment } = composeOf(input)['services']['init'] as { environment: Record<string, string> };
+  // Compose turns a doubled dollar sign into one.
+  const SVCNET_DEFINITION = environment['SVCNET_DEFINITION']?.replaceAll('$$', '$') ?? '';
+  const folder = prepared({ SVCNET_DEFINITION, SVCNET_SEED: '42' });
+  const [, networkFile] = exportCompose(requestFor(input)).files;
+  expect(parse(readFileSync(join(folder, 'network.yaml'), 'utf8'))).toEqual(
+    parse(networkFile?.content ?? ''),
+  );
+  const config = JSON.parse(readFileSync(join(folder, 'node-1', 'config.yaml'), 'utf8')) as object;
+  expect(config).toMatchObject({ 'welcome-message': 'a $HOME of one', 'nat-addr': 'node-1:1634' });
+  expect(environment['SVCNET_SEED']).toBe('${SVCNET_SEED:-42}');
+  const other = prepared({ SVCNET_DEFINITION, SVCNET_SEED: '43' });
+  expect(readFileSync(join(other, 'env'), 'utf8')).not.toBe(readFileSync(join(folder, 'env'), 'utf8'));
+});
+
+test('each node has its batches, and a boot node none', () => {
+  const input = { nodes: [{ mode: 'boot' as const }, { count: 2 }], batches: [{ depth: 18 }, { depth: 17 }] };
+  const [, file] = exportCompose(requestFor(input)).files;
+  const { batches } = parse(file?.content ?? '') as { batches: { id: string; node: string }[] };
+  expect(batches.map(({ node }) => node)).toEqual(['node-1', 'node-1', 'node-2', 'node-2']);
+  expect(new Set(batches.map(({ id }) => id)).size).toBe(4);
+});
+
+test('published ports, the address they are published at, limits and images are those of the definition', () => {
+  const { services } = composeOf({
+    nodes: [{ resources: { cpus: 0.25, memory: '128MiB' }, image: 'other:1' }, { count: 1 }],
+    ports: { first: 17_000, stride: 3 },
+    chain: { port: 18_000 },
+    listen: '0.0.0.0',
+  });
+  expect(services['node-0']).toMatchObject({
+    image: 'other:1',
+    ports: ['0.0.0.0:17000:1633', '0.0.0.0:17002:1635'],
+    cpus: 0.25,
+    mem_limit: 134_217_728,
+  });
+  expect(services['node-1']).toMatchObject({
+    image: 'svcnet',
+    ports: ['0.0.0.0:17003:1633', '0.0.0.0:17005:1635'],
+  });
+  expect(services['node-1']).not.toHaveProperty('cpus');
+  expect(services['chain']?.['ports']).toEqual(['0.0.0.0:18000:8545', '0.0.0.0:18001:8546']);
+});
+
+test('an image that was chosen is not built', () => {
+  const { services } = composeOf({ nodes: 1 }, { image: 'registry.test/svcnet:1' });
+  for (const service of Object.values(services)) {
+    expect(service['image']).toBe('registry.test/svcnet:1');
+    expect(service).not.toHaveProperty('build');
+  }
+  expect(composeOf({ nodes: 1 }, { sources: '../..' }).services['init']?.['build']).toMatchObject({
+    context: '../..',
+  });
+});
+
+test('a preparation without a definition, with a wrong one or with a wrong seed says so', () => {
+  expect(() => prepared({ SVCNET_DEFINITION: 'nodes: 0' })).toThrow(/SVCNET_DEFINITION: nodes: got 0/);
+  expect(() => prepared({ SVCNET_DEFINITION: 'nodes: 1', SVCNET_SEED: 'x' })).toThrow(/SVCNET_SEED: got 'x'/);
+});

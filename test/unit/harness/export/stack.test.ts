@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Machine } from '../../../../harness/export/export-request.ts';
+import { exportStack } from '../../../../harness/export/stack.ts';
+import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
+import { MIXED, requestFor } from './kit.ts';
+
+interface Mount {
+  source: string;
+  target: string;
+}
+interface Service {
+  image: string;
+  configs: Mount[];
+  secrets?: (Mount & { uid: string; mode: number })[];
+  networks: string[];
+  volumes: string[];
+  ports: { target: number; published: number; mode: string }[];
+  deploy: { endpoint_mode: string; placement?: { constraints: string[] }; resources?: object };
+}
+interface Stack {
+  version: string;
+  services: Record<string, Service>;
+  networks: Record<string, object>;
+  volumes: Record<string, object>;
+  configs: Record<string, { name: string; file: string }>;
+  secrets: Record<string, { name: string; file: string }>;
+}
+
+function exported(input: DefinitionInput = MIXED, machines: readonly Machine[] = []) {
+  const { files } = exportStack(requestFor(input, { machines }));
+  const contents = new Map(files.map((file) => [file.path, file]));
+  const stack = parse(contents.get('stack.yaml')?.content ?? '', { merge: true, maxAliasCount: -1 }) as Stack;
+  return { stack, contents, network: parse(contents.get('network.yaml')?.content ?? '') as unknown };
+}
+
+test('everything that a service names is declared, and everything declared is used and comes from a file', () => {
+  const { stack, contents } = exported();
+  const services = Object.values(stack.services);
+  const used = (pick: (service: Service) => string[]) => services.flatMap(pick).sort();
+  expect(used(({ configs }) => configs.map(({ source }) => source))).toEqual(
+    Object.keys(stack.configs).sort(),
+  );
+  expect(used(({ secrets = [] }) => secrets.map(({ source }) => source))).toEqual(
+    Object.keys(stack.secrets).sort(),
+  );
+  expect(used(({ volumes }) => volumes.map((volume) => String(volume.split(':')[0])))).toEqual(
+    Object.keys(stack.volumes).sort(),
+  );
+  expect(new Set(services.flatMap(({ networks }) => networks))).toEqual(new Set(Object.keys(stack.networks)));
+  const declared = [...Object.values(stack.configs), ...Object.values(stack.secrets)];
+  for (const { file } of declared) expect(contents.has(file.replace('./', ''))).toBe(true);
+  expect(new Set(declared.map(({ name }) => name)).size).toBe(declared.length);
+  expect(contents.size).toBe(declared.length + 2);
+});
+
+test('a node sees its own keys and no others, readable by its user alone', () => {
+  const { stack, contents } = exported();
+  const nodes = Object.entries(stack.services).filter(([name]) => name !== 'chain');
+  expect(nodes).toHaveLength(5);
+  for (const [name, { secrets = [] }] of nodes) {
+    expect(secrets.map(({ source, target }) => [source, target])).toEqual(
+      ['swarm', 'libp2p', 'pss'].map((kind) => [`${name}-${kind}`, `/data/keys/${kind}.key`]),
+    );
+    for (const { uid, mode } of secrets) expect([uid, mode]).toEqual(['1000', 0o400]);
+  }
+  const secret = [...contents.values()].filter((file) => file.secret === true).map(({ path }) => path);
+  expect(secret).toHaveLength(15);
+  expect(secret.every((path) => path.startsWith('secrets/'))).toBe(true);
+});
+
+test('no two services are published at the same port, and the control endpoint of the chain at none', () => {
+  const { stack } = exported({ nodes: 120 });
+  const published = Object.values(stack.services).flatMap(({ ports }) => ports);
+  expect(new Set(published.map(({ published: port }) => port)).size).toBe(published.length);
+  expect(published).toHaveLength(2 * 120 + 1);
+  expect(stack.services['chain']?.ports.map(({ target }) => target)).toEqual([8545]);
+});
+
+test('ports are those of the machine, and names lead to containers: neither needs a balancer in the kernel', () => {
+  for (const { ports, deploy } of Object.values(exported().stack.services)) {
+    expect(ports.every(({ mode }) => mode === 'host')).toBe(true);
+    expect(deploy.endpoint_mode).toBe('dnsrr');
+  }
+});
+
+test('the nodes are dealt out to the machines, and the network file knows where each is', () => {
+  const machines = [
+    { name: 'a', address: '10.0.0.1' },
+    { name: 'b', address: '10.0.0.2' },
+  ];
+  const { stack, network } = exported(MIXED, machines);
+  const constraints = (name: string) => stack.services[name]?.deploy.placement?.constraints;
+  expect(constraints('chain')).toEqual(['node.hostname == a']);
+  expect(constraints('node-0')).toEqual(['node.hostname == a']);
+  expect(constraints('node-3')).toEqual(['node.hostname == b']);
+  expect(network).toMatchObject({
+    name: 'demo',
+    chain: { rpc: 'http://10.0.0.1:8545' },
+    nodes: [
+      { api: 'http://10.0.0.1:1633' },
+      { api: 'http://10.0.0.2:1643', debug: 'http://10.0.0.2:1645' },
+      {},
+      {},
+      {},
+    ],
+  });
+});
+
+test('without machines the swarm chooses those of the nodes, and the chain stays on a manager', () => {
+  const { stack } = exported();
+  expect(stack.services['node-0']?.deploy).not.toHaveProperty('placement');
+  expect(stack.services['chain']?.deploy.placement?.constraints).toEqual(['node.role == manager']);
+});
+
+test('limits of a group are those of its containers alone', () => {
+  const { stack } = exported();
+  expect(stack.services['node-2']?.deploy.resources).toEqual({
+    limits: { cpus: '0.5', memory: '268435456b' },
+  });
+  expect(stack.services['node-3']?.deploy).not.toHaveProperty('resources');
+});
+
+test('the same seed is exported byte for byte the same, so that deploying it again changes nothing', () => {
+  const again = () => exportStack(requestFor(MIXED)).files;
+  expect(again()).toEqual(again());
+  const names = (input: DefinitionInput) =>
+    Object.values(exported(input).stack.configs).map(({ name }) => name);
+  const changed = names({ ...MIXED, credit: 'low' });
+  // The chain's is the same, those of the nodes have another content and so other names.
+  expect(names(MIXED).filter((name) => changed.includes(name))).toHaveLength(1);
+});
+
+test('a node is told its name in the network, and the configuration of a node names the chain and the bootnodes', () => {
+  const { contents } = exported();
+  expect(JSON.parse(contents.get('configs/node-4.yaml')?.content ?? '')).toMatchObject({
+    'nat-addr': 'node-4:1634',
+    'data-dir': '/data',
+    'full-node': false,
+    'swap-endpoint': 'http://chain:8545',
+    bootnode: [/^\/dns4\/node-0\//, /^\/dns4\/node-1\//, /^\/dns4\/node-2\//].map((pattern) =>
+      expect.stringMatching(pattern),
+    ),
+  });
+});

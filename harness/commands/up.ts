@@ -1,7 +1,8 @@
 /** `svcnet up`: start a cluster and leave it running. */
 
+import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
@@ -17,6 +18,8 @@ const DEFAULT_NODES = 5;
 
 export interface UpFlags extends NodesFlags {
   readonly file?: string;
+  /** Name of a snapshot; all but the name and the ports comes from it. */
+  readonly snapshot?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
@@ -31,8 +34,28 @@ export interface UpFlags extends NodesFlags {
   readonly wide?: boolean;
 }
 
+/** Flags that may stand beside `--snapshot`. */
+const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 'json']);
+
+/** A snapshot has its own definition. @throws HarnessError `USAGE` naming the flag that contradicts it */
+function fromSnapshot(flags: UpFlags): ClusterOptions {
+  const isGiven = (value: unknown) =>
+    value !== undefined && value !== true && !(Array.isArray(value) && value.length === 0);
+  const extra = Object.entries(flags).find(([flag, value]) => !BESIDE_SNAPSHOT.has(flag) && isGiven(value));
+  if (extra !== undefined) {
+    const flag = extra[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new HarnessError(
+      'USAGE',
+      `--${extra[1] === false ? `no-${flag}` : flag}: cannot be given with --snapshot, which has a definition of its own`,
+      { hint: 'Beside --snapshot there are --name, --port and --timeout.' },
+    );
+  }
+  const ports = flags.port === undefined ? {} : { ports: flags.port };
+  return { snapshot: flags.snapshot, name: flags.name ?? DEFAULT_NAME, ...ports };
+}
+
 /** Flags win over the file. */
-export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
+async function fromFile(flags: UpFlags): Promise<ClusterOptions> {
   const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file);
   const given = {
     name: flags.name ?? file['name'] ?? DEFAULT_NAME,
@@ -46,7 +69,11 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     batches: flags.batches ? undefined : false,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const input = { ...file, ...chosen } as DefinitionInput;
+  return { ...file, ...chosen, source: flags.file };
+}
+
+export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
+  const input = flags.snapshot === undefined ? await fromFile(flags) : fromSnapshot(flags);
   const steps: StartStep[] =
     input.batches === false ? ['chain', 'nodes', 'mesh'] : ['chain', 'nodes', 'mesh', 'postage'];
   const live = context.style.live && !context.json;
@@ -55,7 +82,6 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   try {
     cluster = await Cluster.start({
       ...input,
-      source: flags.file,
       stateDir: context.stateDir,
       detached: true,
       timeoutMs: flags.timeout,

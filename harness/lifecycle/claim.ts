@@ -9,6 +9,7 @@ import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
 import type { Definition } from '../plan/schema.ts';
+import { writtenDefinition } from '../plan/written.ts';
 import {
   type ClusterRecord,
   clusterFolder,
@@ -40,11 +41,7 @@ export async function claimCluster(
     phase: 'starting',
     owner: ownProcess(),
     ephemeral: options.ephemeral,
-    definition: JSON.parse(
-      JSON.stringify(definition, (_key, value: unknown) =>
-        typeof value === 'bigint' ? value.toString() : value,
-      ),
-    ) as unknown,
+    definition: writtenDefinition(definition),
     nodes: [],
     batches: [],
   };

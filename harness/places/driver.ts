@@ -12,7 +12,7 @@ export type DriverName = (typeof DRIVER_NAMES)[number];
 export const DRIVER_DEFAULT: DriverName = 'process';
 
 /** What can be done to a node from outside, where it runs. */
-export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts'] as const;
+export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts', 'copy'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
 /** JSON that survives the process which wrote it. Opaque to everything but the driver. */
@@ -122,6 +122,11 @@ export interface Driver {
   pause(handle: Handle): Promise<boolean>;
   resume(handle: Handle): Promise<boolean>;
   observe(handle: Handle): Promise<Observed>;
+  /**
+   * Writes what a stopped node keeps outside of its data directory into a copy of that, so that it can be started from there.
+   * Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
+   */
+  completeCopy?(handle: Handle, dataDir: string): Promise<void>;
   stats(handle: Handle): Promise<Stats>;
   logs(part: { readonly log: string }): PartLog;
   /** Ends everything of the cluster that runs, named in a record or not. */

@@ -198,7 +198,7 @@ test('the network goes on where it was after down and up', async () => {
   expect(await balanceOf(batchOf(0))).toBeGreaterThan(0n);
   expect(Buffer.compare(await (clients[2] as NodeClient).bytes.download(reference), data)).toBe(0);
   await first.bytes.upload(randomBytes(5000), { batch: batchOf(0), deferred: false });
-});
+}, 300_000);
 
 test('the image holds no development packages', () => {
   const listed = docker('run', '--rm', '--entrypoint', 'ls', 'svcnet', 'node_modules').split(/\s+/);

@@ -47,10 +47,10 @@ export async function saveSnapshot(
 ): Promise<Snapshot> {
   checkName(context.stateDir, name, force);
   checkCluster(context);
-  // Before anything stops: a chain that does not answer has nothing to save.
-  await context.chain.height(context.signal);
   const path = beginSnapshot(context.stateDir);
   try {
+    // Before anything stops: a chain that does not answer has nothing to save.
+    await context.chain.height(context.signal);
     const height = await whileStopped(context, () => copyAll(context, path));
     const { record, stateDir } = context;
     return finishSnapshot(stateDir, path, {
@@ -65,6 +65,9 @@ export async function saveSnapshot(
       sizeBytes: sizeOf(path),
       nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),
     });
+  } catch (error) {
+    throwIfInterrupted(context.signal);
+    throw error;
   } finally {
     // Nothing is there any more when it has got its name.
     removeFolder(path);
@@ -99,7 +102,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
       `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, which keeps the addresses of its peers where nobody else can remove them, so a copy would join the nodes of this cluster`,
-      { hint: 'Save a cluster of svc nodes, and add others to a network that was started from it by hand.' },
+      { hint: 'Save a cluster of svc nodes alone.' },
     );
   }
   if (record.ephemeral && record.owner.pid !== process.pid) {

@@ -20,7 +20,7 @@ import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
 import { compile } from './machine/compile.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from './places/driver.ts';
-import { PRESET_NAMES } from './plan/preset-names.ts';
+import { PRESET_NAMES } from './plan/presets/names.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state/state.ts';
 
@@ -110,6 +110,7 @@ function commandLine(): Command {
       ),
     )
     .option('-f, --file <path>', 'cluster file (YAML); wins over the preset, flags win over it')
+    .option('--snapshot <name>', 'go on with a network that was saved; only --name and --port can be chosen')
     .option('--name <cluster>', 'name of the cluster (default: local, or the preset)')
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
     .addOption(driverOption())
@@ -136,7 +137,7 @@ function commandLine(): Command {
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 
@@ -306,6 +307,35 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .option('--tokens <tokens>', 'tokens', '100')
     .action((who: string, flags) =>
       run(flags, async (f, c) => (await import('./commands/fund.ts')).fund(who, f, c)),
+    );
+
+  const snapshot = program
+    .command('snapshot')
+    .description('keep networks as they are, to start others from them');
+  snapshot
+    .command('save')
+    .description('save chain, data and identities of a cluster; its nodes are stopped for a moment')
+    .argument('<snapshot>', 'name of the snapshot')
+    .option('--name <cluster>', 'name of the cluster; may be left out when there is only one')
+    .option('--force', 'replace a snapshot of that name')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((name: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/snapshot.ts')).saveSnapshot(name, f, c)),
+    );
+  snapshot
+    .command('ls')
+    .description('list the snapshots')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((flags) =>
+      run(flags, async (f, c) => (await import('./commands/snapshot.ts')).listAllSnapshots(f, c)),
+    );
+  snapshot
+    .command('rm')
+    .description('remove a snapshot')
+    .argument('<snapshot>', 'name of the snapshot')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((name: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/snapshot.ts')).removeOneSnapshot(name, f, c)),
     );
 
   program

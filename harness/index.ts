@@ -8,7 +8,13 @@ export { ClientError, type ClientErrorClass } from './client/errors.ts';
 export type * from './client/money-types.ts';
 export { NodeClient } from './client/node-client.ts';
 export type * from './client/types.ts';
-export { type AttachOptions, Cluster, type ClusterOptions, type WaitLimits } from './cluster/cluster.ts';
+export {
+  type AttachOptions,
+  Cluster,
+  type ClusterOptions,
+  type SaveOptions,
+  type WaitLimits,
+} from './cluster/cluster.ts';
 export type { NodeOptionsInput } from './flavours/svc-options.ts';
 export { ClusterNode, type NodeState } from './nodes/cluster-node.ts';
 export type { Incident } from './nodes/membership.ts';
@@ -21,5 +27,6 @@ export {
   type Scenario,
   type ScenarioContext,
 } from './run/scenario.ts';
+export type { SnapshotRecord } from './snapshots/snapshot.ts';
 export type { StartProgress } from './start/start-context.ts';
 export type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';

@@ -1,6 +1,7 @@
 /** Command line → options → start. Exit codes: 0 stopped or done, 1 could not start or broke down, 2 bad usage. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { systemClock } from './env/clock.ts';
 import { processHeap, trimAtRest } from './env/heap.ts';
 import { resolveOptions } from './option-sources.ts';
@@ -26,9 +27,29 @@ async function main(argv: readonly string[]): Promise<void> {
     await import('./platform/machine.ts');
     return;
   }
-  if (command !== 'start')
-    throw new OptionError(`unknown command '${command}', expected start, compile, version or help`);
+  if (command === 'forget-peers') {
+    await forgetPeers(rest);
+    return;
+  }
+  if (command !== 'start') {
+    throw new OptionError(
+      `unknown command '${command}', expected start, forget-peers, compile, version or help`,
+    );
+  }
   await run(options(rest));
+}
+
+/** In a copy of its data a node would look for its peers where those of the original are. */
+async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
+  if (dataDirs.length === 0)
+    throw new OptionError('forget-peers: expected the data directories of stopped nodes');
+  const { forgetState } = await import('./store/lmdb-store.ts');
+  const { ADDRESS_BOOK } = await import('./p2p/address/address-book.ts');
+  for (const dataDir of dataDirs) {
+    // A node that has never been started, or whose store is in memory, has none.
+    const store = join(dataDir, 'store');
+    if (existsSync(store)) await forgetState(store, ADDRESS_BOOK);
+  }
 }
 
 function options(argv: readonly string[]): NodeOptions {
@@ -113,6 +134,7 @@ function usage(): string {
     'A storage node.',
     '',
     'usage: node node/main.ts start [--name value ...]',
+    '       node node/main.ts forget-peers DATA-DIR...   removes the addresses of peers that stopped nodes have kept',
     '       node node/main.ts compile   fills the folder named by NODE_COMPILE_CACHE, and ends',
     '       node node/main.ts version',
     '',

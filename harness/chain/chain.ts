@@ -5,6 +5,7 @@
 import { createAccount } from '../../chain/account.ts';
 import type { GateCount, RpcFault } from '../../chain/gate.ts';
 import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
+import { type SavedState, writeState } from '../../chain/state/state-folder.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../node/onchain/codec/abi.ts';
 import { quantity } from '../../node/onchain/codec/hex.ts';
@@ -263,6 +264,19 @@ export class Chain {
     const client = node === undefined ? {} : { client: node };
     const query = Object.entries({ kind, ...more, ...client }).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('its endpoint cannot be made to fail'), `/rpc-fault?${query.join('&')}`);
+  }
+
+  /**
+   * Everything that is on it, for another chain to begin with.
+   * @param folder for its `stateFolder`; nothing is there yet
+   */
+  async save(folder: string): Promise<void> {
+    const control = this.#controlled('its state cannot be saved');
+    const answer = await control.request({ method: 'POST', path: '/save' });
+    const { saved } = (await answer.json()) as {
+      saved: Omit<SavedState, 'blocks' | 'dump'> & { dump: string };
+    };
+    writeState(folder, { ...saved, dump: Buffer.from(saved.dump, 'base64') }).close();
   }
 
   /** Calls of each node that went through the gate, and those that a fault has met. */

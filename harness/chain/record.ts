@@ -35,6 +35,8 @@ export interface ChainOptions {
   readonly steady: boolean;
   /** A door in front of its endpoint that can be made to fail. */
   readonly gate: boolean;
+  /** Where its state is kept, and begun with when there is one. */
+  readonly stateFolder?: string;
   readonly accounts: readonly {
     readonly address: string;
     readonly native: string;

@@ -46,6 +46,9 @@ import type { Capability, Driver, DriverName } from '../places/driver.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
+import { openSnapshot, placeSnapshot } from '../snapshots/load.ts';
+import { saveSnapshot } from '../snapshots/save.ts';
+import type { SnapshotRecord } from '../snapshots/snapshot.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { startCluster } from '../start/startup.ts';
 import { timeoutFor } from '../start/startup-waits.ts';
@@ -81,6 +84,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
+  /** Name of a snapshot to start from; of the definition only `name` and `ports` can be given beside it. */
+  readonly snapshot?: string | undefined;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
   /** For the whole start. Default: each step has a limit that grows with the cluster. */
@@ -101,6 +106,13 @@ export interface AttachOptions {
 export interface WaitLimits {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+}
+
+export interface SaveOptions extends WaitLimits {
+  /** Replace a snapshot of that name. */
+  readonly force?: boolean;
+  /** Told what happens to the cluster meanwhile. */
+  readonly onProgress?: (text: string) => void;
 }
 
 /** What a cluster is made of, started here or elsewhere. */
@@ -163,19 +175,24 @@ export class Cluster implements AsyncDisposable {
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { stateDir: given, detached = false, source = 'options', ...others } = options;
-    const { signal, timeoutMs, onProgress, ...input } = others;
-    const definition: Definition = parseDefinition(input, source);
+    const { signal, timeoutMs, onProgress, snapshot, ...input } = others;
     throwIfInterrupted(signal);
     const stateDir = resolve(given ?? defaultStateDir());
-    const seed = definition.seed ?? drawSeed();
+    const loaded =
+      snapshot === undefined ? undefined : openSnapshot(stateDir, snapshot, { beside: input, source });
+    const definition: Definition = loaded?.definition ?? parseDefinition(input, source);
+    const seed = loaded?.seed ?? definition.seed ?? drawSeed();
     const ephemeral = !detached;
     await removeLeftovers(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const record = await claimedRecord(stateDir, { name, seed, ephemeral, definition });
+    const claimed = await claimedRecord(stateDir, { name, seed, ephemeral, definition });
+    const prepared = loaded?.snapshot.record.prepared;
+    const record = prepared === undefined ? claimed : { ...claimed, prepared };
     const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
     const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
     const uploads = new UploadMemory();
     try {
+      if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
       const started = await startCluster({
         stateDir,
         record,
@@ -183,6 +200,7 @@ export class Cluster implements AsyncDisposable {
         seed,
         driver,
         ephemeral,
+        continued: loaded !== undefined,
         signal,
         timeoutMs,
         onProgress: onProgress ?? (() => undefined),
@@ -390,6 +408,32 @@ export class Cluster implements AsyncDisposable {
     const record = readRecord(this.#stateDir, this.name);
     if (record?.token !== this.#record.token) return;
     writeRecord(this.#stateDir, { ...record, batches: [...record.batches, batch] });
+  }
+
+  /**
+   * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Nodes that run are stopped for a moment, and
+   * are connected again when this resolves.
+   * @param options.force replaces a snapshot of that name
+   * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `INTERRUPTED`
+   */
+  async saveSnapshot(name: string, options: SaveOptions = {}): Promise<SnapshotRecord> {
+    const { force = false, signal, onProgress = () => undefined } = options;
+    const { record } = await saveSnapshot(
+      {
+        stateDir: this.#stateDir,
+        record: this.#record,
+        nodes: this.nodes,
+        chain: this.chain,
+        driver: this.#driver,
+        signal,
+        onProgress,
+      },
+      name,
+      { force },
+    );
+    await this.ready(options);
+    await this.meshed(options);
+    return record;
   }
 
   /** Stops and removes everything that the cluster made, and nothing else; an attached network is only forgotten. */

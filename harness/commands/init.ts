@@ -1,7 +1,7 @@
 /** `svcnet init FILE`: a cluster file with every key, explained, to begin with. */
 import { writeFileSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { CLUSTER_FILE } from '../plan/cluster-file.ts';
+import { CLUSTER_FILE } from '../plan/editor/cluster-file.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface InitFlags {

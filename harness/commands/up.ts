@@ -1,11 +1,12 @@
 /** `svcnet up`: start a cluster and leave it running. */
 
+import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { batchesOf } from '../plan/chain-options.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
 import { plannedMembers } from '../plan/plan.ts';
-import { withPreset } from '../plan/presets.ts';
+import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
 import { hasPreparation } from '../start/prepared.ts';
@@ -22,6 +23,8 @@ const DEFAULT_NODES = 5;
 export interface UpFlags extends NodesFlags {
   readonly preset?: DefinitionInput['preset'];
   readonly file?: string;
+  /** Name of a snapshot; all but the name and the ports comes from it. */
+  readonly snapshot?: string;
   readonly driver?: DefinitionInput['driver'];
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
@@ -37,10 +40,32 @@ export interface UpFlags extends NodesFlags {
   readonly wide?: boolean;
 }
 
-/** Flags win over the file, and the file over its preset. */
+const SNAPSHOT_STEPS: readonly StartStep[] = ['chain', 'nodes', 'mesh', 'postage'];
+/** Flags that may stand beside `--snapshot`. */
+const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 'json']);
+
+/** A snapshot has its own definition. @throws HarnessError `USAGE` naming the flag that contradicts it */
+function fromSnapshot(flags: UpFlags): ClusterOptions {
+  const isGiven = (value: unknown) =>
+    value !== undefined && value !== true && !(Array.isArray(value) && value.length === 0);
+  const extra = Object.entries(flags).find(([flag, value]) => !BESIDE_SNAPSHOT.has(flag) && isGiven(value));
+  if (extra !== undefined) {
+    const flag = extra[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new HarnessError(
+      'USAGE',
+      `--${extra[1] === false ? `no-${flag}` : flag}: cannot be given with --snapshot, which has a definition of its own`,
+      { hint: 'Beside --snapshot there are --name, --port and --timeout.' },
+    );
+  }
+  const ports = flags.port === undefined ? {} : { ports: flags.port };
+  return { snapshot: flags.snapshot, name: flags.name ?? DEFAULT_NAME, ...ports };
+}
+
+/** Flags win over the file, and the file over its preset. A snapshot has its own definition. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
-  const input = await inputOf(flags);
-  const steps = stepsOf(parseDefinition(input, flags.file ?? 'options'));
+  const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
+  const steps =
+    flags.snapshot === undefined ? stepsOf(parseDefinition(input, flags.file ?? 'options')) : SNAPSHOT_STEPS;
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;

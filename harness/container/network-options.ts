@@ -3,14 +3,14 @@ import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { DIALECT_NAMES } from '../client/dialect.ts';
-import type { DriverName } from '../places/driver.ts';
+import type { StartingDriver } from '../places/driver.ts';
 import { readDefinitionFile } from '../plan/definition.ts';
 import { oneOf, seed, whole } from '../plan/fields.ts';
 import { type DefinitionInput, NODES_MAX } from '../plan/schema.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
 /** Neither containers in a container, nor nodes of somebody else. */
-const DRIVERS: readonly DriverName[] = ['embedded', 'process'];
+const DRIVERS: readonly StartingDriver[] = ['embedded', 'process'];
 
 export const NETWORK_HELP = `A whole storage network in one container.
 

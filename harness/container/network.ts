@@ -74,7 +74,7 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   if (signal.aborted) resolve(undefined);
   const incident = await promise;
   if (incident !== undefined) {
-    for (const line of cluster.logOf(incident.part).said.tail(LOG_LINES_SHOWN)) say(`  ${line}`);
+    for (const line of await cluster.logOf(incident.part).tail(LOG_LINES_SHOWN)) say(`  ${line}`);
     say('the network is not whole any more: it ends');
   }
   await cluster.stop();

@@ -143,6 +143,11 @@ export interface Flavour {
   /** Of a program that is compiled when it is loaded: loads what a node loads, and ends. */
   compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
+  /**
+   * Removes from the data of stopped nodes where their peers were, so that copies find those of their own cluster. Absent:
+   * nodes of this flavour cannot be copied.
+   */
+  forgetPeers?(dataDirs: readonly string[]): Command;
   /** Of a flavour whose nodes can run inside another process of this package. */
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;

@@ -55,6 +55,7 @@ export const svcFlavour = {
   watchesParent: true,
   stopGraceMs: STOP_GRACE_MS,
   files: (plan: NodePlan) => [...keyFiles(plan.identity), { path: CONFIG_FILE, content: configFile(plan) }],
+  forgetPeers: (dataDirs: readonly string[]) => svcProgram('forget-peers', ...dataDirs),
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
   command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),

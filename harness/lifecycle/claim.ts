@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { ownProcess } from '../machine/processes.ts';
+import { writtenDefinition } from '../plan/written.ts';
 import {
   type ClusterRecord,
   clusterFolder,
@@ -43,11 +44,7 @@ export async function claimCluster(
     phase: 'starting',
     owner: ownProcess(),
     ephemeral,
-    definition: JSON.parse(
-      JSON.stringify(definition, (_key, value: unknown) =>
-        typeof value === 'bigint' ? value.toString() : value,
-      ),
-    ) as unknown,
+    definition: writtenDefinition(definition),
     nodes: [],
     batches: [],
   };

@@ -16,7 +16,7 @@ export const DRIVER_DEFAULT: StartingDriver = 'process';
 export type DriverName = StartingDriver | 'attached';
 
 /** What can be done to a node from outside, where it runs. */
-export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts'] as const;
+export const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'linkFaults', 'privatePorts', 'copy'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
 /** JSON that survives the process which wrote it. Opaque to everything but the driver. */
@@ -179,6 +179,11 @@ export interface Driver {
   pause(handle: Handle): Promise<boolean>;
   resume(handle: Handle): Promise<boolean>;
   observe(handle: Handle): Promise<Observed>;
+  /**
+   * Writes what a stopped node keeps outside of its data directory into a copy of that, so that it can be started from there.
+   * Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
+   */
+  completeCopy?(handle: Handle, dataDir: string): Promise<void>;
   stats(handle: Handle): Promise<Stats>;
   /** @param part its log is a path of this machine, where the driver writes to any */
   logs(part: { readonly name: string; readonly log: string }): PartLog;

@@ -26,7 +26,7 @@ import type { DriverOptions } from './options.ts';
 type ProcessDriverOptions = Pick<DriverOptions, 'stopWithParent' | 'listen' | 'compileCache' | 'token'>;
 
 /** No clock, disk or link of a process can be had without privileges. */
-export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'copy']);
 /** For helpers of programs that were killed: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 

@@ -9,7 +9,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
-import { withPreset } from './presets.ts';
+import { withPreset } from './presets/presets.ts';
 import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */

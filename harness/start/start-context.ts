@@ -23,6 +23,8 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
+  /** Chain and nodes find their data in the cluster's folder: it is that of a snapshot. */
+  readonly continued: boolean;
   readonly signal?: AbortSignal | undefined;
   /** For the whole start; absent: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;

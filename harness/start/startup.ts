@@ -93,7 +93,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const started = await startChainOf(context, plan, launched);
   const chain = new Chain(started.record);
   launched.open.push(chain);
-  if (chain.steady) await chain.mine(HEAD_START_BLOCKS, { force: true });
+  if (chain.steady && !context.continued) await chain.mine(HEAD_START_BLOCKS, { force: true });
   const chainMs = clock.lap();
   context.onProgress({
     step: 'chain',
@@ -118,7 +118,10 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     awaitMesh(context, nodes),
     awaitBatches(context, nodes, batches),
   ]);
-  const state = hasPreparation(definition) ? await prepareState(context, { chain, nodes }) : undefined;
+  const state =
+    hasPreparation(definition) && !context.continued
+      ? await prepareState(context, { chain, nodes })
+      : undefined;
   throwIfInterrupted(signal);
   const timings: Timings = {
     chainMs,
@@ -193,11 +196,11 @@ async function prepare({ driver, definition, signal }: StartContext): Promise<vo
 }
 
 function startChainOf(context: StartContext, plan: ClusterPlan, launched: Launched): Promise<StartedChain> {
-  const { stateDir, record, signal } = context;
+  const { stateDir, record, signal, continued } = context;
   const folder = clusterFolder(stateDir, record.name);
   return startChain({
     driver: context.driver,
-    options: plan.chain,
+    options: continued ? { ...plan.chain, stateFolder: folder.chainState() } : plan.chain,
     optionsFile: folder.chainOptions(),
     log: folder.log('chain'),
     stopWithParent: context.ephemeral,

@@ -5,6 +5,7 @@
  *                          /run/<part>.json where a node or the chain runs, one file each
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
+ *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same of a start that failed, the last few
  *   <state>/cache/                           compiled code, shared by all clusters
  *
@@ -147,6 +148,8 @@ export interface ClusterFolder {
   dataDir(node: string): string;
   log(part: string): string;
   chainOptions(): string;
+  /** Of a chain that began with the state of another one. */
+  chainState(): string;
 }
 
 export function clusterFolder(stateDir: string, name: string): ClusterFolder {
@@ -156,6 +159,7 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
     dataDir: (node) => join(path, 'nodes', node),
     log: (part) => join(path, 'logs', `${part}.log`),
     chainOptions: () => join(path, 'chain', 'options.json'),
+    chainState: () => join(path, 'chain', 'state'),
   };
 }
 

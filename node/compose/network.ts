@@ -3,7 +3,7 @@ import { type AccountingService, createAccounting } from '../accounting/accounti
 import { paymentTerms } from '../accounting/terms.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
-import { createAddressBook } from '../p2p/address/address-book.ts';
+import { ADDRESS_BOOK, createAddressBook } from '../p2p/address/address-book.ts';
 import type { AddressBook, Host } from '../p2p/host.ts';
 import { createHive } from '../protocols/hive/hive.ts';
 import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';
@@ -32,7 +32,7 @@ export interface NetworkDeps extends Ground {
 export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   const { clock, random, metrics, module, store, parts, networkId, serving } = deps;
   const addressBook = createAddressBook(
-    store.state('addressbook'),
+    store.state(ADDRESS_BOOK),
     (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
   );
   const host = openHost(options, deps, addressBook);

@@ -24,6 +24,7 @@ import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
+import { createState } from './state.ts';
 
 /** Changes in one transaction: ten milliseconds of work at most, so that the node stays responsive. */
 const GROUP_MAX = 256;
@@ -38,6 +39,20 @@ export async function openLmdbStore(
 ): Promise<LocalStore> {
   const { power, ...others } = deps;
   return openLocalStore(options, { ...others, backend: openBackend(options.path, power) });
+}
+
+/**
+ * Removes the records of one subsystem from a store that no node uses.
+ * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
+ */
+export async function forgetState(path: string, subsystem: string): Promise<void> {
+  const backend = openBackend(path, undefined);
+  const state = createState(backend, subsystem);
+  try {
+    await state.batch(Array.from(state.entries(''), ([key]) => ({ remove: key })));
+  } finally {
+    await backend.close();
+  }
 }
 
 /** @param power of a node that can be frozen and cut from outside */

@@ -1,8 +1,10 @@
 /** The local store in memory, for unit tests, the simulation and embedded clusters. */
+import { deserialize, serialize } from 'node:v8';
 import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
+  type Entry,
   type Slots,
   TABLES,
   type Table,
@@ -13,6 +15,7 @@ import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
 import { SortedTable } from './sorted-table.ts';
+import { stateKey } from './state.ts';
 
 /** Changes between two turns of other work. */
 const GROUP_MAX = 256;
@@ -24,29 +27,67 @@ const SLAB_SLOTS = 64;
 export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
-  readonly slots = memorySlots();
+  readonly slots: Slots;
   /** Transactions so far: each has another number, also after a new start. */
   transactions = 0;
+  readonly #slabs: Uint8Array[];
   #inUse = false;
 
-  constructor() {
+  /** @param image of a disk; default: an empty one */
+  constructor(image?: Uint8Array) {
+    const saved = image === undefined ? undefined : (deserialize(image) as DiskImage);
     const tables = TABLES.map((name) => [name, new SortedTable()] as const);
     this.tables = Object.fromEntries(tables) as Record<Table, SortedTable>;
+    for (const name of TABLES) {
+      for (const [key, value] of saved?.tables[name] ?? []) this.tables[name].put(key, value);
+    }
+    this.transactions = saved?.transactions ?? 0;
+    this.#slabs = saved?.slabs ?? [];
+    this.slots = memorySlots(this.#slabs);
+  }
+
+  /**
+   * Everything, to begin another disk with, but the records of one subsystem.
+   * @throws StoreError `DATA_DIR_IN_USE`
+   */
+  image(without: string): Uint8Array {
+    this.#expectFree();
+    const left = stateKey(without);
+    const kept = ([key]: Entry) => Buffer.compare(key.subarray(0, left.length), left) !== 0;
+    const tables = TABLES.map((name) => {
+      const entries = [...this.tables[name].entries()];
+      return [name, name === 'state' ? entries.filter(kept) : entries] as const;
+    });
+    const image: DiskImage = {
+      tables: Object.fromEntries(tables),
+      slabs: this.#slabs,
+      transactions: this.transactions,
+    };
+    return serialize(image);
   }
 
   /** @throws StoreError `DATA_DIR_IN_USE` */
   take(): void {
-    if (this.#inUse) throw new StoreError('DATA_DIR_IN_USE', 'the disk is used by a node that runs');
+    this.#expectFree();
     this.#inUse = true;
   }
 
   leave(): void {
     this.#inUse = false;
   }
+
+  #expectFree(): void {
+    if (this.#inUse) throw new StoreError('DATA_DIR_IN_USE', 'the disk is used by a node that runs');
+  }
 }
 
-function memorySlots(): Slots {
-  const slabs: Uint8Array[] = [];
+interface DiskImage {
+  readonly tables: Readonly<Record<string, readonly Entry[]>>;
+  readonly slabs: Uint8Array[];
+  readonly transactions: number;
+}
+
+function memorySlots(slabs: Uint8Array[]): Slots {
   const place = (slot: number) => (slot % SLAB_SLOTS) * CHUNK_STORED_SIZE_MAX;
   return {
     write(slot, bytes) {

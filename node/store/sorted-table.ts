@@ -45,6 +45,13 @@ export class SortedTable {
     if (run.keys.length === 0 && this.#runs.length > 1) this.#runs.splice(index, 1);
   }
 
+  /** All entries, ascending. */
+  *entries(): Iterable<Entry> {
+    for (const { keys, values } of this.#runs) {
+      for (const [at, key] of keys.entries()) yield [bytesOf(key), bytesOf(values[at] as string)];
+    }
+  }
+
   /** Entries with `from <= key < to`, ascending, at most `limit`. */
   scan(from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
     const entries: Entry[] = [];

@@ -6,9 +6,14 @@ import { behind, join } from './records.ts';
 const PAGE = 256;
 const TERMINATOR = new Uint8Array(1);
 
-/** The records of one subsystem. Its name ends with a zero byte, so that no name is a prefix of another. */
+/** What the keys of a subsystem begin with: its name and a zero byte, so that no name is a prefix of another. */
+export function stateKey(subsystem: string): Uint8Array {
+  return join(Buffer.from(subsystem), TERMINATOR);
+}
+
+/** The records of one subsystem. */
 export function createState(backend: Backend, subsystem: string): KeyValueStore {
-  const name = join(Buffer.from(subsystem), TERMINATOR);
+  const name = stateKey(subsystem);
   const keyOf = (key: string) => join(name, Buffer.from(key));
   return {
     get: (key) => backend.get('state', keyOf(key)),

@@ -23,7 +23,7 @@ import { createNodeHost, type NodeHost } from './host.ts';
 import { writeEmbedded } from './node-file.ts';
 import { remoteHost, type Served, serveHost } from './wire.ts';
 
-export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause']);
+export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'copy']);
 const START_TIMEOUT_MS = 30_000;
 /** For a look at what another process holds. */
 const ANSWER_MS = 1000;
@@ -185,6 +185,18 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
       // What is done to the process is done to all in it.
       if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
       return seen(there);
+    },
+
+    async completeCopy(handle, dataDir) {
+      if (!isEmbedded(handle) || options.embedded.store === 'disk') return;
+      const there = await found(handle);
+      if (there === undefined) {
+        throw new HarnessError(
+          'NODE_STATE',
+          `what ${handle['node']} kept in memory has gone with its process`,
+        );
+      }
+      await there.host.saveDisk(there.node, dataDir);
     },
 
     // Processor time and memory are those of the process, which all nodes share.

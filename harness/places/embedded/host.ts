@@ -2,8 +2,10 @@
  * Nodes of one process: what a cluster's embedded nodes live in, whether that is the caller's process or one in the
  * background. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback ports.
  */
-import { closeSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RunningNode } from '../../../node/compose.ts';
+import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../machine/processes.ts';
@@ -31,6 +33,8 @@ export interface NodeHost {
   pause(name: string, start: number): Promise<boolean>;
   resume(name: string, start: number): Promise<boolean>;
   observe(name: string, start: number): Promise<Observed>;
+  /** Writes the disk in memory of a stopped node into a data directory, for a node that is started there first. */
+  saveDisk(name: string, dataDir: string): Promise<void>;
   /** Cuts everything off. */
   close(): Promise<void>;
 }
@@ -116,7 +120,7 @@ export function createNodeHost(cluster: string): NodeHost {
     contained ??= containCrashes();
     watched ??= watchLoop(cluster);
     network ??= memoryNetwork();
-    const disk = disks.get(part.name) ?? new MemoryDisk();
+    const disk = disks.get(part.name) ?? new MemoryDisk(takeImage(part.dataDir));
     disks.set(part.name, disk);
     const platform = await memoryPlatform({
       keys,
@@ -223,6 +227,14 @@ export function createNodeHost(cluster: string): NodeHost {
       return Promise.resolve({ state, pid: process.pid });
     },
 
+    saveDisk(name, dataDir) {
+      const disk = disks.get(name);
+      if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
+      mkdirSync(dataDir, { recursive: true });
+      writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
+      return Promise.resolve();
+    },
+
     async close() {
       closed = true;
       for (const one of hosted.values()) ended(one, KILLED);
@@ -234,6 +246,19 @@ export function createNodeHost(cluster: string): NodeHost {
       for (const map of [hosted, disks, logs]) map.clear();
     },
   };
+}
+
+function imageFile(dataDir: string): string {
+  return join(dataDir, 'disk.image');
+}
+
+/** What a disk in memory begins with. The file is used once: from then on it is older than the disk. */
+function takeImage(dataDir: string): Uint8Array | undefined {
+  const file = imageFile(dataDir);
+  if (!existsSync(file)) return undefined;
+  const image = readFileSync(file);
+  rmSync(file);
+  return image;
 }
 
 const KILLED: Exit = { code: null, signal: 'SIGKILL' };

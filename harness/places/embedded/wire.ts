@@ -11,7 +11,17 @@ const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
 /** A node is started in some tens of milliseconds; a busy process answers late. */
 const CALL_TIMEOUT_MS = 30_000;
-const METHODS = ['prepare', 'start', 'stop', 'kill', 'pause', 'resume', 'observe', 'close'] as const;
+const METHODS = [
+  'prepare',
+  'start',
+  'stop',
+  'kill',
+  'pause',
+  'resume',
+  'observe',
+  'saveDisk',
+  'close',
+] as const;
 type Method = (typeof METHODS)[number];
 
 export interface Served {
@@ -95,6 +105,7 @@ export function remoteHost(port: number, token: string): NodeHost {
     pause: (name, start) => call('pause', name, start),
     resume: (name, start) => call('resume', name, start),
     observe: (name, start) => call('observe', name, start),
+    saveDisk: (name, dataDir) => call('saveDisk', name, dataDir),
     close: () => call('close'),
   };
 }

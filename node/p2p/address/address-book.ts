@@ -4,6 +4,8 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressBook, AddressRecord } from '../host.ts';
 import { BzzAddress } from './record.ts';
 
+/** Subsystem of the store that keeps it. */
+export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
 /**
  * Records kept, at most 2 KiB each. Several times the full nodes of the public network; whoever gossips more invents

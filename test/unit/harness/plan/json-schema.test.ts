@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CLUSTER_FILE } from '../../../../harness/plan/cluster-file.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
-import { DESCRIPTIONS } from '../../../../harness/plan/descriptions.ts';
-import { definitionSchema, type JsonSchema, keyPaths } from '../../../../harness/plan/json-schema.ts';
+import { CLUSTER_FILE } from '../../../../harness/plan/editor/cluster-file.ts';
+import { DESCRIPTIONS } from '../../../../harness/plan/editor/descriptions.ts';
+import { definitionSchema, type JsonSchema, keyPaths } from '../../../../harness/plan/editor/json-schema.ts';
 import { keysAt } from '../../../../harness/plan/schema.ts';
 
 /** Every key that is off is on; examples that need other nodes or another driver stay off. */

@@ -1,9 +1,9 @@
 /** The definition's shape as a JSON schema, for editors: derived from what is checked, with a description for every key. */
 import { z } from 'zod';
-import { describeOptions } from '../../node/options.ts';
-import { RESERVED_OPTIONS } from '../flavours/svc-options.ts';
+import { describeOptions } from '../../../node/options.ts';
+import { RESERVED_OPTIONS } from '../../flavours/svc-options.ts';
+import { schema } from '../schema.ts';
 import { DESCRIPTIONS } from './descriptions.ts';
-import { schema } from './schema.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 

@@ -1,0 +1,93 @@
+/** `svcnet snapshot save|ls|rm`: keep a network as it is, to start others from it with `svcnet up --snapshot`. */
+import { formatMs, plural } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { seedToJson } from '../plan/seed.ts';
+import { formatBytes } from '../report/console.ts';
+import { listSnapshots, removeSnapshot, type Snapshot, whyUnusable } from '../snapshots/snapshot.ts';
+import { renderTable } from '../terminal/table.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export async function saveSnapshot(
+  name: string,
+  flags: ClusterFlags & { force?: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const startedAt = performance.now();
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const record = await cluster.saveSnapshot(name, {
+      force: flags.force ?? false,
+      signal: context.signal,
+      onProgress: (text) => context.note(`  ${text}\n`),
+    });
+    const durationMs = Math.round(performance.now() - startedAt);
+    answer(context, { ...documentOf({ path: '', record }), durationMs }, [
+      `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
+      `  start it with: svcnet up --snapshot ${name} --name ${name}`,
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+const COLUMNS = [
+  { title: 'snapshot', rank: 0 },
+  { title: 'nodes', rank: 1, align: 'right' },
+  { title: 'block', rank: 3, align: 'right' },
+  { title: 'size', rank: 1, align: 'right' },
+  { title: 'of cluster', rank: 3 },
+  { title: 'driver', rank: 4 },
+  { title: 'seed', rank: 4, align: 'right' },
+  { title: 'saved', rank: 2 },
+] as const;
+
+export function listAllSnapshots(_flags: object, context: CommandContext): Promise<void> {
+  const snapshots = listSnapshots(context.stateDir);
+  answer(context, { snapshots: snapshots.map(documentOf) }, linesOf(snapshots, context));
+  return Promise.resolve();
+}
+
+function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): string[] {
+  if (snapshots.length === 0)
+    return ['  no snapshot; save a running cluster with: svcnet snapshot save NAME'];
+  const rows = snapshots.map(({ record }) => [
+    record.name,
+    String(record.nodes.length),
+    String(record.height),
+    formatBytes(record.sizeBytes),
+    record.cluster,
+    record.driver,
+    record.seed,
+    new Date(record.savedAt).toISOString().slice(0, 19).replace('T', ' '),
+  ]);
+  const unusable = snapshots.flatMap((snapshot) => {
+    const why = whyUnusable(snapshot);
+    return why === undefined ? [] : [`  ${snapshot.record.name} cannot be started: ${why}`];
+  });
+  return [...renderTable(COLUMNS, rows, width).lines, ...unusable];
+}
+
+export function removeOneSnapshot(name: string, _flags: object, context: CommandContext): Promise<void> {
+  const { record } = removeSnapshot(context.stateDir, name);
+  answer(context, { removed: name, sizeBytes: record.sizeBytes }, [
+    `  removed ${name}: ${formatBytes(record.sizeBytes)} freed`,
+  ]);
+  return Promise.resolve();
+}
+
+function documentOf(snapshot: Snapshot): Record<string, unknown> {
+  const { name, cluster, seed, driver, nodes, height, sizeBytes, savedAt, version } = snapshot.record;
+  return {
+    name,
+    cluster,
+    seed: seedToJson(BigInt(seed)),
+    driver,
+    nodes: nodes.length,
+    height,
+    sizeBytes,
+    savedAt: new Date(savedAt).toISOString(),
+    version,
+    /** `null` when it can be started. */
+    unusable: whyUnusable(snapshot) ?? null,
+  };
+}

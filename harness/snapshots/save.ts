@@ -1,0 +1,211 @@
+/**
+ * Saving a running cluster. Nodes and chain have to be of one moment, so the nodes are stopped in order, then the state of the
+ * chain and the data of the nodes are copied, then the nodes that ran are started again, whatever has happened meanwhile.
+ */
+import { existsSync } from 'node:fs';
+import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
+import type { Chain } from '../chain/chain.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { runProgram } from '../machine/processes.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { Driver } from '../places/driver.ts';
+import { clusterName } from '../plan/fields.ts';
+import { type ClusterRecord, compileCacheDir, readRun, removeFolder } from '../state/state.ts';
+import { copyFolder, sizeOf } from './copy.ts';
+import {
+  beginSnapshot,
+  currentHead,
+  finishSnapshot,
+  inside,
+  listSnapshots,
+  type Snapshot,
+} from './snapshot.ts';
+
+/** A loaded machine starts even a small program late. */
+const FORGET_TIMEOUT_MS = 60_000;
+
+export interface SaveContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly nodes: readonly ClusterNode[];
+  readonly chain: Chain;
+  readonly driver: Driver;
+  readonly signal?: AbortSignal | undefined;
+  /** Told what happens to the cluster meanwhile. */
+  readonly onProgress: (text: string) => void;
+}
+
+/**
+ * @param options.force replaces a snapshot of that name
+ * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED` before anything is stopped; `NODE_STATE` when nodes could not be
+ * started again
+ */
+export async function saveSnapshot(
+  context: SaveContext,
+  name: string,
+  { force }: { force: boolean },
+): Promise<Snapshot> {
+  checkName(context.stateDir, name, force);
+  checkCluster(context);
+  const path = beginSnapshot(context.stateDir);
+  try {
+    // Before anything stops: a chain that does not answer has nothing to save.
+    await context.chain.height(context.signal);
+    const height = await whileStopped(context, () => copyAll(context, path));
+    const { record, stateDir } = context;
+    const { seed, prepared } = record;
+    if (seed === undefined) throw new TypeError('a cluster that can be copied has a seed');
+    return finishSnapshot(stateDir, path, {
+      ...currentHead(),
+      name,
+      savedAt: Date.now(),
+      cluster: record.name,
+      seed,
+      driver: record.driver,
+      definition: record.definition,
+      ...(prepared === undefined ? {} : { prepared }),
+      height,
+      sizeBytes: sizeOf(path),
+      nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),
+    });
+  } catch (error) {
+    throwIfInterrupted(context.signal);
+    throw error;
+  } finally {
+    // Nothing is there any more when it has got its name.
+    removeFolder(path);
+  }
+}
+
+function checkName(stateDir: string, name: string, force: boolean): void {
+  const parsed = clusterName.safeParse(name);
+  if (!parsed.success) {
+    throw new HarnessError(
+      'USAGE',
+      `snapshot save: got '${name}', expected ${parsed.error.issues[0]?.message ?? ''}`,
+    );
+  }
+  if (!force && listSnapshots(stateDir).some(({ record }) => record.name === name)) {
+    throw new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' exists already`, {
+      hint: `Replace it with --force, or remove it with: svcnet snapshot rm ${name}`,
+    });
+  }
+}
+
+function checkCluster({ record, nodes, driver }: SaveContext): void {
+  if (!driver.capabilities.has('copy')) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' cannot be saved: the ${driver.name} driver cannot copy what its nodes keep`,
+      { hint: 'Save a cluster of the process or embedded driver.' },
+    );
+  }
+  const foreign = nodes.find(({ flavour }) => FLAVOURS[flavour].forgetPeers === undefined);
+  if (foreign !== undefined) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, which keeps the addresses of its peers where nobody else can remove them, so a copy would join the nodes of this cluster`,
+      { hint: 'Save a cluster of svc nodes alone.' },
+    );
+  }
+  if (record.ephemeral && record.owner.pid !== process.pid) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' lives and dies with process ${record.owner.pid}, which alone can stop and start its nodes`,
+      { hint: 'Save it there with cluster.saveSnapshot(name), or start one with: svcnet up' },
+    );
+  }
+}
+
+/** Nodes that run, or are paused, are stopped, and are as before at the end. */
+async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
+  const { nodes, onProgress, signal } = context;
+  const sights = await Promise.all(nodes.map((node) => node.observe()));
+  const there = nodes.filter((_, index) => sights[index]?.pid !== undefined);
+  const paused = new Set(there.filter((node) => node.state === 'paused'));
+  onProgress(`stopping ${namesOf(there)}; they are started again at the end`);
+  const stopped: ClusterNode[] = [];
+  const [outcome] = await Promise.allSettled([
+    (async () => {
+      throwIfInterrupted(signal);
+      await all(there, async (node) => {
+        if (paused.has(node)) await node.resume();
+        stopped.push(node);
+        await node.stop();
+      });
+      return await work();
+    })(),
+  ]);
+  onProgress('starting them again');
+  const failures = await Promise.allSettled(
+    stopped.map(async (node) => {
+      if ((await node.observe()).pid === undefined) await node.launch();
+      if (paused.has(node)) await node.pause();
+    }),
+  );
+  const failed = stopped.filter((_, index) => failures[index]?.status === 'rejected');
+  if (failed.length > 0) throw notStarted(failed, failures, outcome);
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return outcome.value;
+}
+
+/** Every one is waited for, also when one fails. */
+async function all(nodes: readonly ClusterNode[], work: (node: ClusterNode) => Promise<void>): Promise<void> {
+  const outcomes = await Promise.allSettled(nodes.map(work));
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
+
+function notStarted(
+  failed: readonly ClusterNode[],
+  outcomes: readonly PromiseSettledResult<void>[],
+  saved: PromiseSettledResult<unknown>,
+): HarnessError {
+  const reasons = outcomes.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [messageOf(outcome.reason)] : [],
+  );
+  const before = saved.status === 'rejected' ? [`Before: ${messageOf(saved.reason)}`] : [];
+  return new HarnessError('NODE_STATE', `${namesOf(failed)} could not be started again`, {
+    hint: [...reasons, ...before, `Try again with: svcnet start ${failed[0]?.name ?? ''}`].join('\n'),
+  });
+}
+
+/** @returns height of the chain */
+async function copyAll(context: SaveContext, path: string): Promise<number> {
+  const { chain, driver, nodes, record, stateDir, signal, onProgress } = context;
+  onProgress('copying chain and data');
+  await chain.save(inside.chain(path));
+  const height = await chain.height(signal);
+  for (const node of nodes) {
+    throwIfInterrupted(signal);
+    const copy = inside.node(path, node.name);
+    await copyFolder(node.dataDir, copy);
+    const run = readRun(stateDir, record.name, node.name);
+    if (run !== undefined) await driver.completeCopy?.(run.handle, copy);
+  }
+  await forgetPeers(context, path);
+  return height;
+}
+
+/** Copies that knew where the nodes of this cluster are would connect to them. */
+async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
+  for (const flavour of new Set(nodes.map((node) => node.flavour))) {
+    const copies = nodes
+      .filter((node) => node.flavour === flavour)
+      .map(({ name }) => inside.node(path, name))
+      .filter((copy) => existsSync(copy));
+    const command = FLAVOURS[flavour].forgetPeers?.(copies);
+    if (command === undefined || copies.length === 0) continue;
+    const compileCache = compileCacheDir(stateDir, 'nodes');
+    if (await runProgram(command, { compileCache, timeoutMs: FORGET_TIMEOUT_MS, signal })) continue;
+    throwIfInterrupted(signal);
+    throw new HarnessError('PROCESS_FAILED', `the program of ${flavour} could not prepare the copied data`, {
+      hint: `It was run as: ${[command.file, ...command.args].join(' ')}`,
+    });
+  }
+}
+
+function namesOf(nodes: readonly ClusterNode[]): string {
+  const names = nodes.map(({ name }) => name);
+  return names.length > 3 ? `${names.length} nodes` : names.join(', ');
+}

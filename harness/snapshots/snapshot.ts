@@ -1,0 +1,177 @@
+/**
+ * Snapshots on disk: networks as they were at one moment, to start others from.
+ *
+ *   <state>/snapshots/<name>/snapshot.json    what it is, and what it takes to start it
+ *                           /chain/           state of the chain, as `chain/state/` has it
+ *                           /nodes/<node>/    data directories
+ *   <state>/snapshots/.<id>/                  one that is being written; it gets its name when it is complete
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { anvilVersion } from '../../chain/anvil.ts';
+import { VERSION } from '../../node/version.ts';
+import { HarnessError } from '../base/errors.ts';
+import { readJson, writeJson } from '../base/json-file.ts';
+import { suggestion } from '../base/words.ts';
+import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
+import type { DriverName } from '../places/driver.ts';
+import { clusterName } from '../plan/fields.ts';
+import { type PreparedRecord, removeFolder } from '../state/state.ts';
+
+/** Raised when snapshots of before can no longer be started. */
+const FORMAT = 1;
+
+/** What can be read of a snapshot of any version. */
+export interface SnapshotHead {
+  readonly format: number;
+  /** Of this package, which decides how nodes keep their data. */
+  readonly version: string;
+  readonly anvil: string;
+}
+
+export interface SnapshotRecord extends SnapshotHead {
+  readonly name: string;
+  /** Unix milliseconds. */
+  readonly savedAt: number;
+  /** Name of the cluster that it was. */
+  readonly cluster: string;
+  /** Decimal. */
+  readonly seed: string;
+  readonly driver: DriverName;
+  /** By `writtenDefinition`. */
+  readonly definition: unknown;
+  /** What its start has made because the definition asks for it. */
+  readonly prepared?: PreparedRecord;
+  /** Of the chain, blocks. */
+  readonly height: number;
+  /** Of all files. */
+  readonly sizeBytes: number;
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly flavour: FlavourName;
+    readonly mode: NodeMode;
+  }[];
+}
+
+export interface Snapshot {
+  readonly path: string;
+  readonly record: SnapshotRecord;
+}
+
+export function currentHead(): SnapshotHead {
+  return { format: FORMAT, version: VERSION, anvil: anvilVersion() };
+}
+
+/** Paths inside of a snapshot's folder. */
+export const inside = {
+  record: (path: string) => join(path, 'snapshot.json'),
+  chain: (path: string) => join(path, 'chain'),
+  node: (path: string, node: string) => join(path, 'nodes', node),
+} as const;
+
+/** Complete ones, by name. */
+export function listSnapshots(stateDir: string): Snapshot[] {
+  return namesIn(stateDir)
+    .filter((name) => !name.startsWith('.'))
+    .map((name) => readSnapshot(stateDir, name))
+    .filter((snapshot) => snapshot !== undefined);
+}
+
+/** @throws HarnessError `SNAPSHOT_NOT_FOUND` naming those that exist */
+export function findSnapshot(stateDir: string, name: string, argument: string): Snapshot {
+  const found = clusterName.safeParse(name).success ? readSnapshot(stateDir, name) : undefined;
+  if (found !== undefined) return found;
+  const known = listSnapshots(stateDir).map(({ record }) => record.name);
+  const what = `${argument}: no snapshot '${name}'${suggestion(name, known)}`;
+  throw new HarnessError(
+    'SNAPSHOT_NOT_FOUND',
+    `${what}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`,
+    {
+      hint:
+        known.length === 0
+          ? 'Save a running cluster with: svcnet snapshot save NAME'
+          : 'List them with: svcnet snapshot ls',
+    },
+  );
+}
+
+/** Why a snapshot cannot be started; undefined when it can. */
+export function whyUnusable({ record }: Snapshot): string | undefined {
+  const { format, version, anvil } = currentHead();
+  if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;
+  if (record.version !== version) return `it was saved by svcnet ${record.version}, this is ${version}`;
+  if (record.anvil !== anvil) return `its chain is that of Anvil ${record.anvil}, installed is ${anvil}`;
+  return undefined;
+}
+
+/** @throws HarnessError `SNAPSHOT_REFUSED` */
+export function checkUsable(snapshot: Snapshot): void {
+  const why = whyUnusable(snapshot);
+  if (why === undefined) return;
+  const { name } = snapshot.record;
+  throw new HarnessError('SNAPSHOT_REFUSED', `snapshot '${name}' cannot be started: ${why}`, {
+    hint: `Start its cluster anew and save it again, or remove it with: svcnet snapshot rm ${name}`,
+  });
+}
+
+/** @throws HarnessError `SNAPSHOT_NOT_FOUND` */
+export function removeSnapshot(stateDir: string, name: string): Snapshot {
+  const snapshot = findSnapshot(stateDir, name, 'snapshot rm');
+  removeAside(snapshot.path, stateDir);
+  return snapshot;
+}
+
+/** Takes a folder from its place first, so that half of one is never seen. */
+function removeAside(path: string, stateDir: string): void {
+  const aside = asideFolder(stateDir);
+  renameSync(path, aside);
+  removeFolder(aside);
+}
+
+/** A folder that is nobody's yet. */
+function asideFolder(stateDir: string): string {
+  return join(snapshotsDir(stateDir), `.${randomUUID()}`);
+}
+
+/** Where a snapshot is written until it is complete. */
+export function beginSnapshot(stateDir: string): string {
+  removeUnfinished(stateDir);
+  const path = asideFolder(stateDir);
+  writeJson(join(path, 'owner.json'), ownProcess());
+  return path;
+}
+
+/** Gives a complete snapshot its name; one that has it already goes. */
+export function finishSnapshot(stateDir: string, path: string, record: SnapshotRecord): Snapshot {
+  writeJson(inside.record(path), record);
+  const place = join(snapshotsDir(stateDir), record.name);
+  if (existsSync(place)) removeAside(place, stateDir);
+  renameSync(path, place);
+  return { path: place, record };
+}
+
+/** What those have left that were killed while they saved or removed one. */
+function removeUnfinished(stateDir: string): void {
+  for (const name of namesIn(stateDir).filter((each) => each.startsWith('.'))) {
+    const path = join(snapshotsDir(stateDir), name);
+    const owner = readJson(join(path, 'owner.json')) as ProcessId | undefined;
+    if (owner === undefined || !isAlive(owner)) removeFolder(path);
+  }
+}
+
+function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
+  const path = join(snapshotsDir(stateDir), name);
+  const record = readJson(inside.record(path)) as SnapshotRecord | undefined;
+  return record === undefined ? undefined : { path, record };
+}
+
+function namesIn(stateDir: string): string[] {
+  const path = snapshotsDir(stateDir);
+  return existsSync(path) ? readdirSync(path).toSorted() : [];
+}
+
+function snapshotsDir(stateDir: string): string {
+  return join(stateDir, 'snapshots');
+}

@@ -1,0 +1,256 @@
+/** Clusters that are saved, and others that go on from there. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
+import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
+import { listSnapshots } from '../../../harness/snapshots/snapshot.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);
+
+let stateDir = '';
+const started: Cluster[] = [];
+beforeAll(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-snapshots-'));
+});
+afterEach(async () => {
+  for (const cluster of started.splice(0)) await cluster.stop();
+});
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+
+async function start(options: ClusterOptions): Promise<Cluster> {
+  const cluster = await Cluster.start({ stateDir, ...options });
+  started.push(cluster);
+  return cluster;
+}
+
+/** Whether a node can get content at all; one that cannot answers within its own limits. */
+async function has(cluster: Cluster, node: number, reference: string): Promise<boolean> {
+  const [outcome] = await Promise.allSettled([cluster.node(node).bytes.download(reference)]);
+  return outcome.status === 'fulfilled';
+}
+
+const recordFile = (name: string) => join(stateDir, 'snapshots', name, 'snapshot.json');
+
+describe.each([
+  ['process', 'disk'],
+  ['embedded', 'disk'],
+  ['embedded', 'memory'],
+] as const)('of the %s driver with its stores on %s', (driver, store) => {
+  const name = `${driver}-${store}`;
+
+  test('a saved network goes on with its data, batches, identities and height, twice side by side', async () => {
+    const original = await start({ driver, store, nodes: 3, seed: 11, batches: { depth: 18 } });
+    const before = data(40_000, 1);
+    const { reference, tag } = await original.node(0).bytes.upload(before);
+    await original.synced({ node: 0, tag: tag as number });
+    const bought = original.batches.map(({ id }) => id);
+    await original.chain.mine(30);
+    const record = await original.saveSnapshot(name);
+    expect(record.height).toBeGreaterThanOrEqual(30);
+    // The one that was saved is as before.
+    expect(original.nodes.every((node) => node.running)).toBe(true);
+    expect(await original.node(2).bytes.download(reference)).toEqual(before);
+
+    const [one, two] = await Promise.all([start({ snapshot: name }), start({ snapshot: name })]);
+    for (const copy of [one, two]) {
+      expect(copy.nodes.map(({ overlay }) => overlay)).toEqual(original.nodes.map(({ overlay }) => overlay));
+      expect(copy.batches.map(({ id }) => id)).toEqual(bought);
+      expect(copy.seed).toBe(11n);
+      expect(await copy.chain.height()).toBeGreaterThanOrEqual(record.height);
+      for (const node of copy.nodes) expect(await node.bytes.download(reference)).toEqual(before);
+      expect(await copy.meshed()).toMatchObject({ links: 6 });
+    }
+    const endpoints = [original, one, two].flatMap(({ nodes, chain }) => [
+      chain.rpc,
+      ...nodes.flatMap(({ api, p2p }) => [api, p2p]),
+    ]);
+    expect(new Set(endpoints).size).toBe(endpoints.length);
+
+    // What one of them stores from now on none of the others ever sees: the same overlays, and no connection.
+    const after = data(9000, 2);
+    const upload = await one.node(1).bytes.upload(after, { deferred: false });
+    for (const node of one.nodes) expect(await node.bytes.download(upload.reference)).toEqual(after);
+    expect(await has(two, 0, upload.reference)).toBe(false);
+    expect(await has(original, 2, upload.reference)).toBe(false);
+  }, 120_000);
+});
+
+describe('a snapshot', () => {
+  let net: Cluster;
+  beforeAll(async () => {
+    net = await Cluster.start({ stateDir, driver: 'embedded', nodes: 2, seed: 12, name: 'saved' });
+    await net.saveSnapshot('base');
+  });
+  afterAll(() => net.stop());
+
+  test('is replaced only when that is wanted', async () => {
+    await expect(net.saveSnapshot('base')).rejects.toMatchObject({
+      code: 'SNAPSHOT_EXISTS',
+      hint: expect.stringContaining('--force') as string,
+    });
+    const before = readFileSync(recordFile('base'), 'utf8');
+    await net.saveSnapshot('base', { force: true });
+    expect(readFileSync(recordFile('base'), 'utf8')).not.toBe(before);
+    expect(listSnapshots(stateDir).filter(({ record }) => record.name === 'base')).toHaveLength(1);
+  });
+
+  test('keeps nodes as they are that are stopped or paused', async () => {
+    await net.node(1).pause();
+    await net.saveSnapshot('quiet');
+    expect(net.nodes.map(({ state }) => state)).toEqual(['running', 'paused']);
+    await net.node(1).resume();
+    await net.node(1).stop();
+    await net.saveSnapshot('quiet', { force: true });
+    expect(net.nodes.map(({ state }) => state)).toEqual(['running', 'stopped']);
+    await net.node(1).start();
+  });
+
+  test('that is interrupted leaves nothing, and the nodes run again', async () => {
+    const interruption = new AbortController();
+    const saving = net.saveSnapshot('half', {
+      signal: interruption.signal,
+      onProgress: (text) => {
+        if (text.startsWith('copying')) interruption.abort(new Error('enough'));
+      },
+    });
+    await expect(saving).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect(existsSync(join(stateDir, 'snapshots', 'half'))).toBe(false);
+    expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toEqual([]);
+    await net.ready();
+    await net.meshed();
+  });
+
+  test('that fails while the nodes are stopped leaves nothing, and the nodes run again', async () => {
+    const other = await start({ driver: 'embedded', nodes: 2, seed: 13, name: 'failing' });
+    const saving = other.saveSnapshot('failing', {
+      onProgress: (text) => {
+        if (text.startsWith('copying')) throw new Error('no more progress');
+      },
+    });
+    await expect(saving).rejects.toThrow('no more progress');
+    expect(listSnapshots(stateDir).map(({ record }) => record.name)).not.toContain('failing');
+    await other.ready();
+    await other.meshed();
+  });
+
+  test('needs a name that can be a folder', async () => {
+    await expect(net.saveSnapshot('Not A Name')).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining("got 'Not A Name', expected at most 40 lower-case letters") as string,
+    });
+  });
+
+  test.each([
+    ['format', 99, 'its format is 99'],
+    ['version', '0.0.1', 'it was saved by svcnet 0.0.1'],
+    ['anvil', '9.9.9', 'its chain is that of Anvil 9.9.9'],
+  ])('of another %s is refused with the reason', async (key, value, reason) => {
+    const file = recordFile('base');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(text) as object), [key]: value }));
+    try {
+      await expect(start({ snapshot: 'base' })).rejects.toMatchObject({
+        code: 'SNAPSHOT_REFUSED',
+        message: expect.stringContaining(reason) as string,
+      });
+    } finally {
+      writeFileSync(file, text);
+    }
+  });
+
+  test('that nobody has saved is told with those that exist', async () => {
+    await expect(start({ snapshot: 'bas' })).rejects.toMatchObject({
+      code: 'SNAPSHOT_NOT_FOUND',
+      message: expect.stringContaining("no snapshot 'bas', did you mean 'base'?") as string,
+    });
+  });
+
+  test('has its own definition: what else is given contradicts it', async () => {
+    await expect(start({ snapshot: 'base', nodes: 3 })).rejects.toMatchObject({
+      code: 'USAGE',
+      message: 'nodes: a snapshot has its own; only name and ports can be given beside it',
+    });
+  });
+});
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function svcnet(...args: readonly string[]): Promise<Ran> {
+  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, SVCNET_STATE: stateDir } });
+  const said = { out: '', err: '' };
+  child.stdout.on('data', (part: Buffer) => (said.out += part.toString()));
+  child.stderr.on('data', (part: Buffer) => (said.err += part.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...said };
+}
+
+describe('on the command line', () => {
+  test('is saved, listed, started with other ports, and removed', async () => {
+    expect((await svcnet('up', '-n', '2', '--driver', 'embedded', '--name', 'one')).code).toBe(0);
+    try {
+      const saved = await svcnet('snapshot', 'save', 'two-nodes', '--name', 'one', '--json');
+      expect(saved).toMatchObject({ code: 0 });
+      expect(JSON.parse(saved.out)).toMatchObject({
+        name: 'two-nodes',
+        cluster: 'one',
+        nodes: 2,
+        unusable: null,
+      });
+      const listed = JSON.parse((await svcnet('snapshot', 'ls', '--json')).out) as {
+        snapshots: { name: string }[];
+      };
+      expect(listed.snapshots.map(({ name }) => name)).toContain('two-nodes');
+
+      const up = await svcnet('up', '--snapshot', 'two-nodes', '--name', 'two', '--json');
+      expect(up.code).toBe(0);
+      expect((JSON.parse(up.out) as { nodes: unknown[] }).nodes).toHaveLength(2);
+
+      const wrong = await svcnet('up', '--snapshot', 'two-nodes', '--seed', '5');
+      expect(wrong).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('--seed: cannot be given with') as string,
+      });
+      const unknown = await svcnet('up', '--snapshot', 'two-node');
+      expect(unknown.err).toContain("no snapshot 'two-node', did you mean 'two-nodes'?");
+    } finally {
+      await svcnet('down', '--name', 'one');
+      await svcnet('down', '--name', 'two');
+    }
+    expect(await svcnet('snapshot', 'rm', 'two-nodes')).toMatchObject({ code: 0 });
+    expect((await svcnet('snapshot', 'rm', 'two-nodes')).code).toBe(2);
+  }, 120_000);
+
+  test('a save that is killed leaves nothing that is listed, and the next one tidies up', async () => {
+    expect((await svcnet('up', '-n', '2', '--name', 'cut')).code).toBe(0);
+    try {
+      const child = spawn(process.execPath, [CLI, 'snapshot', 'save', 'cut', '--name', 'cut'], {
+        env: { ...process.env, SVCNET_STATE: stateDir },
+      });
+      let said = '';
+      child.stderr.on('data', (part: Buffer) => (said += part.toString()));
+      await until(
+        'the save has not begun',
+        () => Promise.resolve(said.includes('copying') ? { done: true } : { missing: said }),
+        { timeoutMs: 60_000 },
+      );
+      child.kill('SIGKILL');
+      await once(child, 'close');
+      expect(listSnapshots(stateDir).map(({ record }) => record.name)).not.toContain('cut');
+      // Those nodes that were stopped can be started, as any others.
+      for (const node of ['node-0', 'node-1']) await svcnet('start', node, '--name', 'cut');
+      expect((await svcnet('snapshot', 'save', 'cut', '--name', 'cut')).code).toBe(0);
+      expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toEqual([]);
+    } finally {
+      await svcnet('down', '--name', 'cut');
+    }
+  }, 120_000);
+});

@@ -190,10 +190,10 @@ describe('scenarios on a network without control endpoint', () => {
     ['stake', /^needs the control endpoint of the chain/],
     ['radius-growth', /^needs nodes that svcnet has started/],
   ])('%s is refused before it begins', async (scenario, reason) => {
-    const { result, skipReason, durationMs } = await run('whole', scenario);
+    const { result, skipReason, assertions } = await run('whole', scenario);
     expect(result).toBe('skipped');
     expect(skipReason).toMatch(reason);
-    expect(durationMs).toBeLessThan(10_000);
+    expect(assertions).toEqual([]);
   });
 
   test('it is meshed when every node has a peer', async () => {

@@ -10,7 +10,7 @@ import { checkPortsFree } from '../machine/ports.ts';
 /** Below the nodes' ports; `node/health.sh` has it, too. */
 const HEALTH_PORT = 1632;
 /** Less than a health check may take. */
-const LOOK_MS = 1500;
+const LOOK_MS = 3000;
 
 export interface Health {
   /** The start has come to its end. */

@@ -43,8 +43,7 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
     return EXIT.success;
   }
   const folder = environment['SVCNET_STATE'] ?? FOLDER;
-  const documentFile = join(folder, 'network.json');
-  forget(documentFile);
+  const documentFile = forgotten(folder);
   const health = await serveHealth();
   const view = lineProgress((text) => process.stderr.write(text));
   const cluster = await Cluster.start({
@@ -82,13 +81,15 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   return incident === undefined ? EXIT.success : EXIT.checkFailed;
 }
 
-/** Of an earlier start of this container. */
-function forget(documentFile: string): void {
+/** @returns path of the document, where that of an earlier start of this container is no more */
+function forgotten(folder: string): string {
+  const path = join(folder, 'network.json');
   try {
-    rmSync(documentFile, { force: true });
+    rmSync(path, { force: true });
   } catch (error) {
-    throw cannotWrite(FOLDER, error);
+    throw cannotWrite(folder, error);
   }
+  return path;
 }
 
 function say(text: string): void {

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createRpcClient } from '../../chain/rpc.ts';
+import { messageOf } from '../../harness/base/errors.ts';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/plan/seed.ts';
@@ -20,9 +21,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;
 const SEED = 7n;
 const NODES = 5;
-/** On loopback. */
-const FIRST_PORT = 26_130;
-const CHAIN_PORT = 26_100;
+/** On loopback, below those that clusters pick. */
+const FIRST_PORT = 7130;
+const CHAIN_PORT = 7100;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const START_TIMEOUT_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
@@ -98,11 +99,17 @@ test('the volume has a network file of the seed that was chosen at the start', a
     batches: { id: string; node: string }[];
   };
   expect(network.chain.rpc).toBe(RPC);
-  expect((await fetch(`${network.chain.control}/state`)).status).toBe(200);
-  for (const { api, debug } of network.nodes) {
-    expect((await fetch(`${api}/health`)).status).toBe(200);
-    expect((await fetch(`${debug}/metrics`)).status).toBe(200);
-  }
+  const asked = [
+    `${network.chain.control}/state`,
+    ...network.nodes.flatMap(({ api, debug }) => [`${api}/health`, `${debug}/metrics`]),
+  ];
+  const answers = asked.map((url) =>
+    fetch(url).then(
+      ({ status }) => `${status} ${url}`,
+      (error: Error) => `${messageOf(error.cause)} ${url}`,
+    ),
+  );
+  expect(await Promise.all(answers)).toEqual(asked.map((url) => `200 ${url}`));
   const owned = await (clients[3] as NodeClient).stamps.list();
   expect(owned.map(({ batchID }) => batchID)).toEqual([network.batches[3]?.id]);
 });

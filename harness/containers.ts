@@ -20,6 +20,7 @@ import { LOCAL_CHAIN_DEFAULTS } from '../chain/local-chain.ts';
 import { VERSION } from '../node/version.ts';
 import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { svcFlavour } from './flavours/svc.ts';
+import { runProgram } from './machine/processes.ts';
 import { parseDefinition } from './plan/definition.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from './plan/plan.ts';
 
@@ -28,6 +29,7 @@ const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const;
 const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** All interfaces: a container's neighbours come from outside. */
 const LISTEN = '0.0.0.0';
+const FORGET_TIMEOUT_MS = 60_000;
 
 interface ContainerPlan {
   /** Folder as the containers see it. */
@@ -63,6 +65,14 @@ function prepareContainers({ folder, nodes, seed }: ContainerPlan): boolean {
   // The last: what was interrupted is prepared anew.
   write(preparedFile, network);
   return true;
+}
+
+/** Containers that are made again have other addresses than before. */
+async function forgetPeers(folder: string, nodes: number): Promise<void> {
+  const dataDirs = Array.from({ length: nodes }, (_, index) => join(folder, `node-${index}`));
+  const options = { compileCache: undefined, timeoutMs: FORGET_TIMEOUT_MS };
+  if (await runProgram(svcFlavour.forgetPeers(dataDirs), options)) return;
+  throw new HarnessError('PROCESS_FAILED', `the addresses of peers could not be removed from ${folder}`);
 }
 
 /** The chain does not run yet: its addresses follow from those of its deployer. */
@@ -115,6 +125,7 @@ try {
   const seed = wholeNumber('SVCNET_SEED', process.env['SVCNET_SEED'], 42n);
   const folder = process.env['SVCNET_FOLDER'] ?? '/data';
   const prepared = prepareContainers({ folder, nodes, seed });
+  if (!prepared) await forgetPeers(folder, nodes);
   process.stdout.write(
     `${prepared ? 'prepared' : 'goes on with'} ${nodes} nodes in ${folder}, seed ${seed}\n`,
   );

@@ -199,8 +199,15 @@ describe('on the command line', () => {
     try {
       const saved = await svcnet('snapshot', 'save', 'two-nodes', '--name', 'one', '--json');
       expect(saved).toMatchObject({ code: 0 });
-      expect(JSON.parse(saved.out)).toMatchObject({ name: 'two-nodes', cluster: 'one', nodes: 2, unusable: null });
-      const listed = JSON.parse((await svcnet('snapshot', 'ls', '--json')).out) as { snapshots: { name: string }[] };
+      expect(JSON.parse(saved.out)).toMatchObject({
+        name: 'two-nodes',
+        cluster: 'one',
+        nodes: 2,
+        unusable: null,
+      });
+      const listed = JSON.parse((await svcnet('snapshot', 'ls', '--json')).out) as {
+        snapshots: { name: string }[];
+      };
       expect(listed.snapshots.map(({ name }) => name)).toContain('two-nodes');
 
       const up = await svcnet('up', '--snapshot', 'two-nodes', '--name', 'two', '--json');
@@ -208,7 +215,10 @@ describe('on the command line', () => {
       expect((JSON.parse(up.out) as { nodes: unknown[] }).nodes).toHaveLength(2);
 
       const wrong = await svcnet('up', '--snapshot', 'two-nodes', '--seed', '5');
-      expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--seed: cannot be given with') as string });
+      expect(wrong).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('--seed: cannot be given with') as string,
+      });
       const unknown = await svcnet('up', '--snapshot', 'two-node');
       expect(unknown.err).toContain("no snapshot 'two-node', did you mean 'two-nodes'?");
     } finally {

@@ -23,7 +23,7 @@ async function run(program: string, behindRole: boolean): Promise<void> {
 async function prepareNetwork(): Promise<void> {
   const { prepare } = await import('./export/prepare.ts');
   try {
-    process.stdout.write(`${prepare(process.env)}\n`);
+    process.stdout.write(`${await prepare(process.env)}\n`);
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n`);
     process.exitCode = exitCodeOf(error);

@@ -46,9 +46,13 @@ async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   const { forgetState } = await import('./store/lmdb-store.ts');
   const { ADDRESS_BOOK } = await import('./p2p/address/address-book.ts');
   for (const dataDir of dataDirs) {
-    // A node that has never been started, or whose store is in memory, has none.
     const store = join(dataDir, 'store');
-    if (existsSync(store)) await forgetState(store, ADDRESS_BOOK);
+    // A node that has never been started, or whose store is in memory, has none.
+    if (!existsSync(store)) continue;
+    // Its process may be one of another container, where nobody here can see it.
+    if (existsSync(join(store, 'lock')))
+      process.stdout.write(`${dataDir} is left as it is: its node runs, or was killed\n`);
+    else await forgetState(store, ADDRESS_BOOK);
   }
 }
 

@@ -68,7 +68,7 @@ export function containerNetwork(
 
 function chainDocument({ chain }: ClusterPlan, stateFolder: string): string {
   const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
-  return `${JSON.stringify({ ...chain, ...ports, host: LISTEN, stateFolder }, undefined, 2)}
+  return `${JSON.stringify({ ...chain, ...ports, host: LISTEN, controlHost: LISTEN, stateFolder }, undefined, 2)}
 `;
 }
 

@@ -15,6 +15,8 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { svcFlavour } from '../flavours/svc.ts';
+import { runProgram } from '../machine/processes.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import { parseSeed } from '../plan/seed.ts';
 import { type ContainerNetwork, containerNetwork } from './container-network.ts';
@@ -23,11 +25,13 @@ import { DEFAULT_SEED } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors } from './published.ts';
 
+const FORGET_TIMEOUT_MS = 60_000;
+
 /**
  * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
- * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`
+ * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`, `PROCESS_FAILED`
  */
-export function prepare(environment: NodeJS.ProcessEnv): string {
+export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const definition = parseDefinition(parse(environment['SVCNET_DEFINITION'] ?? ''), 'SVCNET_DEFINITION');
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
   const folder = environment['SVCNET_FOLDER'] ?? DATA_FOLDER;
@@ -48,7 +52,10 @@ export function prepare(environment: NodeJS.ProcessEnv): string {
   if (!known) clear(folder);
   // Published ports are no part of what the containers read.
   write(join(folder, 'network.yaml'), networkFile(network, localDoors(definition)));
-  if (known) return `goes on with ${said}`;
+  if (known) {
+    await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
+    return `goes on with ${said}`;
+  }
   write(join(folder, 'chain.json'), network.chain);
   for (const { name, config, keys } of network.nodes) {
     write(join(folder, name, 'config.yaml'), config);
@@ -58,6 +65,16 @@ export function prepare(environment: NodeJS.ProcessEnv): string {
   // The last: what was interrupted is prepared anew.
   write(preparedFile, described);
   return `prepared ${said}`;
+}
+
+/** Containers that are made again have other addresses than before. */
+async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
+  const options = { compileCache: undefined, timeoutMs: FORGET_TIMEOUT_MS };
+  if (await runProgram(svcFlavour.forgetPeers(dataDirs), options)) return;
+  throw new HarnessError(
+    'PROCESS_FAILED',
+    `the addresses of peers could not be removed: ${dataDirs.join(', ')}`,
+  );
 }
 
 function envText({ nodes }: ContainerNetwork): string {

@@ -86,7 +86,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
  */
 export function runProgram(
   command: Command,
-  options: { compileCache: string; timeoutMs: number; signal?: AbortSignal | undefined },
+  options: { compileCache: string | undefined; timeoutMs: number; signal?: AbortSignal | undefined },
 ): Promise<boolean> {
   const { signal } = options;
   const child = spawn(command.file, [...command.args], {

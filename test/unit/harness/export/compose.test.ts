@@ -21,10 +21,10 @@ function composeOf(...given: Parameters<typeof requestFor>) {
 }
 
 /** What the file's first container writes, with the variables that it is given. */
-function prepared(environment: Record<string, string>): string {
+async function prepared(environment: Record<string, string>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-export-'));
   folders.push(folder);
-  prepare({ ...environment, SVCNET_FOLDER: folder });
+  await prepare({ ...environment, SVCNET_FOLDER: folder });
   return folder;
 }
 
@@ -33,7 +33,7 @@ test("the repository's compose file is what an export with the defaults writes",
   expect(readFileSync('docker-compose.yml', 'utf8')).toBe(file?.content);
 });
 
-test('the first container prepares the network that the file describes, of the seed that it is given', () => {
+test('the first container prepares the network that the file describes, of the seed that it is given', async () => {
   const input = {
     name: 'demo',
     nodes: [{ count: 2, options: { 'welcome-message': 'a $HOME of one' } }, { mode: 'light' as const }],
@@ -42,7 +42,7 @@ test('the first container prepares the network that the file describes, of the s
   const { environment } = composeOf(input)['services']['init'] as { environment: Record<string, string> };
   // Compose turns a doubled dollar sign into one.
   const SVCNET_DEFINITION = environment['SVCNET_DEFINITION']?.replaceAll('$$', '$') ?? '';
-  const folder = prepared({ SVCNET_DEFINITION, SVCNET_SEED: '42' });
+  const folder = await prepared({ SVCNET_DEFINITION, SVCNET_SEED: '42' });
   const [, networkFile] = exportCompose(requestFor(input)).files;
   expect(parse(readFileSync(join(folder, 'network.yaml'), 'utf8'))).toEqual(
     parse(networkFile?.content ?? ''),
@@ -50,7 +50,7 @@ test('the first container prepares the network that the file describes, of the s
   const config = JSON.parse(readFileSync(join(folder, 'node-1', 'config.yaml'), 'utf8')) as object;
   expect(config).toMatchObject({ 'welcome-message': 'a $HOME of one', 'nat-addr': 'node-1:1634' });
   expect(environment['SVCNET_SEED']).toBe('${SVCNET_SEED:-42}');
-  const other = prepared({ SVCNET_DEFINITION, SVCNET_SEED: '43' });
+  const other = await prepared({ SVCNET_DEFINITION, SVCNET_SEED: '43' });
   expect(readFileSync(join(other, 'env'), 'utf8')).not.toBe(readFileSync(join(folder, 'env'), 'utf8'));
 });
 
@@ -94,7 +94,11 @@ test('an image that was chosen is not built', () => {
   });
 });
 
-test('a preparation without a definition, with a wrong one or with a wrong seed says so', () => {
-  expect(() => prepared({ SVCNET_DEFINITION: 'nodes: 0' })).toThrow(/SVCNET_DEFINITION: nodes: got 0/);
-  expect(() => prepared({ SVCNET_DEFINITION: 'nodes: 1', SVCNET_SEED: 'x' })).toThrow(/SVCNET_SEED: got 'x'/);
+test('a preparation without a definition, with a wrong one or with a wrong seed says so', async () => {
+  await expect(prepared({ SVCNET_DEFINITION: 'nodes: 0' })).rejects.toThrow(
+    /SVCNET_DEFINITION: nodes: got 0/,
+  );
+  await expect(prepared({ SVCNET_DEFINITION: 'nodes: 1', SVCNET_SEED: 'x' })).rejects.toThrow(
+    /SVCNET_SEED: got 'x'/,
+  );
 });

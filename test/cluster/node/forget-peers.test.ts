@@ -1,0 +1,70 @@
+/** `node/main.ts forget-peers`: data of stopped nodes that is about to be used elsewhere. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
+import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
+import type { LocalStore } from '../../../node/store/ports.ts';
+
+const MAIN = join(import.meta.dirname, '../../../node/main.ts');
+const deps = { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32) };
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-forget-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function withStore<T>(node: string, work: (store: LocalStore) => Promise<T>): Promise<T> {
+  const path = join(folder, node, 'store');
+  const store = await openLmdbStore({ path, cacheCapacity: 1, reserveCapacity: 1, radius: 0 }, deps);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function forgetPeers(...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+  const child = spawn(process.execPath, [MAIN, 'forget-peers', ...args]);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (said += String(part)));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, said };
+}
+
+const peersOf = (node: string) =>
+  withStore(node, (store) => Promise.resolve([...store.state(ADDRESS_BOOK).entries('')].length));
+
+test('removes the addresses of peers and nothing else, and leaves a node alone that is in use or was killed', async () => {
+  const nodes = ['node-0', 'node-1', 'node-2'];
+  for (const node of nodes) {
+    await withStore(node, async (store) => {
+      await store.state(ADDRESS_BOOK).put('peer-a', Uint8Array.of(1));
+      await store.state('batches').put('a', Uint8Array.of(2));
+    });
+  }
+  const lock = join(folder, 'node-1', 'store', 'lock');
+  writeFileSync(lock, '1 of another container');
+  const dataDirs = [...nodes, 'never-started'].map((node) => join(folder, node));
+  const { code, said } = await forgetPeers(...dataDirs);
+  expect(code).toBe(0);
+  expect(said).toBe(`${join(folder, 'node-1')} is left as it is: its node runs, or was killed\n`);
+  rmSync(lock);
+  expect(await Promise.all(nodes.map(peersOf))).toEqual([0, 1, 0]);
+  expect(await withStore('node-0', (store) => Promise.resolve(store.state('batches').get('a')))).toEqual(
+    Uint8Array.of(2),
+  );
+});
+
+test('needs at least one folder', async () => {
+  expect(await forgetPeers()).toEqual({
+    code: 2,
+    said: 'svc: forget-peers: expected the data directories of stopped nodes\n',
+  });
+});

@@ -1,7 +1,8 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
-const withoutBee = process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**'] : [];
+const withoutBee =
+  process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee.test.ts'] : [];
 
 export default defineConfig({
   test: {

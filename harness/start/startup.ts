@@ -48,6 +48,8 @@ export interface StartedCluster {
 
 /** What has to end when the start fails. */
 interface Launched {
+  /** Before that nothing has been made, and nothing been said. */
+  begun: boolean;
   readonly parts: { readonly name: string; readonly handle: Handle }[];
   /** Connections. */
   readonly open: { close(): Promise<void> }[];
@@ -55,7 +57,7 @@ interface Launched {
 
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const launched: Launched = { parts: [], open: [] };
+  const launched: Launched = { begun: false, parts: [], open: [] };
   const failed = new AbortController();
   const deadline = startDeadline(context);
   const signals = [failed.signal, deadline.signal, ...(context.signal === undefined ? [] : [context.signal])];
@@ -67,6 +69,10 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     deadline.end();
     // The waits that still run have nothing to wait for any more.
     failed.abort();
+    if (!launched.begun) {
+      removeCluster(context.stateDir, context.record);
+      throw expired ? deadline.signal.reason : error;
+    }
     await Promise.all(launched.open.map((connection) => connection.close()));
     if (launched.parts.length > 0) await gatherLogs(context);
     await context.driver.dispose({ token: context.record.token, parts: launched.parts }, GRACE_MS);
@@ -85,6 +91,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const plan = planCluster(definition, seed);
   await checkPorts(plan);
 
+  launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
   // Beside the chain, which leaves a processor idle most of the time that it takes.
   const prepared = prepare(context);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,12 @@ export const name = 'Start and stop of clusters, from the call until all is usab
 
 const PROGRAM = join(import.meta.dirname, 'cluster-process.ts');
 /** Fifty processes do not mesh on two cores within their deadline. */
-const SIZES = { process: [5, 20], embedded: [5, 10, 20, 50] } as const;
+const SIZES = { process: [5, 20], embedded: [5, 10, 20, 50], docker: [5] } as const;
+/** Containers only where there is an engine; their image is built before anything is measured. */
+const withDocker = spawnSync('docker', ['version']).status === 0;
+const DRIVERS = withDocker
+  ? (['process', 'embedded', 'docker'] as const)
+  : (['process', 'embedded'] as const);
 
 /**
  * Cold: no compile cache, as in a fresh clone. First: in a new process, as a test file finds it every time after that.
@@ -29,7 +34,7 @@ export async function run(): Promise<BenchResult[]> {
     });
   };
   try {
-    for (const driver of ['process', 'embedded'] as const) {
+    for (const driver of DRIVERS) {
       const [cold] = await starts(driver, 5, 1, stateDir);
       add(`${driver}, 5 nodes, cold`, 'usable', cold?.totalMs ?? Number.NaN, 'ms');
       for (const nodes of SIZES[driver]) {
@@ -53,7 +58,9 @@ export async function run(): Promise<BenchResult[]> {
         ];
         for (const [figure, value, unit] of shown) {
           add(size, figure, value, unit);
-          if (driver === 'process') baseline.set(`embedded, ${nodes} nodes ${figure}`, value);
+          if (driver !== 'process') continue;
+          for (const other of ['embedded', 'docker'])
+            baseline.set(`${other}, ${nodes} nodes ${figure}`, value);
         }
       }
     }

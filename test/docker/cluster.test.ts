@@ -1,11 +1,14 @@
 /** A cluster of containers, as its users see it. Needs Docker; packages come from `node_modules`. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { type Incident, incidentText } from '../../harness/nodes/membership.ts';
+import { createDockerDriver } from '../../harness/places/docker/driver.ts';
 import { capabilitiesOf } from '../../harness/places/table.ts';
 import type { StartProgress } from '../../harness/start/start-context.ts';
 import { docker, eventually, leftOf } from './kit.ts';
@@ -64,8 +67,8 @@ test('documents name the container, and no process', () => {
 });
 
 test('everything is labelled, and published on loopback alone', async () => {
-  const [{ nodes = [] }, chain] = [net, `${net.node(0).container}`.replace('node-0', 'chain')];
-  for (const container of [chain, ...nodes.map((node) => node.container)]) {
+  const chain = `${net.node(0).container}`.replace('node-0', 'chain');
+  for (const container of [chain, ...net.nodes.map((node) => node.container)]) {
     const { Config, HostConfig, Mounts } = await inspect(container);
     expect(Config.Labels['svcnet.name']).toBe(name);
     expect(Config.Healthcheck?.Test?.[0]).toBe('CMD');
@@ -203,9 +206,13 @@ describe('what is done to a container by others', () => {
   });
 
   test('a node that has used up its memory says so', async () => {
-    const data = Buffer.alloc(30_000_000, 1);
-    const uploads = Array.from({ length: 6 }, () => net.node(2).bytes.upload(data));
-    await Promise.allSettled(uploads);
+    // Another program of the container takes all there is, and makes the node the first to go.
+    const greedy = `
+      require('node:fs').writeFileSync('/proc/1/oom_score_adj', '1000');
+      const taken = [];
+      setInterval(() => taken.push(Buffer.alloc(2 ** 22, 1)), 20);`;
+    const container = docker.getContainer(`${net.node(2).container}`);
+    await (await container.exec({ Cmd: ['node', '-e', greedy] })).start({ Detach: true });
     await happened('node-2 died (out of memory (limit 96 MiB))');
   });
 
@@ -217,4 +224,26 @@ describe('what is done to a container by others', () => {
       message: expect.stringContaining('No such container') as string,
     });
   });
+});
+
+test('a port that somebody took meanwhile is named, with the part that wanted it', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const driver = createDockerDriver({
+    token: `${name}-port`,
+    name: `${name}-port`,
+    stopWithParent: false,
+    folder: stateDir,
+    listen: '127.0.0.1',
+  });
+  const options = { port, networkId: 1, accounts: [] };
+  const part = { kind: 'chain', name: 'chain', options, optionsFile: '', log: '' } as const;
+  await expect(driver.start(part)).rejects.toMatchObject({
+    code: 'PORT_IN_USE',
+    message: `port ${port} that chain is to be published on is in use`,
+  });
+  await driver.dispose({ token: '', parts: [] }, 500);
+  server.close();
+  expect(await leftOf(`${name}-port`)).toEqual([]);
 });

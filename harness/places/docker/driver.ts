@@ -23,7 +23,7 @@ import type {
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
 import { CHAIN_PORTS, containerSpec, DATA, LISTEN, NODE_PORTS } from './container.ts';
-import { Engine, engineAddress, remoteEngine, statusOf, unless } from './engine.ts';
+import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine.ts';
 import { namedImage, ownImage } from './image.ts';
 import { containerLog } from './log.ts';
 import { Looks, listContainers } from './looks.ts';
@@ -357,7 +357,13 @@ async function runProgram(
       NetworkDisabled: true,
     });
     try {
-      await container.start();
+      await container.start().catch((error: unknown) => {
+        throw new HarnessError(
+          'BINARY_INVALID',
+          `image ${image} cannot run '${args.join(' ')}': ${messageOf(engineError(error))}`,
+          { cause: error },
+        );
+      });
       await container.wait({
         condition: 'not-running',
         abortSignal: AbortSignal.timeout(PROGRAM_TIMEOUT_MS),

@@ -60,7 +60,8 @@ export async function ownImage(
 async function builtFrom(engine: Engine, sources: string): Promise<string | undefined> {
   const filters = { label: [`${SOURCES_LABEL}=${sources}`] };
   const images = await engine.ask((docker) => docker.listImages({ filters }));
-  return images[0]?.Id;
+  // Images made from it have its labels too, and are younger.
+  return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
 
 /** The published package holds no sources to build from: it takes the image as it is. */

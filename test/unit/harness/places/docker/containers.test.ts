@@ -66,12 +66,12 @@ test('files arrive in folders of their own, which belong to the node', async () 
     { path: 'config.yaml', content: '{}' },
     { path: 'keys/swarm.key', content: 'secret' },
   ]);
-  const entries: [string, string, number | undefined, number | undefined][] = [];
+  const entries: [string, string | null | undefined, number | undefined, number | undefined][] = [];
   const reader = extract();
   reader.end(archive);
   for await (const entry of reader) {
     const { name, type, mode, uid } = entry.header;
-    entries.push([name, String(type), mode, uid]);
+    entries.push([name, type, mode, uid]);
     entry.resume();
   }
   expect(entries).toEqual([

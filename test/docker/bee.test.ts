@@ -1,0 +1,88 @@
+/** A real Bee as a container beside our own nodes, from an image that is made of the program in SVCNET_BEE_BINARY. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pack } from 'tar-stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { docker } from './kit.ts';
+
+const START_TIMEOUT_MS = 400_000;
+const IMAGE = `svcnet-test-bee:${process.pid}`;
+const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-bee-'));
+let net: Cluster;
+
+async function buildImage(binary: string): Promise<void> {
+  const context = pack();
+  context.entry(
+    { name: 'Dockerfile' },
+    'FROM node:24-bookworm-slim\nCOPY bee /usr/local/bin/bee\nENTRYPOINT ["bee"]\n',
+  );
+  context.entry({ name: 'bee', mode: 0o755 }, readFileSync(binary));
+  context.finalize();
+  const stream = await docker.buildImage(Readable.from(context), { t: IMAGE });
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(stream, (error: Error | null) =>
+      error === null ? resolve() : reject(error),
+    );
+  });
+}
+
+const clusterOf = (options: Readonly<Record<string, string>>) => ({
+  name: `docker-bee-${process.pid}`,
+  stateDir,
+  driver: 'docker' as const,
+  seed: 7,
+  nodes: [{ count: 2 }, { flavour: 'bee' as const, image: IMAGE, options }],
+});
+
+beforeAll(async () => {
+  await buildImage(`${process.env['SVCNET_BEE_BINARY']}`.split(',')[0] ?? '');
+  net = await Cluster.start(clusterOf({}));
+}, START_TIMEOUT_MS);
+
+afterAll(async () => {
+  await net?.stop();
+  await docker.getImage(IMAGE).remove({ force: true });
+  rmSync(stateDir, { recursive: true, force: true });
+}, 60_000);
+
+test('data goes from a Bee to our node and back', async () => {
+  const [own, bee] = [net.node(0), net.node(2)];
+  for (const [from, to] of [
+    [bee, own],
+    [own, bee],
+  ] as const) {
+    const data = randomBytes(50_000);
+    const { reference } = await from.bytes.upload(data);
+    await net.synced(reference);
+    expect(Buffer.compare(await to.bytes.download(reference), data)).toBe(0);
+  }
+}, 200_000);
+
+test('an option that the program of the image does not know is refused before anything runs', async () => {
+  const start = Cluster.start({
+    ...clusterOf({ 'no-such-option': 'x' }),
+    name: `docker-bee-${process.pid}-2`,
+  });
+  await expect(start).rejects.toMatchObject({
+    code: 'DEFINITION_INVALID',
+    message: `nodes[1].options: ${IMAGE} knows no option 'no-such-option'`,
+  });
+});
+
+test('an image of another program is refused', async () => {
+  const start = Cluster.start({
+    ...clusterOf({}),
+    name: `docker-bee-${process.pid}-3`,
+    nodes: [{}, { flavour: 'bee', image: 'node:24-bookworm-slim' }],
+  });
+  await expect(start).rejects.toMatchObject({
+    code: 'BINARY_INVALID',
+    message: expect.stringMatching(
+      /^nodes\[1\]\.image: image node:24-bookworm-slim (is not a Bee|cannot run 'start --help')/,
+    ) as string,
+  });
+});

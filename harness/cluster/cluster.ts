@@ -103,7 +103,7 @@ export class Cluster implements AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly batches: readonly BatchRecord[];
-  /** What the start has made because the definition asks for it: uploads with their references, cheques. */
+  /** What the start has made because the definition asks for it: uploads with their references. */
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took. */
   readonly timings: Timings;
@@ -122,7 +122,7 @@ export class Cluster implements AsyncDisposable {
     this.driver = parts.record.driver;
     this.profile = parts.record.profile;
     this.batches = parts.record.batches;
-    this.prepared = parts.record.prepared ?? { uploads: [], cheques: [] };
+    this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.timings;
     this.chain = parts.chain;
     this.nodes = parts.nodes;

@@ -18,7 +18,7 @@ import { lookAtTag } from '../nodes/waits.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
-import { exchangeCheque } from './prepared-cheques.ts';
+import { provokeCheque, settled } from './prepared-cheques.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch, timeoutFor } from './startup-waits.ts';
 
@@ -68,12 +68,12 @@ export async function prepareState(
       }),
     );
   tell();
-  const [uploaded, exchanged] = await Promise.all([
+  const pairs = cheques.map(({ from, to }) => ({ from: named(nodes, from), to: named(nodes, to) }));
+  const [uploaded] = await Promise.all([
     each('uploads', uploads, (plan, index) => upload(context, named(nodes, plan.node), { plan, index })),
-    each('cheques', cheques, ({ from, to }) =>
-      exchangeCheque(context, { from: named(nodes, from), to: named(nodes, to), nodes }),
-    ),
+    each('cheques', pairs, (pair) => provokeCheque(context, { ...pair, nodes })),
   ]);
+  if (pairs.length > 0) await explained('prepare.cheques', () => settled(context, nodes), signal);
   if (height !== undefined)
     await explained('prepare.height', () => raise(height, context, { chain, nodes }), signal);
   const ms = clock.total();
@@ -83,7 +83,7 @@ export async function prepareState(
     ...(height === undefined ? [] : [`block ${await chain.height(signal)}`]),
   ];
   onProgress({ step: 'state', done: true, detail: parts.join(', '), ms });
-  return { prepared: { uploads: uploaded, cheques: exchanged }, ms };
+  return { prepared: { uploads: uploaded }, ms };
 }
 
 /** What a definition leaves out is not waited for. */

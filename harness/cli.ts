@@ -30,6 +30,8 @@ refresh-rate, also in the fast profile: a Bee refuses and blocks peers that sett
 `;
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
 const NODES_MAX = 200;
+/** Of one command: more keep the chain busy for longer than a call may take. */
+const MINED_MAX = 10_000;
 const REPEATS_MAX = 10_000;
 const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
 
@@ -148,6 +150,26 @@ function commandLine(): Command {
       run(flags, async (f, c) => (await import('./commands/validate.ts')).validate(path, f, c)),
     );
 
+  program
+    .command('init')
+    .description('write a cluster file that names and explains every key')
+    .argument('[file]', 'where it goes', 'cluster.yaml')
+    .option('--force', 'overwrite what is there')
+    .option('--json', 'print one JSON document and nothing else')
+    .action((path: string, flags) =>
+      run(flags, async (f, c) => (await import('./commands/init.ts')).init(path, f, c)),
+    );
+
+  program
+    .command('schema')
+    .description('print the JSON schema of cluster files, for editors')
+    .option('--json', 'changes nothing: it is one JSON document anyway')
+    .addHelpText(
+      'after',
+      '\nExample:\n  svcnet schema > cluster.schema.json\n\nAn editor then checks and completes a cluster file that begins with\n  # yaml-language-server: $schema=cluster.schema.json',
+    )
+    .action((flags) => run(flags, async (f, c) => (await import('./commands/schema.ts')).schema(f, c)));
+
   about('ps', 'list the nodes of a cluster, or the clusters when there is not exactly one')
     .option('--wide', 'print every value in full')
     .action((flags) => run(flags, async (f, c) => (await import('./commands/ps.ts')).ps(f, c)));
@@ -186,7 +208,7 @@ function commandLine(): Command {
       );
   }
 
-  about('stamp', 'buy a batch through a node, and wait until it is usable')
+  about('stamp', 'buy a batch through a node, or for an account, and wait until it is usable')
     .argument('[node]', 'name of the node (default: the first full or light one)')
     .option(
       '--depth <bits>',
@@ -201,10 +223,21 @@ function commandLine(): Command {
     )
     .option('--amount <units>', 'per chunk, instead of --ttl', bigFlag)
     .option('--label <text>', 'name of the batch on its node')
+    .option('--owner <account>', 'node or address that it is made for, paid by the testbed')
     .option('--mutable', 'a full bucket overwrites its oldest chunk')
     .option('--no-wait', 'return when it is mined')
+    .addHelpText(
+      'after',
+      '\nWith --owner the batch belongs to an account whose key a client has: it stamps its chunks itself. Usable means\nthen that every running node knows the batch.',
+    )
     .action((node: string | undefined, flags) =>
       run(flags, async (f, c) => (await import('./commands/stamp.ts')).stamp(node, f, c)),
+    );
+
+  about('mine', 'mine blocks now, whatever the block time is')
+    .argument('[blocks]', 'how many', whole(1, MINED_MAX), 1)
+    .action((blocks: number, flags) =>
+      run(flags, async (f, c) => (await import('./commands/mine.ts')).mine(blocks, f, c)),
     );
 
   about('fund', 'add coins and tokens to an account')

@@ -63,6 +63,7 @@ const list = (help: string, expected: string, item: RegExp): OptionSpec<readonly
 
 /** Pairs of a protocol and its value; which ones can be dialled is for the transport to say. */
 const MULTIADDRESS = /^(?:\/[^/\s]+\/[^/\s]+)+$/;
+const MULTIADDRESS_WITH_ID = /^(?:\/[^/\s]+\/[^/\s]+)*\/p2p\/[^/\s]+$/;
 const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;
 
 /** @param fallback empty when the option may be left out */
@@ -157,6 +158,11 @@ export const OPTIONS = {
     'multiaddress of a peer to dial first (repeatable)',
     'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS,
+  ),
+  'only-peers': list(
+    'multiaddress of a peer that the node keeps a link to, refusing all others (repeatable); for private networks',
+    'a multiaddress with a peer id, such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
+    MULTIADDRESS_WITH_ID,
   ),
   'dedicated-bootnodes': flag('bootnodes are there for introductions only and not used as peers otherwise'),
   'token-address': contract('token contract'),

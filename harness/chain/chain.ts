@@ -12,6 +12,9 @@ import { prefixed } from '../client/json.ts';
 import type { Contracts } from './contracts.ts';
 import type { ChainRecord } from './record.ts';
 
+/** Id indexed; total amount, normalised balance, owner, depth, bucket depth, immutable. */
+const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
+const OWNER_WORD = 2;
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
 
@@ -22,6 +25,8 @@ export interface ChainEvent {
   readonly topics: readonly string[];
   /** The others, a word each. */
   readonly data: string;
+  /** Of its block. */
+  readonly blockNumber: string;
   readonly transactionHash: string;
 }
 
@@ -159,6 +164,18 @@ export class Chain {
       ...(contract === undefined ? {} : { address: contract }),
     };
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
+  }
+
+  /** Who may stamp with a batch, 40 hex digits, and the block that it is of; undefined: there is no such batch. */
+  async batch(id: string): Promise<{ readonly owner: string; readonly block: number } | undefined> {
+    const { postageStamp: contract } = this.contracts;
+    const created = await this.events(BATCH_CREATED, { contract });
+    const event = created.find(({ topics }) => topics[1] === prefixed(id));
+    if (event === undefined) return undefined;
+    return {
+      owner: toHex(readWords(event.data, BATCH_CREATED).address(OWNER_WORD)),
+      block: Number(event.blockNumber),
+    };
   }
 
   /**

@@ -32,6 +32,7 @@ import {
   findTags,
   lookAtBatch,
   lookAtBatches,
+  lookAtForeignBatch,
   lookAtMesh,
   lookAtTag,
   type Mesh,
@@ -246,9 +247,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The batch can stamp, and every running node would accept its stamps.
+   * The batch can stamp, and every running node would accept its stamps: of one that belongs to no node, every running
+   * node knows it.
    * @param batch id; default: all batches that the cluster started with
-   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
+   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it and the chain has none of that id, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(batch?: string, limits: WaitLimits = {}): Promise<void> {
     const options = this.#limits(limits, USABLE_TIMEOUT_MS);
@@ -260,7 +262,14 @@ export class Cluster implements AsyncDisposable {
     expectHex('usable: batch', batch, DIGITS.hash);
     const id = batch.toLowerCase();
     const owner = await this.#ownerOf(id, options);
-    await until('the batch is not usable', (signal) => lookAtBatch(id, owner, this.nodes, signal), options);
+    await until(
+      'the batch is not usable',
+      (signal) =>
+        'block' in owner
+          ? lookAtForeignBatch({ id, block: owner.block }, this.nodes, signal)
+          : lookAtBatch(id, owner, this.nodes, signal),
+      options,
+    );
   }
 
   /**
@@ -354,10 +363,19 @@ export class Cluster implements AsyncDisposable {
     this.#forgetAtExit();
   }
 
-  async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode> {
+  /** Its node, or the block that it is of when it belongs to somebody else. */
+  async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode | { readonly block: number }> {
     const known = this.batches.find(({ id }) => id === batch);
     if (known !== undefined) return this.node(known.node);
-    return until('no node owns the batch', (signal) => findOwner(batch, this.nodes, signal), options);
+    try {
+      return await until('no node owns the batch', (signal) => findOwner(batch, this.nodes, signal), options);
+    } catch (error) {
+      if (!(error instanceof HarnessError) || error.code !== 'BATCH_UNKNOWN') throw error;
+      const created = await this.chain.batch(batch);
+      if (created === undefined) throw error;
+      // Its node may not have read that block yet.
+      return this.nodes.find(({ ethereum }) => ethereum === created.owner) ?? { block: created.block };
+    }
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {

@@ -1,7 +1,14 @@
 /**
- * Buying a batch over a node's API without waiting for the clock: blocks are mined as long as the purchase needs them,
- * unless the chain is steady.
+ * Buying a batch: over a node's API, without waiting for the clock, for blocks are mined as long as the purchase needs
+ * them, unless the chain is steady; or from the contract, for somebody who has no node.
  */
+import { randomBytes } from 'node:crypto';
+import { toHex } from '../../node/crypto/hex.ts';
+import { keccak256 } from '../../node/crypto/keccak.ts';
+import { createSigner } from '../../node/crypto/signer.ts';
+import { encodeWord } from '../../node/onchain/codec/abi.ts';
+import { HarnessError } from '../base/errors.ts';
+import { plainHex, prefixed } from '../client/json.ts';
 
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Cluster } from './cluster.ts';
@@ -34,6 +41,50 @@ export async function buyBatch(
     bought.abort();
     await mining;
   }
+}
+
+export interface ForeignBatchRequest {
+  /** 40 hex digits, `0x` optional. */
+  readonly owner: string;
+  /** Per chunk. */
+  readonly amount: bigint;
+  readonly depth: number;
+  readonly immutable: boolean;
+}
+
+/** Of every batch. */
+const BUCKET_DEPTH = 16;
+const PAYER_COINS = 10n ** 18n;
+const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const;
+const CREATE = { signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)', gas: 500_000 } as const;
+
+/**
+ * A batch whose owner need not be a node: whoever has the key of that account stamps by themselves. It is paid by an
+ * account of its own, made and funded for this purchase, so that no nonce is anybody else's.
+ * @returns its id and transaction, once it is mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
+ */
+export async function createBatchFor(
+  { chain }: Pick<Cluster, 'chain'>,
+  { owner, amount, depth, immutable }: ForeignBatchRequest,
+  signal: AbortSignal,
+): Promise<{ readonly batchID: string; readonly txHash: string }> {
+  const { token, postageStamp } = chain.contracts;
+  const least = await chain.view(postageStamp, 'minimumInitialBalancePerChunk()');
+  if (amount < least) {
+    throw new HarnessError(
+      'USAGE',
+      `amount: got ${amount}, expected at least ${least}, which is what a chunk costs for the shortest time`,
+    );
+  }
+  const key = new Uint8Array(randomBytes(32));
+  const payer = prefixed(toHex(createSigner(key).address));
+  const price = amount * 2n ** BigInt(depth);
+  await chain.fund(payer, { native: PAYER_COINS, tokens: price });
+  await chain.send(key, { to: token, ...APPROVE, values: [postageStamp, price] }, signal);
+  const nonce = prefixed(toHex(randomBytes(32)));
+  const values = [prefixed(plainHex(owner)), amount, depth, BUCKET_DEPTH, nonce, immutable];
+  const txHash = await chain.send(key, { to: postageStamp, ...CREATE, values }, signal);
+  return { batchID: toHex(keccak256(encodeWord(payer), encodeWord(nonce))), txHash };
 }
 
 async function mineUntil(cluster: Cluster, signal: AbortSignal): Promise<void> {

@@ -1,7 +1,10 @@
-/** `svcnet stamp NODE`: buy a batch through a node, and wait until it is usable. */
+/** `svcnet stamp NODE`: buy a batch through a node, or one for an account, and wait until it is usable. */
 
+import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/words.ts';
+import { plainHex } from '../client/json.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { type BatchRequest, createBatchFor, type ForeignBatchRequest } from '../cluster/purchase.ts';
 import { batchAmount } from '../plan/definition.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { workingNodes } from './working-nodes.ts';
@@ -11,6 +14,8 @@ export interface StampFlags extends ClusterFlags {
   readonly ttl: number;
   readonly amount?: bigint;
   readonly label?: string;
+  /** Node, or address of 40 hex digits, that a batch is made for instead of bought through a node. */
+  readonly owner?: string;
   readonly mutable?: boolean;
   readonly wait: boolean;
 }
@@ -21,36 +26,72 @@ export async function stamp(
   flags: StampFlags,
   context: CommandContext,
 ): Promise<void> {
+  if (flags.owner !== undefined && (nodeName !== undefined || flags.label !== undefined)) {
+    const other =
+      nodeName === undefined ? '--label: a label is known to a node' : `'${nodeName}': a node buys`;
+    throw new HarnessError('USAGE', `${other}, but a batch with --owner is bought for an account`);
+  }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
-  const startedAt = performance.now();
-  const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);
-  const { batchID, txHash } = await node.stamps.buy(
-    {
-      amount,
+  try {
+    const startedAt = performance.now();
+    const amount = flags.amount ?? batchAmount(flags.ttl, cluster.chain.blockTimeMs);
+    const request = { amount, depth: flags.depth, immutable: flags.mutable !== true };
+    const label = flags.label === undefined ? {} : { label: flags.label };
+    const { whose, batchID, txHash } =
+      flags.owner === undefined
+        ? await boughtBy(cluster, nodeName, { ...request, ...label }, context.signal)
+        : await boughtFor(cluster, flags.owner, request, context.signal);
+    if (flags.wait) await cluster.usable(batchID, { signal: context.signal });
+    const durationMs = Math.round(performance.now() - startedAt);
+    const document = {
+      name: cluster.name,
+      ...whose,
+      id: batchID,
       depth: flags.depth,
-      immutable: flags.mutable !== true,
-      ...(flags.label === undefined ? {} : { label: flags.label }),
-    },
-    context.signal,
-  );
-  if (flags.wait) await cluster.usable(batchID, { signal: context.signal });
-  const durationMs = Math.round(performance.now() - startedAt);
-  const document = {
-    name: cluster.name,
-    node: node.name,
-    id: batchID,
-    depth: flags.depth,
-    amount: amount.toString(),
-    txHash,
-    usable: flags.wait,
-    durationMs,
-  };
-  answer(context, document, [
-    `  batch    ${batchID}`,
-    `  node     ${node.name}`,
-    `  depth    ${flags.depth}`,
-    `  ${flags.wait ? 'usable' : 'mined'} in ${formatMs(durationMs)}`,
-  ]);
-  await cluster.detach();
+      amount: amount.toString(),
+      txHash,
+      usable: flags.wait,
+      durationMs,
+    };
+    answer(context, document, [
+      `  batch    ${batchID}`,
+      ...Object.entries(whose).map(([role, who]) => `  ${role.padEnd(8)} ${who}`),
+      `  depth    ${flags.depth}`,
+      `  ${flags.wait ? 'usable' : 'mined'} in ${formatMs(durationMs)}`,
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+/** A batch that was bought, and what its answer says about its owner. */
+interface Bought {
+  readonly whose: { readonly node?: string; readonly owner?: string };
+  readonly batchID: string;
+  readonly txHash: string;
+}
+
+async function boughtBy(
+  cluster: Cluster,
+  nodeName: string | undefined,
+  request: BatchRequest,
+  signal: AbortSignal,
+): Promise<Bought> {
+  const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
+  const bought = await node.stamps.buy(request, signal);
+  return { whose: { node: node.name }, ...bought };
+}
+
+async function boughtFor(
+  cluster: Cluster,
+  who: string,
+  request: Omit<ForeignBatchRequest, 'owner'>,
+  signal: AbortSignal,
+): Promise<Bought> {
+  const isAddress = /^(0x)?[0-9a-fA-F]{40}$/.test(who);
+  if (!isAddress && /^0x/i.test(who)) {
+    throw new HarnessError('USAGE', `--owner: got '${who}', expected a node or an address of 40 hex digits`);
+  }
+  const owner = `0x${plainHex(isAddress ? who : cluster.node(who).ethereum)}`;
+  return { whose: { owner }, ...(await createBatchFor(cluster, { ...request, owner }, signal)) };
 }

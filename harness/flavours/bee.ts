@@ -39,6 +39,7 @@ const OWN_OPTIONS = [
   'data-dir',
   'password',
   'full-node',
+  'bootnode-mode',
   'mainnet',
   'network-id',
   'api-addr',
@@ -59,13 +60,14 @@ const OWN_OPTIONS = [
 export const beeFlavour: Flavour = {
   name: 'bee',
   dialect: 'swarm',
-  modes: ['full', 'light'],
-  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr', 'bootnode-mode', 'static-nodes'],
+  modes: ['full', 'light', 'boot'],
+  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'nat-addr', 'static-nodes'],
   binaryVariable: 'SVCNET_BEE_BINARY',
   public: true,
   debugApi: false,
   // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
   bootstraps: false,
+  takesLinks: false,
   adoptsChequebook: false,
   watchesParent: false,
   stopGraceMs: STOP_GRACE_MS,
@@ -123,12 +125,14 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   return {
     'data-dir': plan.dataDir,
     password: PASSWORD,
-    'full-node': plan.mode === 'full',
+    'full-node': plan.mode !== 'light',
+    'bootnode-mode': plan.mode === 'boot',
     mainnet: false,
     'network-id': network.networkId,
     'api-addr': `${listen}:${ports.api}`,
     'p2p-addr': `${listen}:${ports.p2p}`,
-    bootnode: [],
+    // A full node as a bootnode would be lost as a peer.
+    bootnode: network.dedicatedBootnodes ? network.bootnodes : [],
     'blockchain-rpc-endpoint': network.rpc,
     'block-time': network.blockTimeMs / 1000,
     'bzz-token-address': contracts.token,
@@ -142,13 +146,20 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
+/** As of ours: a boot node neither owes nor is owed. */
+function swapOptions({ network, mode }: NodePlan): Record<string, boolean> {
+  return mode === 'boot'
+    ? { 'swap-enable': false, 'chequebook-enable': false }
+    : { 'swap-enable': network.swap !== false };
+}
+
 /** Older programs lack some options, and do without; what the definition names was checked before. */
 async function configFile(plan: NodePlan): Promise<string> {
   const known = await beeOptions(programOf(plan));
   const options: Record<string, unknown> = {
     ...DEFAULTS,
     'warmup-time': WARMUP_TIME[plan.profile],
-    'swap-enable': plan.network.swap !== false,
+    ...swapOptions(plan),
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...plan.options,
     ...ownOptions(plan),

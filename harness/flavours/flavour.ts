@@ -25,6 +25,8 @@ interface NetworkFacts {
   readonly blockTimeMs: number;
   /** Multiaddresses of the nodes to begin with. */
   readonly bootnodes: readonly string[];
+  /** Multiaddresses of its only peers; undefined: whoever it meets. */
+  readonly onlyPeers: readonly string[] | undefined;
   /** They are boot nodes, not the first full ones. */
   readonly dedicatedBootnodes: boolean;
   readonly credit: Credit;
@@ -101,6 +103,8 @@ export interface Flavour {
   readonly debugApi: boolean;
   /** Whether it finds peers by the bootnodes of its plan; else it is introduced to them over its API. */
   readonly bootstraps: boolean;
+  /** Whether it can be told the only peers that it may have. */
+  readonly takesLinks: boolean;
   /** Whether it takes a chequebook that was deployed for it. */
   readonly adoptsChequebook: boolean;
   /** Whether it stops by itself when the process that started it is gone. */

@@ -22,6 +22,7 @@ export const OWN_OPTIONS = [
   'staking-address',
   'redistribution-address',
   'bootnode',
+  'only-peers',
   'dedicated-bootnodes',
   'swap-factory-address',
   'price-oracle-address',

@@ -75,6 +75,8 @@ export class ClusterNode {
   readonly dataDir: string;
   /** Path of the log file. */
   readonly log: string;
+  /** Names of its only peers; undefined: whoever it meets. */
+  readonly peers: readonly string[] | undefined;
   readonly client: NodeClient;
   readonly #deps: ClusterNodeDeps;
   readonly #flavour: Flavour;
@@ -101,6 +103,7 @@ export class ClusterNode {
     this.p2p = record.p2p;
     this.dataDir = record.dataDir;
     this.log = record.log;
+    this.peers = record.peers;
     this.#deps = deps;
     this.#flavour = FLAVOURS[record.flavour];
     this.client = new NodeClient({

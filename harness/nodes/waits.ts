@@ -26,7 +26,8 @@ export interface Mesh {
 /**
  * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to saturation (a
  * light one to those that tell it of each other), and none of them lacks anything before it serves. Clusters of up to nine full
- * nodes are therefore meshed when everybody is connected to everybody.
+ * nodes are therefore meshed when everybody is connected to everybody. Where a topology names the links, it is exactly
+ * these that are expected.
  */
 export async function lookAtMesh(
   nodes: readonly ClusterNode[],
@@ -66,6 +67,11 @@ async function linksOf(
 ): Promise<{ links: number; expected: number; missing?: string }> {
   const seen = await seenOr(node.name, async () => ({ done: await node.client.peers(signal) }));
   const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
+  if (node.peers !== undefined) {
+    return 'missing' in seen
+      ? { links: 0, expected: namedPeers(node, running).length, missing: seen.missing }
+      : namedLinks(node, running, peers);
+  }
   const bins = byBin(node, expectedPeers(node, running, peers));
   const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, SATURATION_PEERS), 0);
   if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
@@ -100,6 +106,33 @@ function expectedPeers(
   return met.length > 0 ? met : full.slice(0, 1);
 }
 
+/** Running full nodes that the topology links it to: light ones see to their own links. */
+function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
+  return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
+}
+
+/** @param connected overlays */
+function namedLinks(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  connected: ReadonlySet<string>,
+): { links: number; expected: number; missing?: string } {
+  const expected = namedPeers(node, running);
+  const absent = expected.filter(({ overlay }) => !connected.has(overlay));
+  const counts = { links: expected.length - absent.length, expected: expected.length };
+  if (absent.length > 0)
+    return { ...counts, missing: `${node.name} is not connected to ${someNames(absent)}` };
+  const strange = running.filter(
+    ({ name, overlay }) => connected.has(overlay) && !node.peers?.includes(name),
+  );
+  return strange.length === 0
+    ? counts
+    : {
+        ...counts,
+        missing: `${node.name} is connected to ${someNames(strange)}, a link that its topology does not have`,
+      };
+}
+
 function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[][] {
   const bins: ClusterNode[][] = Array.from({ length: BINS }, () => []);
   const own = fromHex(node.overlay);
@@ -129,14 +162,24 @@ export async function lookAtBatch(
     return stamp.usable ? { done: stamp } : { missing: `batch ${short} of ${owner.name} is not usable yet` };
   });
   if ('missing' in own) return own;
+  return lookAtForeignBatch({ id: batch, block: own.done.blockNumber }, nodes, signal);
+}
+
+/** A batch that may belong to nobody here: every running node has seen its creation. */
+export async function lookAtForeignBatch(
+  { id, block }: { readonly id: string; readonly block: number },
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<Seen<true>> {
+  const short = id.slice(0, 8);
   const running = nodes.filter((node) => node.running);
   const behind = await Promise.all(
     running.map(async (node) => {
       const state = await seenOr(node.name, async () => ({ done: await node.client.chainState(signal) }));
       if ('missing' in state) return state.missing;
-      return state.done.block >= own.done.blockNumber
+      return state.done.block >= block
         ? undefined
-        : `${node.name} has read block ${state.done.block}, batch ${short} is of block ${own.done.blockNumber}`;
+        : `${node.name} has read block ${state.done.block}, batch ${short} is of block ${block}`;
     }),
   );
   const missing = behind.find((text) => text !== undefined);

@@ -7,6 +7,7 @@ import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
 import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
 import { expectedTries } from './seed.ts';
+import { topologyMistakes } from './topology.ts';
 
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
@@ -23,6 +24,7 @@ export function contradictions(definition: Definition): string[] {
     ...nodesContradictions(definition),
     ...keyContradictions(definition),
     ...neighbourhoodContradictions(definition),
+    ...topologyContradictions(definition),
     ...storeContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
@@ -109,6 +111,18 @@ function neighbourhoodContradictions({ nodes }: Definition): string[] {
       `nodes: neighbourhoods of so many bits take about ${tries} keys to find, expected at most ${MINED_KEYS_MAX} for all nodes: each bit less halves them`,
     );
   return lines;
+}
+
+function topologyContradictions(definition: Definition): string[] {
+  const { topology, nodes } = definition;
+  const modes = nodes.flatMap(({ mode, count }) => Array.from({ length: count }, () => mode));
+  const lines = topologyMistakes(topology, modes);
+  const free = nodes.findIndex(({ flavour }) => !FLAVOURS[flavour].takesLinks);
+  if (topology !== 'mesh' && free !== -1)
+    lines.push(
+      `got nodes of flavour ${nodes[free]?.flavour} beside it, expected mesh: they cannot be told whom to connect to`,
+    );
+  return lines.map((line) => `topology: ${line}`);
 }
 
 function portContradictions(definition: Definition): string[] {

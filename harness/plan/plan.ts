@@ -5,13 +5,14 @@
 
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
-import type { NodeMode, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
 import type { Definition } from './schema.ts';
 import { deriveNode } from './seed.ts';
+import { type Link, linksOf } from './topology.ts';
 
 /** New nodes ask these first; three are enough for gossip to reach all others. */
 const BOOTNODES_MAX = 3;
@@ -32,17 +33,19 @@ export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
       neighbourhood: typeof neighbourhoods === 'object' ? neighbourhoods[place] : neighbourhoods,
     })),
   );
+  const links = linksOf(definition.topology, origins.length, seed);
   const nodes = plannedMembers(definition).map(
     (member, index): PlannedNode => ({
       ...member,
       identity: deriveNode({ seed, index, networkId, ...origins[index] }),
+      peers: links === undefined ? undefined : peersOf(index, links),
     }),
   );
   return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
 }
 
 /** The nodes of a definition without what follows from a seed, which may take a while to mine. */
-export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity'>[] {
+export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity' | 'peers'>[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
   return members.map(({ flavour, mode, binary, image, options, batches, resources }, index) => ({
     name: nodeName(index),
@@ -55,6 +58,12 @@ export function plannedMembers(definition: Definition): Omit<PlannedNode, 'ident
     batches,
     resources,
   }));
+}
+
+function peersOf(index: number, links: readonly Link[]): string[] {
+  return links
+    .filter((link) => link.includes(index))
+    .map(([one, other]) => nodeName(one === index ? other : one));
 }
 
 function nodeName(index: number): string {
@@ -101,6 +110,7 @@ export function placeNodes(
     return { node, place, underlay };
   });
   const bootnodes = bootnodesOf(placed.map(({ node, underlay }) => ({ ...node, underlay })));
+  const underlays = new Map(placed.map(({ node, underlay }) => [node.name, underlay]));
   return placed.map(({ node, place, underlay }) => ({
     underlay,
     plan: {
@@ -122,7 +132,8 @@ export function placeNodes(
         contracts: facts.contracts,
         startBlock: facts.startBlock,
         blockTimeMs: chain.blockTimeMs,
-        bootnodes: bootnodes.filter((bootnode) => bootnode !== underlay),
+        bootnodes: node.peers === undefined ? bootnodes.filter((bootnode) => bootnode !== underlay) : [],
+        onlyPeers: node.peers?.map((name) => underlays.get(name) as string),
         dedicatedBootnodes: nodes.some(({ mode }) => mode === 'boot'),
         credit: creditOf(definition),
         swap: definition.swap,
@@ -133,9 +144,8 @@ export function placeNodes(
 
 /** The boot nodes, or else the first full nodes: all others ask these for more peers. */
 function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
-  const ofMode = (mode: NodeMode) =>
-    nodes.filter((node) => node.mode === mode && FLAVOURS[node.flavour].bootstraps);
-  const boot = ofMode('boot');
-  const chosen = boot.length > 0 ? boot : ofMode('full');
+  const boot = nodes.filter(({ mode }) => mode === 'boot');
+  const full = nodes.filter(({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps);
+  const chosen = boot.length > 0 ? boot : full;
   return chosen.slice(0, BOOTNODES_MAX).map(({ underlay }) => underlay);
 }

@@ -36,7 +36,7 @@ export async function createNodes(
   const placed = placeNodes(plan, places, chainFacts(started));
   return Promise.all(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
-      const { flavour, identity } = at(plan.nodes, index);
+      const { flavour, identity, peers } = at(plan.nodes, index);
       const { endpoints } = at(places, index);
       await driver.create(node, FLAVOURS[flavour]);
       return {
@@ -53,6 +53,7 @@ export async function createNodes(
         privateKey: toHex(identity.keys.swarm),
         dataDir: node.dataDir,
         log: folder.log(node.name),
+        ...(peers === undefined ? {} : { peers }),
       };
     }),
   );

@@ -49,6 +49,8 @@ export interface NodeRecord {
   readonly privateKey?: string;
   readonly dataDir: string;
   readonly log: string;
+  /** Names of its only peers; absent: whoever it meets. */
+  readonly peers?: readonly string[];
 }
 
 export interface BatchRecord {

@@ -248,6 +248,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   SELF_DIAL: 'SELF_DIAL',
   PEER_BLOCKLISTED: 'PEER_BLOCKLISTED',
   PEER_IS_LIGHT: null,
+  PEER_NOT_ALLOWED: null,
   DIAL_FAILED: null,
   DIAL_PAUSED: null,
   HANDSHAKE_FAILED: null,

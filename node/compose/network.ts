@@ -48,6 +48,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   const topology = createKademlia(
     {
       bootnodes: options.bootnode,
+      onlyPeers: options['only-peers'],
       // Without a reserve of its own the node goes by that of the others.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
@@ -89,6 +90,7 @@ function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressB
       fullNode: options['full-node'],
       allowPrivateCidrs: options['allow-private-cidrs'],
       welcomeMessage: options['welcome-message'],
+      onlyPeers: options['only-peers'],
       chequebook: () => money.swap?.chequebook?.address,
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },

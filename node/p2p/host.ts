@@ -115,6 +115,8 @@ export type HostErrorCode =
   | 'SELF_DIAL'
   | 'PEER_BLOCKLISTED'
   | 'PEER_IS_LIGHT'
+  /** This node takes the peers that it was given, and no others. */
+  | 'PEER_NOT_ALLOWED'
   | 'DIAL_FAILED'
   /** Too many dials have failed; `retryAfterMs` says when to try again. */
   | 'DIAL_PAUSED'

@@ -53,6 +53,8 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly nonce: Uint8Array;
   readonly fullNode: boolean;
   readonly welcomeMessage: string;
+  /** Multiaddresses of the only peers that are taken, whoever dials; absent or none: anybody. */
+  readonly onlyPeers?: readonly string[];
   /** Contract, 20 bytes, that the own record names as the one we pay from. */
   readonly chequebook?: () => Uint8Array | undefined;
   /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
@@ -106,6 +108,8 @@ class PeerHost implements Host {
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
   readonly #streams: PeerStreams;
+  /** Transport identities. */
+  readonly #allowed: ReadonlySet<string | undefined>;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
   readonly #hooks: ConnectHook[] = [];
   readonly #onConnected: ((peer: Peer) => void)[] = [];
@@ -121,6 +125,7 @@ class PeerHost implements Host {
     this.#deps = deps;
     const { generations } = options;
     this.#dialling = new Dialling(options, deps);
+    this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
     const { chequebook } = options;
@@ -333,6 +338,9 @@ class PeerHost implements Host {
   ): Registration {
     const id = toHex(introduction.record.overlay);
     if (id === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
+    if (this.#allowed.size > 0 && !this.#allowed.has(link.remoteId)) {
+      throw new HostError('PEER_NOT_ALLOWED', 'this node takes no other peers than those it was given');
+    }
     if (this.#blocklist.has(id)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
     // The link may have ended while its last bytes were read; nothing would ever remove the peer then.
     if (!this.#sessions.links(link.remoteId).includes(link)) {

@@ -16,6 +16,7 @@ import type { AddressBook, Host, Peer } from '../p2p/host.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Bins } from './bins.ts';
 import { Dialler } from './dialler.ts';
+import { FixedLinks } from './fixed-links.ts';
 import { type Announcer, Introductions, type Place } from './introductions.ts';
 import { KADEMLIA_METRICS } from './metrics.ts';
 import { PeerCounters } from './peer-counters.ts';
@@ -42,6 +43,8 @@ const LIGHT_PEERS_MAX = 100;
 export interface KademliaOptions {
   /** Multiaddresses, dialled while no peer is connected. */
   readonly bootnodes: readonly string[];
+  /** Multiaddresses of the only peers that there are; none: whoever there is. */
+  readonly onlyPeers: readonly string[];
   /** Depth from which this node stores chunks, 0..31. */
   readonly storageRadius: () => number;
   /** Dial private addresses that others announced: networks on one machine have no others. */
@@ -90,6 +93,8 @@ class KademliaTable implements Kademlia {
   readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
   readonly #dialler: Dialler;
+  /** Of a node whose peers are given: no others are dialled, and none of them is too many. */
+  readonly #fixed: FixedLinks | undefined;
   readonly #prober: Prober;
   readonly #introductions: Introductions;
   readonly #metrics: MetricsOf<typeof KADEMLIA_METRICS>;
@@ -116,6 +121,7 @@ class KademliaTable implements Kademlia {
       counters: this.#counters,
       metrics: this.#metrics,
     });
+    this.#fixed = options.onlyPeers.length === 0 ? undefined : new FixedLinks(options.onlyPeers, deps);
     this.#prober = new Prober(options, { ...deps, onResult: (peer, result) => this.#probed(peer, result) });
     this.#introductions = new Introductions({
       ...deps,
@@ -146,6 +152,7 @@ class KademliaTable implements Kademlia {
     await this.#loops;
     await this.#prober.stop();
     await this.#dialler.idle();
+    await this.#fixed?.idle();
     await this.#counters.flush();
   }
 
@@ -236,6 +243,7 @@ class KademliaTable implements Kademlia {
 
   /** Reachable peers of a bin beyond the limit; from 0 on no more are taken. */
   #excess(bin: number): number {
+    if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
     const reachable = this.#bins.connected(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
     return reachable - (this.#options.bootnodeMode ? BOOTNODE_OVER_SATURATION : OVER_SATURATION);
   }
@@ -346,6 +354,7 @@ class KademliaTable implements Kademlia {
   async #manage(): Promise<void> {
     const { signal } = this.#stopped;
     const { bootnodes, bootnodeMode } = this.#options;
+    if (this.#fixed !== undefined) return this.#keep(this.#fixed);
     for (let failedPasses = 0; !signal.aborted; ) {
       // Whatever happens from here on asks for another round.
       this.#wake = new AbortController();
@@ -357,6 +366,16 @@ class KademliaTable implements Kademlia {
       if (!bootnodeMode) this.#dialler.round(signal, () => this.#wake.abort());
       const pause = failedPasses > 0 ? bootnodePauseMs(failedPasses) : this.#dialler.pauseMs(ROUND_MS);
       await this.#pause(pause, this.#wake.signal);
+    }
+  }
+
+  /** The same for a node whose peers are given. */
+  async #keep(links: FixedLinks): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      links.round(signal, () => this.#wake.abort());
+      await this.#pause(links.pauseMs(ROUND_MS), this.#wake.signal);
     }
   }
 

@@ -72,6 +72,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
       startBlock: 1,
       blockTimeMs: 2000,
       bootnodes: [],
+      onlyPeers: undefined,
       dedicatedBootnodes: false,
       credit: 'network',
       swap: { deposit: 5n },
@@ -113,6 +114,23 @@ test('a configuration names only options that the program knows, and its own win
     'block-sync-interval': 1,
     'block-time': 2,
   });
+});
+
+test('a boot Bee is a full one in bootnode mode, without cheques, and a bootnode of the others', async () => {
+  const some = program('some', [...OPTIONS, 'bootnode-mode', 'swap-enable', 'chequebook-enable', 'bootnode']);
+  expect(await configOf(planOf(some, { mode: 'boot' }))).toMatchObject({
+    'full-node': true,
+    'bootnode-mode': true,
+    'swap-enable': false,
+    'chequebook-enable': false,
+    bootnode: [],
+  });
+  const plan = planOf(some);
+  const bootnodes = ['/ip4/127.0.0.1/tcp/1634/p2p/Qm'];
+  const of = (dedicatedBootnodes: boolean) =>
+    configOf({ ...plan, network: { ...plan.network, bootnodes, dedicatedBootnodes } });
+  expect(await of(true)).toMatchObject({ 'bootnode-mode': false, 'swap-enable': true, bootnode: bootnodes });
+  expect(await of(false)).toMatchObject({ bootnode: [] });
 });
 
 test('the origins of the cluster are those of a Bee, unless its group names others', async () => {

@@ -51,6 +51,8 @@ function clusters(): string[] {
 test.each([
   'up',
   'validate',
+  'init',
+  'schema',
   'ps',
   'status',
   'logs',
@@ -62,6 +64,7 @@ test.each([
   'pause',
   'resume',
   'stamp',
+  'mine',
   'fund',
   'run',
   'down',

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/plan/schema.ts';
 
@@ -51,4 +52,76 @@ test('nodes with keys of their own own these accounts, batches and chequebooks',
   });
   const { reference } = (await node?.bytes.upload(randomBytes(5000))) ?? {};
   expect((await other?.bytes.download(reference ?? ''))?.length).toBe(5000);
+});
+
+/** Names of the peers that each node says it has. */
+async function peersOf(net: Cluster): Promise<string[][]> {
+  const names = new Map(net.nodes.map(({ overlay, name }) => [overlay, name]));
+  return Promise.all(
+    net.nodes.map(async ({ client }) =>
+      (await client.peers()).map(({ address }) => names.get(address) ?? address).sort(),
+    ),
+  );
+}
+
+test('a ring has its links and no others, also after a node was away, and carries what is uploaded', async () => {
+  await using net = await start({ name: 'ring', nodes: 6, topology: 'ring' });
+  const ring = [
+    ['node-1', 'node-5'],
+    ['node-0', 'node-2'],
+    ['node-1', 'node-3'],
+    ['node-2', 'node-4'],
+    ['node-3', 'node-5'],
+    ['node-0', 'node-4'],
+  ];
+  expect(await peersOf(net)).toEqual(ring);
+  expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
+
+  const data = randomBytes(300_000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  // Nobody is closer to some chunks than those in between, until these have pulled them.
+  for (const node of net.nodes) {
+    await until(
+      `${node.name} cannot read it`,
+      async () => {
+        const read = await node.bytes.download(reference).catch((error: Error) => error);
+        if (read instanceof Error) return { missing: read.message };
+        return Buffer.compare(read, data) === 0 ? { done: true } : { missing: 'other bytes' };
+      },
+      { timeoutMs: 60_000 },
+    );
+  }
+
+  await net.node(2).stop();
+  expect(await net.meshed()).toEqual({ links: 8, expected: 8 });
+  await net.node(2).start();
+  await net.meshed();
+  expect(await peersOf(net)).toEqual(ring);
+});
+
+test('in a topology a node refuses everybody else, whoever dials', async () => {
+  await using net = await start({ nodes: 4, topology: 'star' });
+  const refused: unknown = await net
+    .node(1)
+    .client.connect(net.node(2).p2p)
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({
+    status: 500,
+    message: expect.stringContaining('takes no other peers') as string,
+  });
+  expect(await peersOf(net)).toEqual([['node-1', 'node-2', 'node-3'], ['node-0'], ['node-0'], ['node-0']]);
+  // Nodes that any peer may dial are refused as well.
+  await using other = await start({ name: 'others', seed: 9, nodes: 1 });
+  await expect(other.node(0).client.connect(net.node(1).p2p)).rejects.toThrow();
+  expect((await peersOf(net))[1]).toEqual(['node-0']);
+});
+
+test('light nodes are leaves of a star', async () => {
+  await using net = await start({ nodes: [{}, { mode: 'light', count: 2 }], topology: 'star' });
+  expect(await peersOf(net)).toEqual([['node-1', 'node-2'], ['node-0'], ['node-0']]);
+  const data = randomBytes(20_000);
+  const { reference } = await net.node(1).bytes.upload(data);
+  await net.synced(reference);
+  expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
 });

@@ -16,6 +16,7 @@ export const ZERO_NONCE = new Uint8Array(32);
 
 /** The table of an ordinary node that nobody configured. */
 export const FULL_NODE: KademliaOptions = {
+  onlyPeers: [],
   bootnodes: [],
   storageRadius: () => 0,
   allowPrivateCidrs: false,

@@ -86,6 +86,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
       listeners.disconnected = listener;
     },
     networkStatus: () => 'Available',
+    peers: () => Array.from(peers.values(), ({ peer }) => peer),
     blocklisted: () => blocked,
     probe: async ([underlay = '']: readonly string[], signal: AbortSignal) => {
       probes.push(underlay);

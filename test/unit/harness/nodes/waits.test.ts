@@ -22,6 +22,8 @@ interface Fake {
   lacking?: string;
   running?: boolean;
   peers?: readonly string[] | Error;
+  /** Names, where a topology says them. */
+  linked?: readonly string[];
   block?: number;
   stamp?: { usable: boolean; blockNumber: number };
   tag?: Partial<Tag> | ClientError;
@@ -40,6 +42,7 @@ function node(fake: Fake): ClusterNode {
     flavour: fake.flavour ?? 'svc',
     binary: fake.binary,
     mode: fake.mode ?? 'full',
+    peers: fake.linked,
     lacking: () => answer(fake.lacking),
     running: fake.running ?? true,
     state: fake.state ?? 'running',
@@ -82,6 +85,23 @@ test('a missing link is told by node and peer', async () => {
   expect(await lookAtMesh(nodes, SIGNAL)).toMatchObject({
     missing: '1 of 2 links, node-1 is not connected to node-0',
   });
+});
+
+test('of a topology exactly its links are expected, those to nodes that run', async () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const line = (ofA: string[], ofC: string[], running = true) => [
+    node({ name: 'node-0', overlay: a, linked: ['node-1'], peers: ofA }),
+    node({ name: 'node-1', overlay: b, linked: ['node-0', 'node-2'], peers: [a, c], running }),
+    node({ name: 'node-2', overlay: c, linked: ['node-1'], peers: ofC }),
+  ];
+  expect(await lookAtMesh(line([b], [b]), SIGNAL)).toMatchObject({ done: { links: 4, expected: 4 } });
+  expect(await lookAtMesh(line([], [b]), SIGNAL)).toMatchObject({
+    missing: '3 of 4 links, node-0 is not connected to node-1',
+  });
+  expect(await lookAtMesh(line([b, c], [b]), SIGNAL)).toMatchObject({
+    missing: '4 of 4 links, node-0 is connected to node-2, a link that its topology does not have',
+  });
+  expect(await lookAtMesh(line([], [], false), SIGNAL)).toMatchObject({ done: { links: 0, expected: 0 } });
 });
 
 test('peers outside of the cluster do not count, and nodes that do not run are not missed', async () => {

@@ -382,3 +382,12 @@ test.each([
 ])('neighbourhoods that nodes cannot be in are refused: %#', (nodes, text) => {
   expect(mistake({ nodes })).toBe(`cluster.yaml: ${text}`);
 });
+
+test('a topology is refused that cannot be, and beside nodes that cannot be told their peers', () => {
+  expect(mistake({ nodes: 2, topology: 'ring' })).toBe(
+    'cluster.yaml: topology: ring: got 2 nodes, expected at least 3',
+  );
+  expect(mistake({ nodes: [{ count: 3 }, { flavour: 'bee', binary: './bee' }], topology: 'star' })).toBe(
+    'cluster.yaml: topology: got nodes of flavour bee beside it, expected mesh: they cannot be told whom to connect to',
+  );
+});

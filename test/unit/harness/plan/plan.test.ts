@@ -115,6 +115,18 @@ test('the same definition and seed give the same plan', () => {
   expect(planOf({ nodes: 3 })).toEqual(planOf({ nodes: 3 }));
 });
 
+test('nodes of a topology know the addresses of their peers, and no bootnodes', () => {
+  const nodes = placed({ nodes: 4, topology: 'star' });
+  const portsOf = (underlays: readonly string[] | undefined) =>
+    underlays?.map((underlay) => Number(/\/tcp\/20(\d\d)\//.exec(underlay)?.[1]));
+  expect(nodes.map(({ network }) => portsOf(network.onlyPeers))).toEqual([[1, 2, 3], [0], [0], [0]]);
+  expect(nodes.map(bootnodeHosts)).toEqual([[], [], [], []]);
+  expect(svcFlavour.embedded(nodes[1] as NodePlan).options['only-peers']).toEqual(
+    nodes[1]?.network.onlyPeers,
+  );
+  expect(placed({ nodes: 2 }).map(({ network }) => network.onlyPeers)).toEqual([undefined, undefined]);
+});
+
 test('a placed node listens where its place says and knows its network', () => {
   const [first] = placed({ nodes: 2, credit: 'low', swap: { deposit: 5 } });
   expect(first).toMatchObject({
@@ -161,6 +173,12 @@ test('boot nodes are the bootnodes where there are some', () => {
   const nodes = placed({ nodes: [{ count: 2 }, { mode: 'boot' }] });
   expect(nodes.map(bootnodeHosts)).toEqual([[2], [2], []]);
   expect(nodes.every(({ network }) => network.dedicatedBootnodes)).toBe(true);
+});
+
+test('a boot Bee is a bootnode as well, a full one is not', () => {
+  const bee = { flavour: 'bee', binary: '/bee' } as const;
+  expect(placed({ nodes: [{ ...bee, mode: 'boot' }, bee, {}] }).map(bootnodeHosts)).toEqual([[], [0], [0]]);
+  expect(placed({ nodes: [bee, {}] }).map(bootnodeHosts)).toEqual([[1], []]);
 });
 
 test('a place is needed for every node', () => {

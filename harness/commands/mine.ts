@@ -1,0 +1,32 @@
+/** `svcnet mine BLOCKS`: blocks now, whatever the block time is. */
+import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+/** @throws HarnessError `CHAIN_STEADY` */
+export async function mine(blocks: number, flags: ClusterFlags, context: CommandContext): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const { chain, nodes } = cluster;
+    if (chain.steady) {
+      const telling = nodes.filter(({ flavour }) => FLAVOURS[flavour].public).map(({ name }) => name);
+      throw new HarnessError(
+        'CHAIN_STEADY',
+        `no blocks on demand: ${telling.join(', ')} would take blocks that come too early for another time`,
+        {
+          hint: `Wait: a block comes every ${chain.blockTimeMs} ms. A cluster without Bees has them on demand.`,
+        },
+      );
+    }
+    await chain.mine(blocks);
+    const height = await chain.height();
+    answer(context, { name: cluster.name, mined: blocks, height }, [
+      `  mined    ${plural(blocks, 'block')}`,
+      `  height   ${height}`,
+    ]);
+  } finally {
+    await cluster.detach();
+  }
+}

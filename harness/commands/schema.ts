@@ -1,0 +1,8 @@
+/** `svcnet schema`: the shape of a cluster file as a JSON schema, for editors. */
+import { definitionSchema } from '../plan/json-schema.ts';
+import type { CommandContext } from './context.ts';
+
+export function schema(_flags: Readonly<Record<string, unknown>>, context: CommandContext): Promise<void> {
+  context.out(`${JSON.stringify(definitionSchema(), undefined, 2)}\n`);
+  return Promise.resolve();
+}

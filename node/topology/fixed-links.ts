@@ -1,0 +1,97 @@
+/**
+ * The only peers of a node in a private network whose links are given: each is dialled until it is there, and again
+ * when it has gone. Nobody else is dialled, and the host refuses everybody else.
+ */
+import type { Clock } from '../env/clock.ts';
+import type { Logger } from '../env/logger.ts';
+import { peerIdOf } from '../p2p/address/underlay.ts';
+import { type Host, HostError } from '../p2p/host.ts';
+
+/** One peer, the handshake and the connect hooks. */
+const DIAL_TIMEOUT_MS = 45_000;
+/** First pause after a failed dial; it doubles up to the longest. Few peers, all of them wanted: no need to hold back. */
+const PAUSE_MIN_MS = 50;
+const PAUSE_MAX_MS = 1000;
+
+export interface FixedLinksDeps {
+  readonly host: Pick<Host, 'connect' | 'peers'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface FixedPeer {
+  /** Transport identity. */
+  readonly id: string;
+  readonly address: string;
+  dialling: Promise<void> | undefined;
+  failures: number;
+  /** Monotonic. */
+  tryAfter: number;
+  /** It serves nobody, so it comes by itself. */
+  light: boolean;
+}
+
+export class FixedLinks {
+  readonly #deps: FixedLinksDeps;
+  readonly #peers: readonly FixedPeer[];
+
+  /** @param addresses multiaddresses with peer ids */
+  constructor(addresses: readonly string[], deps: FixedLinksDeps) {
+    this.#deps = deps;
+    this.#peers = addresses.map((address) => ({
+      id: peerIdOf(address) ?? '',
+      address,
+      dialling: undefined,
+      failures: 0,
+      tryAfter: 0,
+      light: false,
+    }));
+  }
+
+  /** Dials whoever is missing and due. @param settled called after each dial */
+  round(signal: AbortSignal, settled: () => void): void {
+    const now = this.#deps.clock.monotonic();
+    for (const peer of this.#missing()) {
+      if (peer.dialling !== undefined || peer.tryAfter > now) continue;
+      peer.dialling = this.#dial(peer, signal).finally(() => {
+        peer.dialling = undefined;
+        settled();
+      });
+    }
+  }
+
+  /** Milliseconds until the next one is due, at most `maxMs`. */
+  pauseMs(maxMs: number): number {
+    const now = this.#deps.clock.monotonic();
+    const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));
+    return Math.min(maxMs, ...waits);
+  }
+
+  /** Resolves when no dial is running any more. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#peers.map(({ dialling }) => dialling));
+  }
+
+  #missing(): FixedPeer[] {
+    const connected = new Set(
+      this.#deps.host.peers().flatMap(({ underlays }) => underlays.map((underlay) => peerIdOf(underlay))),
+    );
+    return this.#peers.filter(({ id, light }) => !light && !connected.has(id));
+  }
+
+  async #dial(peer: FixedPeer, signal: AbortSignal): Promise<void> {
+    const { clock, host, log } = this.#deps;
+    using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
+    try {
+      await host.connect([peer.address], deadline.signal);
+      peer.failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      log.debug({ err: error, address: peer.address }, 'peer not connected');
+      if (error instanceof HostError && error.code === 'PEER_IS_LIGHT') peer.light = true;
+      peer.failures++;
+      const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** Math.min(peer.failures - 1, 10), PAUSE_MAX_MS);
+      peer.tryAfter = clock.monotonic() + pauseMs;
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/** Batches that belong to a client's key: bought for it by the testbed, stamped with by the client. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Bee, MerkleTree, Stamper } from '@ethersphere/bee-js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const DEPTH = 20;
+let stateDir: string;
+let net: Cluster;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-foreign-'));
+  net = await Cluster.start({
+    driver: 'embedded',
+    nodes: 3,
+    seed: 7,
+    dialect: 'swarm',
+    name: 'foreign',
+    stateDir,
+  });
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+async function svcnet(...args: string[]): Promise<{ code: number; out: string; error: string }> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, SVCNET_STATE: stateDir },
+  });
+  let [out, error] = ['', ''];
+  child.stdout.on('data', (part: Buffer) => (out += part.toString()));
+  child.stderr.on('data', (part: Buffer) => (error += part.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, out, error };
+}
+
+/** Uploads a chunk through a node that does not own the batch. @returns its reference */
+async function uploadStamped(batch: string, key: Uint8Array, text: string): Promise<string> {
+  const client = new Bee(net.node(2).api);
+  const envelope = Stamper.fromBlank(key, batch, DEPTH).stamp(await MerkleTree.root(Buffer.from(text)));
+  const { reference } = await client.uploadChunk(envelope, client.makeContentAddressedChunk(text));
+  return reference.toHex();
+}
+
+test('the owner of a key stamps with a batch that was made for its account, and nobody else does', async () => {
+  const key = new Uint8Array(randomBytes(32));
+  const owner = `0x${toHex(createSigner(key).address)}`;
+  const { code, out, error } = await svcnet('stamp', '--owner', owner, '--depth', String(DEPTH), '--json');
+  expect([code, error]).toEqual([0, '']);
+  const bought = JSON.parse(out) as { id: string };
+  expect(bought).toEqual({
+    name: 'foreign',
+    owner,
+    id: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    depth: DEPTH,
+    amount: expect.stringMatching(/^\d+$/) as string,
+    txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+    usable: true,
+    durationMs: expect.any(Number) as number,
+  });
+  await net.usable(bought.id);
+  const reference = await uploadStamped(bought.id, key, 'stamped by the owner');
+  expect((await net.node(0).chunks.download(reference)).length).toBe(8 + 'stamped by the owner'.length);
+  const stranger = new Uint8Array(randomBytes(32));
+  await expect(uploadStamped(bought.id, stranger, 'by a stranger')).rejects.toMatchObject({ status: 400 });
+});
+
+test('a batch that was made for a node is one of its own', async () => {
+  const { code, out } = await svcnet('stamp', '--owner', 'node-1', '--json');
+  expect(code).toBe(0);
+  const { id } = JSON.parse(out) as { id: string };
+  expect((await net.node(1).stamps.list()).map(({ batchID }) => batchID)).toContain(id);
+  const { reference } = await net.node(1).bytes.upload(randomBytes(5000), { batch: id });
+  await net.synced(reference);
+});
+
+test('a batch that there is not is unknown at once', async () => {
+  await expect(net.usable('ab'.repeat(32))).rejects.toMatchObject({ code: 'BATCH_UNKNOWN' });
+});
+
+test.each([
+  [['--owner', '0x12'], "--owner: got '0x12', expected a node or an address of 40 hex digits"],
+  [['--owner', 'node-9'], "no node 'node-9'"],
+  [
+    ['node-0', '--owner', 'node-1'],
+    "'node-0': a node buys, but a batch with --owner is bought for an account",
+  ],
+  [
+    ['--owner', 'node-1', '--label', 'mine'],
+    '--label: a label is known to a node, but a batch with --owner is bought for an account',
+  ],
+])('stamp %j is refused', async (args, text) => {
+  const { code, error } = await svcnet('stamp', ...args);
+  expect(code).toBe(2);
+  expect(error).toContain(text);
+});
+
+test('an amount that the contract would refuse is refused with what it takes', async () => {
+  const { code, error } = await svcnet('stamp', '--owner', 'node-1', '--amount', '1');
+  expect(code).toBe(2);
+  expect(error).toMatch(/amount: got 1, expected at least \d+/);
+});
+
+test('mine makes blocks at once', async () => {
+  const before = await net.chain.height();
+  const { code, out } = await svcnet('mine', '500', '--json');
+  expect(code).toBe(0);
+  const { mined, height } = JSON.parse(out) as { mined: number; height: number };
+  expect(mined).toBe(500);
+  expect(height).toBeGreaterThanOrEqual(before + 500);
+  const refused = await svcnet('mine', '0');
+  expect(refused.code).toBe(2);
+  expect(refused.error).toContain('Expected a whole number from 1 to 10000');
+});

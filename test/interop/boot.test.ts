@@ -1,0 +1,62 @@
+/** A real Bee as a boot node: it introduces Bees and nodes of our own to each other, and does nothing else. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
+import { BEES, errorsInLogs, eventually } from './kit.ts';
+
+describe.each(BEES)('$name', ({ binary }) => {
+  let net: Cluster;
+  let [boot, bee, own] = [] as unknown as ClusterNode[];
+  beforeAll(async () => {
+    net = await Cluster.start({
+      nodes: [{ flavour: 'bee', mode: 'boot', binary }, { flavour: 'bee', count: 2, binary }, { count: 2 }],
+      seed: 35,
+    });
+    [boot, bee, , own] = net.nodes as ClusterNode[];
+  });
+  afterAll(() => net.stop());
+
+  test('everybody comes to it, and it has neither batch nor chequebook', async () => {
+    const node = boot as ClusterNode;
+    const peers = await eventually(
+      'not everybody has come to the boot node',
+      () => node.client.peers(),
+      (seen) => seen.length === 4,
+    );
+    expect(peers.every(({ fullNode }) => fullNode)).toBe(true);
+    expect(node.batch).toBeUndefined();
+    expect(await node.stamps.list()).toEqual([]);
+    expect((await http(node, '/chequebook/balance')).status).not.toBe(200);
+  });
+
+  test('the others are connected and carry each other’s data', async () => {
+    await net.meshed();
+    const [a, b] = [bee, own] as [ClusterNode, ClusterNode];
+    for (const [writer, reader] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      const data = bytesOf(`beside a boot node ${writer.name}`, 8 * 4096);
+      const { reference } = await writer.bytes.upload(data, { deferred: false });
+      expect(sameBytes(await reader.bytes.download(reference, { cache: false }), data)).toBe(true);
+    }
+  });
+
+  test('it comes back after a stop', async () => {
+    const node = boot as ClusterNode;
+    await node.stop();
+    await net.meshed();
+    await node.start();
+    await eventually(
+      'nobody comes back to the boot node',
+      () => node.client.peers(),
+      (seen) => seen.length > 0,
+    );
+    expect(await net.meshed()).toMatchObject({ links: 12 });
+  });
+
+  test('nobody complains', () => {
+    expect(errorsInLogs(net).filter((line) => !line.includes('get_chequebook_balance'))).toEqual([]);
+  });
+});

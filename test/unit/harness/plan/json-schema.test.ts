@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { CLUSTER_FILE } from '../../../../harness/plan/cluster-file.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { DESCRIPTIONS } from '../../../../harness/plan/descriptions.ts';
+import { definitionSchema, type JsonSchema, keyPaths } from '../../../../harness/plan/json-schema.ts';
+import { keysAt } from '../../../../harness/plan/schema.ts';
+
+/** Every key that is off is on; examples that need other nodes or another driver stay off. */
+function complete(): unknown {
+  const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods): /;
+  const lines = CLUSTER_FILE.split('\n').map((line) =>
+    needsMore.test(line) ? line : line.replace(/^(\s*)#(?=[a-zA-Z]+:)/, '$1'),
+  );
+  return parse(lines.join('\n'));
+}
+
+test('every key of the schema has a description, and no other', () => {
+  expect(keyPaths().sort()).toEqual(Object.keys(DESCRIPTIONS).sort());
+  expect(Object.keys(definitionSchema().properties ?? {}).sort()).toEqual(keysAt([]).sort());
+});
+
+test('an editor is told what a key means, what it may be and what it is by default', () => {
+  const { properties = {} } = definitionSchema();
+  expect(properties['dialect']).toMatchObject({
+    description: DESCRIPTIONS['dialect'],
+    enum: ['svc', 'swarm'],
+    default: 'svc',
+  });
+  const [, groups] = (properties['nodes'] as JsonSchema).anyOf ?? [];
+  const group = groups?.items as JsonSchema;
+  expect(group.additionalProperties).toBe(false);
+  expect(group.properties?.['mode']).toMatchObject({
+    description: DESCRIPTIONS['nodes.mode'],
+    default: 'full',
+  });
+  const options = (group.properties?.['options'] as JsonSchema).properties ?? {};
+  expect(options['cache-capacity']).toMatchObject({
+    description: 'chunks kept for repeated reads (chunks); default: 1000000',
+  });
+  expect(Object.keys(options)).not.toContain('data-dir');
+});
+
+test('nothing in the schema allows everything', () => {
+  const walk = (at: JsonSchema): void => {
+    for (const one of at.anyOf ?? []) {
+      expect(Object.keys(one)).not.toEqual([]);
+      walk(one);
+    }
+    for (const one of Object.values(at.properties ?? {})) walk(one as JsonSchema);
+  };
+  walk(definitionSchema());
+});
+
+test('the file to begin with names every key, is valid, and shows the defaults', () => {
+  for (const path of keyPaths()) {
+    const key = path.split('.').at(-1) ?? '';
+    expect(CLUSTER_FILE, path).toMatch(new RegExp(`\\b${key}:|\\b${key}\\b.*\\(\\{`));
+  }
+  const defaults = parseDefinition({ name: 'local' }, 'options');
+  expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
+  const { seed, credit, ...rest } = parseDefinition(complete(), 'cluster.yaml');
+  expect([seed, credit]).toEqual([42n, 'high']);
+  const [group] = rest.nodes;
+  expect(group).toMatchObject({ batches: defaults.batches, resources: { cpus: 1, memory: 512 * 2 ** 20 } });
+  expect({ ...rest, nodes: [] }).toEqual({ ...defaults, nodes: [] });
+});

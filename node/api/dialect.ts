@@ -133,6 +133,8 @@ interface DialectColumn {
   readonly checksummedAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
+  /** To delete a tag that is not there is answered 404. */
+  readonly missesTags: boolean;
   /** What stands around the records of pin checks. */
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   /** Answer to every chunk of a stream. */
@@ -207,6 +209,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: toHex,
     checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
+    missesTags: true,
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
@@ -264,6 +267,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: (address) => `0x${toHex(address)}`,
     checksummedAddress: checksumAddress,
     tagLimit: {},
+    missesTags: false,
     redirectsRoot: () => true,
     pinChecks: { start: '', between: '', end: '' },
     chunkTaken: new Uint8Array(0),

@@ -11,11 +11,11 @@ export const UPLOAD_LEVEL = varying(({ uploadLevel }) => level(uploadLevel));
 /** Up to how many replicas of a root are looked for. */
 export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
 
-/** The same where only some dialects read it: feeds, lists of grantees. */
+/** The same where only some dialects read it: feeds, changes of grantees. */
 export const OTHER_UPLOAD_LEVEL = varying(({ levelEverywhere, uploadLevel }) =>
   readIf(levelEverywhere, level(uploadLevel)),
 );
-/** Pins, stewardship, and again lists of grantees. */
+/** Pins, stewardship, single chunks, the size of bytes, lists of grantees. */
 export const OTHER_DOWNLOAD_LEVEL = varying(({ levelEverywhere }) => readIf(levelEverywhere, DOWNLOAD_LEVEL));
 export const REUPLOAD_LEVEL = varying(({ levelEverywhere, reuploadLevel }) =>
   readIf(levelEverywhere, level(reuploadLevel)),

@@ -4,6 +4,7 @@ import { openFile } from '../../files/joiner.ts';
 import { split } from '../../files/splitter.ts';
 import { ACT_DOWNLOAD_HEADERS, reveal } from '../content/act.ts';
 import { DOWNLOAD_HEADERS, defaultGetter, download, requestGetter } from '../content/download.ts';
+import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
 import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
@@ -59,12 +60,17 @@ export const BYTES_ROUTES = [
     summary: 'size and type of raw bytes',
     gates: ['started'],
     params: PATH,
-    headers: { ...ACT_DOWNLOAD_HEADERS, cache: optional(bool, true) },
+    headers: {
+      ...ACT_DOWNLOAD_HEADERS,
+      cache: optional(bool, true),
+      redundancyLevel: OTHER_DOWNLOAD_LEVEL,
+    },
     success: [200],
     async handle(call) {
       const { headers, services, signal } = call;
       const reference = await reveal(call.params.reference, call);
-      const getter = defaultGetter(services, headers);
+      const { cache, redundancyLevel: level } = headers;
+      const getter = defaultGetter(services, { cache, level });
       // Whatever keeps the root chunk from being read is the same to a client that asks for a size.
       const file = await orElse('ROOT_NOT_FOUND', () => openFile(reference, getter, { signal }), {
         CHUNK_NOT_FOUND: 'ROOT_NOT_FOUND',

@@ -14,6 +14,7 @@ import { keccak256 } from '../../crypto/keccak.ts';
 import { recoverSigner } from '../../crypto/signer.ts';
 import { ACT_DOWNLOAD_HEADERS, ACT_UPLOAD_HEADERS, protect, reveal } from '../content/act.ts';
 import { receiveChunks, stampedIntake, uploadIntake } from '../content/chunk-stream.ts';
+import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
 import { beginPaid, PAYMENT_HEADERS, requireTag } from '../content/stamped.ts';
 import { inSession, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -36,7 +37,12 @@ const STREAM_HEADERS = {
 const STREAM_QUERY = {
   tag: varying(({ stampedStreams }) => readIf(stampedStreams, optional(text, '', { named: 'tag' }))),
 } as const;
-const READ_HEADERS = { cache: optional(bool, true), ...ACT_DOWNLOAD_HEADERS } as const;
+const READ_HEADERS = {
+  ...ACT_DOWNLOAD_HEADERS,
+  cache: optional(bool, true),
+  // Tested and no more: a chunk has no replicas, and neither have the access lists on the way to it.
+  redundancyLevel: OTHER_DOWNLOAD_LEVEL,
+} as const;
 const PATH = { address: required(reference) } as const;
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 

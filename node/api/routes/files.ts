@@ -30,18 +30,18 @@ import { UPLOAD_HEADERS, upload, uploadHeaders } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, route } from '../route/route.ts';
-import { bool, mediaType, reference, text } from '../values/kinds.ts';
+import { bool, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
 import { optional, type ParamTable, required, startsNotWith, varying } from '../values/params.ts';
 
 /** Empty: not sent. */
-const anyType = optional(text, '');
+const anyType = optional(storedText, '');
 const FILE_UPLOAD_HEADERS = {
   contentType: varying(({ fileTypeRequired }) => (fileTypeRequired ? required(mediaType) : anyType)),
   ...UPLOAD_HEADERS,
   collection: optional(bool, false),
-  indexDocument: optional(text, ''),
-  errorDocument: optional(text, ''),
+  indexDocument: optional(storedText, ''),
+  errorDocument: optional(storedText, ''),
 } as const;
 const ROOT = { reference: required(reference, { field: 'address' }) } as const;
 const PATH = { ...ROOT, path: optional(text, '') } as const;

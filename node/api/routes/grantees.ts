@@ -15,16 +15,12 @@ import { optional, type ParamTable, required, type ValuesOf } from '../values/pa
 const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
-/** The level is how many replicas of the past versions are looked for: what is stored here has none. */
-const CHANGE_HEADERS = {
-  postageBatchId,
-  tag,
-  pin,
-  deferredUpload,
-  redundancyLevel: OTHER_UPLOAD_LEVEL,
-} as const;
-const CREATE_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress } as const;
-const PATCH_HEADERS = { ...CHANGE_HEADERS, actHistoryAddress: required(hex) } as const;
+const STORING = { postageBatchId, tag, pin, deferredUpload } as const;
+/** How many replicas of past versions are looked for: what is stored here has none. */
+const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
+const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
+const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;
+const PATCH_HEADERS = { ...STORING, actHistoryAddress: required(hex), ...LEVEL } as const;
 const PATH = { reference: required(reference, { field: 'address' }) } as const;
 
 export const GRANTEE_ROUTES = [

@@ -83,8 +83,8 @@ export const TAG_ROUTES = [
     params: PATH,
     success: [204],
     failure: 'TAG_GET_FAILED',
-    async handle({ params, services }) {
-      const { uid } = existing(params.uid, services);
+    async handle({ params: { uid }, services, dialect }) {
+      if (dialect.missesTags) existing(uid, services);
       await services.store.tags.remove(uid);
       return { status: 204 };
     },

@@ -52,6 +52,9 @@ export const bool: Kind<boolean> = {
 
 export const text: Kind<string> = { schema: { type: 'string' }, parse: (value) => value };
 
+/** Text of a header that is stored: its bytes, which arrive as one character each, are UTF-8. */
+export const storedText: Kind<string> = { schema: { type: 'string' }, parse: utf8Of };
+
 /** Unsigned integer of `bits` bits. What is larger than `INTEGER_MAX` is cut to it. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
@@ -188,9 +191,13 @@ export const mediaType: Kind<string> = {
     if (value === '') return undefined;
     const problem = checkMediaType(value);
     if (problem !== undefined) throw new ParseFailure(problem);
-    return value;
+    return utf8Of(value);
   },
 };
+
+function utf8Of(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
 
 function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {
   if (!shape.test(value)) throw new ParseFailure(SYNTAX);

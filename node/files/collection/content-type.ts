@@ -39,6 +39,8 @@ interface Signature {
   readonly at?: number;
   /** One character per byte. */
   readonly bytes: string;
+  /** Fewest bytes of content, where the pattern is longer than what it compares. */
+  readonly least?: number;
   /** A second pattern behind the first. */
   readonly and?: { readonly at: number; readonly bytes: string };
 }
@@ -47,9 +49,9 @@ interface Signature {
 const SIGNATURES: readonly Signature[] = [
   { type: 'application/pdf', bytes: '%PDF-' },
   { type: 'application/postscript', bytes: '%!PS-Adobe-' },
-  { type: 'text/plain; charset=utf-16be', bytes: '\xfe\xff' },
-  { type: 'text/plain; charset=utf-16le', bytes: '\xff\xfe' },
-  { type: 'text/plain; charset=utf-8', bytes: '\xef\xbb\xbf' },
+  { type: 'text/plain; charset=utf-16be', bytes: '\xfe\xff', least: 4 },
+  { type: 'text/plain; charset=utf-16le', bytes: '\xff\xfe', least: 4 },
+  { type: 'text/plain; charset=utf-8', bytes: '\xef\xbb\xbf', least: 4 },
   { type: 'image/x-icon', bytes: '\0\0\x01\0' },
   { type: 'image/x-icon', bytes: '\0\0\x02\0' },
   { type: 'image/bmp', bytes: 'BM' },
@@ -98,7 +100,8 @@ export function sniffContentType(start: Uint8Array): string {
   return isText ? 'text/plain; charset=utf-8' : 'application/octet-stream';
 }
 
-function matches(text: string, { at = 0, bytes, and }: Signature): boolean {
+function matches(text: string, { at = 0, bytes, least = 0, and }: Signature): boolean {
+  if (text.length < least) return false;
   return text.startsWith(bytes, at) && (and === undefined || text.startsWith(and.bytes, and.at));
 }
 

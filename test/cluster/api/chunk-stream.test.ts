@@ -8,7 +8,7 @@ import type { NodeServices } from '../../../node/api/services.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
-import { BATCH } from '../../unit/api/fake-postage.ts';
+import { BATCH, stampOf } from '../../unit/api/fake-postage.ts';
 import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
 
 interface Running {
@@ -45,7 +45,13 @@ interface Stream {
 }
 
 async function open(url: string, tag?: number): Promise<Stream> {
-  const headers = { 'svc-postage-batch-id': BATCH, ...(tag === undefined ? {} : { 'svc-tag': String(tag) }) };
+  return openWith(url, {
+    'svc-postage-batch-id': BATCH,
+    ...(tag === undefined ? {} : { 'svc-tag': String(tag) }),
+  });
+}
+
+async function openWith(url: string, headers: Record<string, string>): Promise<Stream> {
   const socket = new WebSocket(url, { headers });
   const answers: string[] = [];
   socket.on('message', (data: Buffer, isBinary) => answers.push(isBinary ? toHex(data) : 'text'));
@@ -166,7 +172,109 @@ describe('with a tag', () => {
   });
 });
 
+/** swarm: a stream without a batch, whose chunks bring their own stamps. */
+async function openStamped(url: string, query = ''): Promise<Stream> {
+  return openWith(`${url}${query}`, {});
+}
+
+const stamped = (number: number, stamp = stampOf(1)) =>
+  Buffer.concat([Buffer.from(stamp, 'hex'), chunkNo(number).data]);
+
+describe('chunks with stamps of their own', () => {
+  test('are pushed, each acknowledged when it is delivered', async () => {
+    const { url, turn } = await start('swarm');
+    const { socket, answers, ended } = await openStamped(url);
+    for (let i = 0; i < 20; i++) socket.send(stamped(i));
+    await vi.waitFor(() => expect(answers).toEqual(Array.from({ length: 20 }, () => '')));
+    expect(turn.pushed.map(({ chunk, batchId }) => [toHex(chunk.address), batchId])).toEqual(
+      Array.from({ length: 20 }, (_, i) => [toHex(chunkNo(i).address), BATCH]),
+    );
+    socket.close(1000);
+    expect((await ended)[0]).toBe(1000);
+  });
+
+  test('of a tag, which the query names, are stored, and may be pushed at once', async () => {
+    const node = await start('swarm');
+    const { store } = node.services;
+    const tag = await tagOf(node);
+    const { socket, answers } = await openStamped(node.url, `?swarm-tag=${tag}`);
+    for (const number of [1, 2]) socket.send(stamped(number));
+    await vi.waitFor(() => expect(answers).toEqual(['', '']));
+    expect(store.tags.get(tag)).toMatchObject({ split: 2 });
+    expect(store.uploads.pending(0, 10).map(({ chunk }) => toHex(chunk.address))).toEqual(
+      [1, 2].map((number) => toHex(chunkNo(number).address)),
+    );
+    expect(node.turn.pushed).toEqual([]);
+  });
+
+  test.each([
+    ['of another owner', 'chunk write error', stamped(1, stampOf(2))],
+    ['of no batch', 'batch not found', stamped(1, stampOf(1, new Uint8Array(32)))],
+    ['before too little', 'message too small for stamp + chunk', stamped(1).subarray(0, 120)],
+    [
+      'before too much',
+      'invalid chunk data',
+      Buffer.concat([Buffer.from(stampOf(1), 'hex'), Buffer.alloc(4105)]),
+    ],
+  ])('a stamp %s: 1011 %s', async (_what, reason, message) => {
+    const { url, turn } = await start('swarm');
+    const { socket, answers, ended } = await openStamped(url);
+    socket.send(message);
+    expect(await ended).toEqual([1011, reason]);
+    expect([answers, turn.pushed]).toEqual([[], []]);
+  });
+
+  test('that are not delivered end the stream', async () => {
+    const { url, turn } = await start('swarm');
+    turn.pushError = new Error('refused');
+    const { socket, ended } = await openStamped(url);
+    socket.send(stamped(1));
+    expect(await ended).toEqual([1011, 'chunk write error']);
+  });
+
+  test.each([0, 7])('%i bytes: the connection ends without a close frame', async (length) => {
+    const { socket, ended } = await openStamped((await start('swarm')).url);
+    socket.send(new Uint8Array(length));
+    expect(await ended).toEqual([1006, '']);
+  });
+});
+
+describe('the tag in the query', () => {
+  const asked = async (dialect: DialectName, query: string, headers: Record<string, string> = {}) => {
+    const { api } = await start(dialect);
+    const answer = await fetch(`http://${api.addresses.main}/chunks/stream${query}`, { headers });
+    const { code, message } = (await answer.json()) as { code: number; message: string };
+    return [code, message];
+  };
+
+  test.each(['x', '-1', '+1', '1.5', '18446744073709551616'])('swarm: %s is no tag', async (text) => {
+    const query = `?swarm-tag=${encodeURIComponent(text)}`;
+    expect(await asked('swarm', query)).toEqual([400, 'invalid swarm-tag query parameter']);
+  });
+
+  test('swarm: is that of the stream unless a header says otherwise', async () => {
+    expect(await asked('swarm', '?swarm-tag=7')).toEqual([404, 'tag not found']);
+    expect(await asked('swarm', '?swarm-tag=')).toEqual([400, 'upgrade failed']);
+    expect(await asked('swarm', '?swarm-tag=x', { 'swarm-tag': '7' })).toEqual([404, 'tag not found']);
+    expect(await asked('swarm', '?swarm-tag=x', { 'swarm-tag': '0' })).toEqual([
+      400,
+      'invalid swarm-tag query parameter',
+    ]);
+  });
+
+  test('svc: is not looked at', async () => {
+    const paid = { 'svc-postage-batch-id': BATCH };
+    expect(await asked('svc', '?svc-tag=x', paid)).toEqual([400, 'upgrade failed']);
+  });
+});
+
 describe('what is no chunk, or finds no place', () => {
+  test('swarm: 4105 bytes: 1011 invalid chunk data', async () => {
+    const { socket, ended } = await open((await start('swarm')).url);
+    socket.send(new Uint8Array(4105));
+    expect(await ended).toEqual([1011, 'invalid chunk data']);
+  });
+
   test('text is answered with 1003', async () => {
     const { socket, ended } = await open((await start()).url);
     socket.send('chunk');

@@ -1,6 +1,6 @@
 /** What the tests on running clusters share: a folder for their state, plain HTTP, and looks at processes. */
 import { createCipheriv, createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
@@ -22,6 +22,15 @@ export function stateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-node-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Restarts a node of our own in the dialect of the public network; the testbed's own speak the other. */
+export async function speakSwarm(node: ClusterNode): Promise<void> {
+  await node.stop();
+  const file = join(node.dataDir, 'config.yaml');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify({ ...config, 'api-dialect': 'swarm' }));
+  await node.start();
 }
 
 /** The same bytes for the same name, on every machine. */

@@ -1,5 +1,5 @@
 /** The network's official JavaScript client talks to our node as to any other, when the API speaks the network's dialect. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
 import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { deriveNode } from '../../../harness/plan/seed.ts';
-import { bytesOf, eventually, sameBytes, stateFolder } from '../node/kit.ts';
+import { bytesOf, eventually, sameBytes, speakSwarm, stateFolder } from '../node/kit.ts';
 
 const KEY = '05'.repeat(32);
 const SEED = 11;
@@ -20,15 +20,6 @@ let client: Bee;
 /** Of another node. */
 let friend: Bee;
 let batch: string;
-
-/** The testbed's own nodes speak the other dialect. */
-async function speakSwarm(one: ClusterNode): Promise<void> {
-  await one.stop();
-  const file = join(one.dataDir, 'config.yaml');
-  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  writeFileSync(file, JSON.stringify({ ...config, 'api-dialect': 'swarm' }));
-  await one.start();
-}
 
 beforeAll(async () => {
   net = await Cluster.start({ nodes: 3, seed: SEED, stateDir });
@@ -48,7 +39,9 @@ afterAll(async () => {
 test('the node presents itself', async () => {
   expect(await client.isConnected()).toBe(true);
   expect((await client.getNodeInfo()).beeMode).toBe('full');
-  expect((await client.getHealth()).status).toBe('ok');
+  const { status, version, apiVersion } = await client.getHealth();
+  expect([status, version, apiVersion]).toEqual(['ok', '2.8.1-svcnet', '8.1.0']);
+  expect((await client.getChainState()).chainTip).toBeGreaterThan(0);
   const { overlay, ethereum } = await client.getNodeAddresses();
   expect([overlay.toHex(), ethereum.toHex()]).toEqual([node.overlay, node.ethereum]);
   expect((await client.getPeers()).map(({ address }) => address)).toContain(reader.overlay);
@@ -144,7 +137,8 @@ test('a tag follows its upload, is listed and can be deleted', async () => {
     return split > 0 && seen + synced === split ? undefined : `${seen + synced} of ${split} chunks`;
   });
   const tag = await client.retrieveTag(uid);
-  expect([tag.split, tag.address]).toEqual([3, reference.toHex()]);
+  // Two leaves, their root, three parities, two replicas.
+  expect([tag.split, tag.address]).toEqual([8, reference.toHex()]);
   expect((await client.getAllTags()).map((one) => one.uid)).toContain(uid);
   await client.deleteTag(uid);
   await expect(client.retrieveTag(uid)).rejects.toMatchObject({ status: 404 });

@@ -123,6 +123,33 @@ describe('a single file', () => {
     },
   );
 
+  // What Bee 2.8.1 makes of them: only a type that is missing is told by the content.
+  test.each([
+    [undefined, 'hello', 'text/plain; charset=utf-8'],
+    ['', '%PDF-1.7', 'application/pdf'],
+    [undefined, '<html>', 'text/html; charset=utf-8'],
+    [undefined, '', 'text/plain; charset=utf-8'],
+    ['text/', 'hello', 'text/'],
+    ['a/b/c', '<html>', 'a/b/c'],
+    ['multipart/form-data; boundary', 'hello', 'multipart/form-data; boundary'],
+    ['x/y; a="Größe"', 'hello', 'x/y; a="Größe"'],
+  ])('swarm: of type %j with content %j is served as %s', async (type, body, served) => {
+    const kit = await startKit({ dialect: 'swarm' });
+    const sent = type === undefined ? {} : { 'content-type': Buffer.from(type).toString('latin1') };
+    const answer = await post(kit, sent, body, '?name=a');
+    expect(answer.statusCode, answer.body).toBe(201);
+    const file = await kit.api.main.inject({ url: `/bzz/${answer.json().reference}/a` });
+    expect(Buffer.from(String(file.headers['content-type']), 'latin1').toString()).toBe(served);
+    expect(file.body).toBe(body);
+  });
+
+  test('swarm: a missing batch is reported alone', async () => {
+    const { api } = await startKit({ dialect: 'swarm' });
+    expect((await api.main.inject({ method: 'POST', url: '/bzz' })).json().reasons).toEqual([
+      { field: 'swarm-postage-batch-id', error: 'want required:' },
+    ]);
+  });
+
   test('a missing type and a missing batch are reported together', async () => {
     const { api } = await startKit();
     expect((await api.main.inject({ method: 'POST', url: '/svc' })).json().reasons).toEqual([
@@ -200,6 +227,34 @@ describe('a collection', () => {
     expect(answer.json()).toEqual({ code, message });
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
     expect(kit.services.store.uploads.pendingCount()).toBe(0);
+  });
+
+  test.each([undefined, ''])(
+    'swarm: type %j: 400 invalid content-type, with a body or without',
+    async (type) => {
+      const headers = { 'svc-collection': 'true', ...(type === undefined ? {} : { 'content-type': type }) };
+      for (const body of ['x', '']) {
+        const answer = await post(await startKit({ dialect: 'swarm' }), headers, body);
+        expect(answer.json()).toEqual({ code: 400, message: 'invalid content-type' });
+      }
+    },
+  );
+
+  test('swarm: a type that cannot be parsed is no collection: 400 invalid content-type', async () => {
+    const headers = { 'content-type': 'a/b/c', 'svc-collection': 'true' };
+    const answer = await post(await startKit({ dialect: 'swarm' }), headers, 'x');
+    expect(answer.json()).toEqual({ code: 400, message: 'invalid content-type' });
+  });
+
+  test('documents may have any name: what a header holds is UTF-8', async () => {
+    const kit = await startKit();
+    const raw = (text: string) => Buffer.from(text).toString('latin1');
+    const documents = { 'svc-index-document': raw('größe.html'), 'svc-error-document': raw('größer.html') };
+    const files = await tar({ 'größe.html': 'index', 'größer.html': 'error' });
+    const { reference } = (await post(kit, { ...SITE_HEADERS, ...documents }, files)).json();
+    const read = async (path: string) =>
+      (await kit.api.main.inject({ url: `/svc/${reference}/${path}` })).body;
+    expect([await read(''), await read('nowhere')]).toEqual(['index', 'error']);
   });
 
   test('an index document in a folder is refused', async () => {

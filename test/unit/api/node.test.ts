@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { DialectName } from '../../../node/api/dialect.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
@@ -8,13 +9,15 @@ import { type Knobs, NOW_MS, startKit } from './kit.ts';
 
 const PEER = '07'.repeat(32);
 const VERSIONS = { version: '0.1.0', apiVersion: '7.3.0' };
+const SWARM_VERSIONS = { version: '2.8.1-svcnet', apiVersion: '8.1.0' };
 
 async function ask(
   method: 'GET' | 'POST' | 'DELETE',
   url: string,
   turn: (knobs: Knobs) => void = () => undefined,
+  dialect: DialectName = 'svc',
 ) {
-  const { api, knobs } = await startKit();
+  const { api, knobs } = await startKit({ dialect });
   turn(knobs);
   const answer = await api.main.inject({ method, url });
   return { code: answer.statusCode, body: answer.json() };
@@ -32,6 +35,12 @@ describe('state of the node', () => {
       body: { status: health, ...VERSIONS, debugApiVersion: '4.0.0' },
     });
     expect(await ask('GET', '/readiness', turn)).toEqual({ code, body: { status, ...VERSIONS } });
+  });
+
+  test('swarm: the versions are those of the node that it behaves like', async () => {
+    const asked = (url: string) => ask('GET', url, () => undefined, 'swarm');
+    expect((await asked('/health')).body).toEqual({ status: 'ok', ...SWARM_VERSIONS });
+    expect((await asked('/readiness')).body).toEqual({ status: 'ready', ...SWARM_VERSIONS });
   });
 
   test('addresses', async () => {
@@ -160,6 +169,19 @@ describe('state of the node', () => {
       code: 500,
       body: { code: 500, message: 'debug storage info not available' },
     });
+  });
+
+  test('swarm: the chain state has the blocks that a new batch must last', async () => {
+    const state = { chainTip: 123, block: 120, totalAmount: '77', currentPrice: '24000' };
+    const asked = (turn?: (knobs: Knobs) => void) => ask('GET', '/chainstate', turn, 'swarm');
+    expect((await asked()).body).toEqual({ ...state, minimumValidityBlocks: 17_280 });
+    const silent = (knobs: Knobs) => void (knobs.failing = new Set(['minimumValidityBlocks']));
+    expect(await asked(silent)).toEqual({
+      code: 500,
+      body: { code: 500, message: 'minimum validity blocks unavailable' },
+    });
+    // The other dialect does not ask the contract.
+    expect((await ask('GET', '/chainstate', silent)).body).toEqual(state);
   });
 
   test('robots are kept away', async () => {

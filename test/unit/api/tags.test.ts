@@ -69,6 +69,12 @@ describe('tags', () => {
     expect((await api.main.inject({ url: '/tags?limit=5000' })).json().tags).toHaveLength(1);
   });
 
+  test('swarm: to delete what is no tag is no mistake', async () => {
+    const { api } = await startKit({ dialect: 'swarm' });
+    expect((await api.main.inject({ method: 'DELETE', url: '/tags/7' })).statusCode).toBe(204);
+    expect((await api.main.inject({ url: '/tags/7' })).statusCode).toBe(404);
+  });
+
   test.each(['GET', 'DELETE', 'PATCH'] as const)('%s of what is no tag', async (method) => {
     const { api, knobs } = await startKit();
     const answerOf = async (uid: string) => (await api.main.inject({ method, url: `/tags/${uid}` })).json();

@@ -59,6 +59,12 @@ describe('buying', () => {
     expect(new Set(bought.map(({ batchId }) => toHex(batchId))).size).toBe(3);
   });
 
+  test('the contract says how many blocks a batch must last', async () => {
+    const own = node();
+    own.chain.minimumValidity = 17_280n;
+    expect(await own.postage.minimumValidityBlocks(forever)).toBe(17_280n);
+  });
+
   test.each([
     ['depth 16', { depth: 16 }, 'DEPTH_INVALID'],
     ['depth 256', { depth: 256 }, 'DEPTH_INVALID'],

@@ -236,6 +236,8 @@ describe('the document', () => {
   test('names its interface and version', async () => {
     expect((await documentOf('svc', 'main')).info.version).toBe('7.3.0');
     expect((await documentOf('svc', 'debug')).info.version).toBe('4.0.0');
+    expect((await documentOf('swarm', 'main')).info.version).toBe('8.1.0');
+    expect((await documentOf('swarm', 'debug')).info.version).toBe('8.1.0');
   });
 
   test('speaks the active dialect alone', async () => {
@@ -266,6 +268,20 @@ describe('the document', () => {
       'default',
     ]);
   });
+
+  test.each([
+    ['svc', ['svc-postage-batch-id', 'svc-tag'], true],
+    ['swarm', ['swarm-tag', 'swarm-postage-batch-id', 'swarm-tag'], false],
+  ] as const)(
+    '%s: a stream has the parameters that the dialect reads',
+    async (dialect, names, isRequired) => {
+      const { paths } = await documentOf(dialect, 'main');
+      const parameters = paths['/chunks/stream']?.get?.parameters ?? [];
+      expect(parameters.map(({ name }) => name)).toEqual(names);
+      const batch = parameters.find(({ name }) => name.endsWith('batch-id'));
+      expect(batch?.required).toBe(isRequired);
+    },
+  );
 
   test('refers only to shapes that it has', async () => {
     const document = await documentOf('svc', 'main');

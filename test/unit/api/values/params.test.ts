@@ -20,9 +20,12 @@ import {
   max,
   min,
   optional,
+  readIf,
   readParams,
   required,
+  requiredIf,
   startsNotWith,
+  varying,
 } from '../../../../node/api/values/params.ts';
 import { BATCH } from '../fake-postage.ts';
 import { startKit } from '../kit.ts';
@@ -188,6 +191,37 @@ describe('the two passes', () => {
       { field: 'Address', error: "invalid hex byte: U+0078 'x'" },
     ]);
     expect(reasonsOf({ reference: 'ab' })).toEqual([{ field: 'address', error: 'want len:32' }]);
+  });
+
+  const varied = {
+    tag: varying(({ stampedStreams }) => readIf(stampedStreams, optional(uint(64), 7))),
+    postageBatchId: varying(({ stampedStreams }) => requiredIf(!stampedStreams, hex)),
+    redundancyLevel: varying(({ uploadLevel }) => optional(uint(8), uploadLevel)),
+  } as const;
+
+  test('the dialect decides what is read, what is required, and what is taken for an absent value', () => {
+    const sent = (name: string) => (name.endsWith('-tag') ? '5' : undefined);
+    expect(readParams('header', varied, sent, swarm)).toEqual({
+      tag: 5,
+      postageBatchId: undefined,
+      redundancyLevel: 1,
+    });
+    expect(() => readParams('header', varied, sent, svc)).toThrow(
+      expect.objectContaining({ reasons: [{ field: 'svc-postage-batch-id', error: 'want required:' }] }),
+    );
+    const malformed = (name: string) => ({ 'svc-tag': 'x', 'svc-postage-batch-id': 'ab' })[name];
+    expect(readParams('header', varied, malformed, svc)).toMatchObject({ tag: 7, redundancyLevel: 0 });
+  });
+
+  test('a parameter in the query may be named as a header is, in either family', () => {
+    const table = { tag: optional(uint(64), 0, { named: 'tag' }) } as const;
+    for (const name of ['swarm-tag', 'svc-tag']) {
+      const values = readParams('query', table, (asked) => (asked === name ? '5' : undefined), swarm);
+      expect(values).toEqual({ tag: 5 });
+    }
+    expect(readParams('query', table, (asked) => (asked === 'tag' ? '5' : undefined), swarm)).toEqual({
+      tag: 0,
+    });
   });
 
   test('a text may be forbidden to start with something', () => {

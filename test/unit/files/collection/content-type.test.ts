@@ -36,6 +36,8 @@ describe('by the first bytes', () => {
     ['<!DOCTYPE html>', 'text/html; charset=utf-8'],
     [' \r\n\t<HtMl lang=en>', 'text/html; charset=utf-8'],
     ['<!-- comment', 'text/html; charset=utf-8'],
+    ['\xfe\xff', 'text/plain; charset=utf-8'],
+    ['\xff\xfea', 'text/plain; charset=utf-8'],
     ['<body', 'text/plain; charset=utf-8'],
     ['<htmlx>', 'text/plain; charset=utf-8'],
     ['<b>', 'text/html; charset=utf-8'],

@@ -1,0 +1,123 @@
+/** Our node in the `swarm` dialect answers as the Bee does that it says it is. */
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { tarOf } from '../../harness/ledger/content.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { bytesOf, http, type Seen, speakSwarm } from '../cluster/node/kit.ts';
+import { BEES, of, startMixed } from './kit.ts';
+
+/** The dialect is that of this version. */
+const ITS_OWN = BEES.filter(({ binary }) =>
+  execFileSync(binary, ['version'], { encoding: 'utf8' }).includes('2.8.'),
+);
+const OWNER = 'ab'.repeat(20);
+const SOMETHING = 'ab'.repeat(32);
+
+interface Question {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: Uint8Array | string;
+}
+
+describe.each(ITS_OWN)('$name', ({ binary }) => {
+  let net: Cluster;
+  let [ours, bee] = [] as unknown as [ClusterNode, ClusterNode];
+  beforeAll(async () => {
+    net = await startMixed({ binary, own: 1, bees: 1, seed: 91 });
+    [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    await speakSwarm(ours);
+    await net.meshed();
+  });
+  afterAll(() => net.stop());
+
+  const ask = (node: ClusterNode, { path, headers = {}, ...question }: Question) =>
+    http(node, path, { ...question, headers: { 'swarm-postage-batch-id': node.batch ?? '', ...headers } });
+  const both = <T>(look: (node: ClusterNode) => Promise<T>) => Promise.all([look(ours), look(bee)]);
+
+  /** What an upload comes to. */
+  async function upload(node: ClusterNode, question: Question): Promise<unknown> {
+    const { status, json, headers } = await ask(node, { method: 'POST', ...question });
+    const tag = await ask(node, { path: `/tags/${headers['swarm-tag']}` });
+    const { split, address } = tag.json;
+    return { status, json, split, address, etag: headers['etag'] };
+  }
+
+  const levels = [{}, ...[0, 1, 2, 3, 4].map((level) => ({ 'swarm-redundancy-level': String(level) }))];
+  test.each(levels)('uploads with headers %j have the same references and counts', async (headers) => {
+    for (const size of [0, 1, 4096, 4097, 50_000, 200_000]) {
+      const body = bytesOf(`dialect ${JSON.stringify(headers)} ${size}`, size);
+      const [own, theirs] = await both((node) => upload(node, { path: '/bytes', headers, body }));
+      expect(own, `${size} bytes`).toEqual(theirs);
+      const file = { path: '/bzz?name=a.bin', headers: { ...headers, 'content-type': 'x/y' }, body };
+      const [ownFile, theirFile] = await both((node) => upload(node, file));
+      expect(ownFile, `a file of ${size} bytes`).toEqual(theirFile);
+    }
+    const files = [1, 9000].map((size) => ({ path: `${size}.html`, data: bytesOf(`${size}`, size) }));
+    const tar = { 'content-type': 'application/x-tar', 'swarm-collection': 'true' };
+    const body = await tarOf(files);
+    const [own, theirs] = await both((node) =>
+      upload(node, { path: '/bzz', headers: { ...headers, ...tar }, body }),
+    );
+    expect(own).toEqual(theirs);
+  });
+
+  test.each([undefined, 'a/b/c', 'text/', 'image', 'multipart/form-data; boundary'])(
+    'a file of type %s is taken and served alike',
+    async (type) => {
+      for (const content of ['hello', '<html>', '%PDF-1', '\xfe\xff', 'a\0b', '']) {
+        const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+        const question = { path: '/bzz?name=a', headers, body: Buffer.from(content, 'latin1') };
+        const [own, theirs] = await both(async (node) => {
+          const { json } = await ask(node, { method: 'POST', ...question });
+          const file = await ask(node, { path: `/bzz/${String(json['reference'])}/a` });
+          return [json, file.headers['content-type']];
+        });
+        expect(own, content).toEqual(theirs);
+      }
+    },
+  );
+
+  const questions: Question[] = [
+    ...['5', 'x', '256'].flatMap((level) =>
+      [
+        { method: 'POST' as const, path: `/feeds/${OWNER}/aa` },
+        { method: 'POST' as const, path: `/pins/${SOMETHING}` },
+        { method: 'PUT' as const, path: `/stewardship/${SOMETHING}` },
+        { path: `/stewardship/${SOMETHING}` },
+        { method: 'POST' as const, path: '/grantee', body: '{}' },
+        { method: 'PATCH' as const, path: `/grantee/${SOMETHING}`, body: '{}' },
+        { path: `/grantee/${SOMETHING}` },
+        { path: `/chunks/${SOMETHING}` },
+      ].map((question) => ({ ...question, headers: { 'swarm-redundancy-level': level } })),
+    ),
+    { method: 'POST', path: '/bzz', headers: { 'swarm-collection': 'true' }, body: 'x' },
+    {
+      method: 'POST',
+      path: '/bzz',
+      headers: { 'swarm-collection': 'true', 'content-type': 'a/b/c' },
+      body: 'x',
+    },
+    { path: '/chunks/stream?swarm-tag=x' },
+    { path: '/chunks/stream?swarm-tag=99999' },
+    { method: 'DELETE', path: '/tags/99999' },
+  ];
+  test.each(questions)('$method $path $headers is answered alike', async (question) => {
+    const [own, theirs] = await both((node) => ask(node, question));
+    expect([own.status, own.json]).toEqual([theirs.status, theirs.json]);
+  });
+
+  test.each(['/health', '/readiness', '/chainstate', '/node'])('%s has the same members', async (path) => {
+    const members = ({ json }: Seen) =>
+      Object.fromEntries(Object.entries(json).map(([name, value]) => [name, typeof value]));
+    const [own, theirs] = await both((node) => ask(node, { path }));
+    expect(members(own)).toEqual(members(theirs));
+  });
+
+  test('it says that it is this version', async () => {
+    const [own, theirs] = await both((node) => ask(node, { path: '/health' }));
+    const versionOf = ({ json }: Seen) => String(json['version']).split('-')[0];
+    expect(versionOf(own)).toBe(versionOf(theirs));
+  });
+});

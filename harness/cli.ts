@@ -17,7 +17,7 @@ import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
 import { compile } from './machine/compile.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from './places/driver.ts';
-import { PRESET_NAMES } from './plan/preset-names.ts';
+import { PRESET_NAMES } from './plan/presets/names.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state/state.ts';
 

@@ -4,7 +4,7 @@ import { plural } from '../base/words.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
-import { withPreset } from '../plan/presets.ts';
+import { withPreset } from '../plan/presets/presets.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 import { drawSeed } from '../plan/seed.ts';
 import type { RunOptions } from '../run/run-options.ts';

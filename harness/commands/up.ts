@@ -3,7 +3,7 @@
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
-import { withPreset } from '../plan/presets.ts';
+import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
 import { hasPreparation } from '../start/prepared.ts';

@@ -9,7 +9,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
-import { withPreset } from './presets.ts';
+import { withPreset } from './presets/presets.ts';
 import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
 
 const PRICE_PER_CHUNK_AND_BLOCK = 24_000n;

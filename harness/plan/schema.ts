@@ -20,7 +20,7 @@ import {
   sizeBytes,
   whole,
 } from './fields.ts';
-import { PRESET_NAMES } from './preset-names.ts';
+import { PRESET_NAMES } from './presets/names.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;

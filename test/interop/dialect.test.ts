@@ -1,8 +1,8 @@
 /** Our node in the `swarm` dialect answers as the Bee does that it says it is. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { tarOf } from '../../harness/ledger/content.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { bytesOf, http, type Seen, speakSwarm } from '../cluster/node/kit.ts';
 import { BEES, of, startMixed } from './kit.ts';

@@ -1,4 +1,4 @@
-/** The state that a definition prepares, found on the nodes and the chain, and by whoever comes later. */
+/** The state that a definition prepares, as nodes and chain show it, and as it is told later. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -39,6 +39,12 @@ test('what can be prepared is accepted', () => {
   expect(mistakesOf({ nodes: NODES, prepare })).toEqual([]);
 });
 
+test('nodes that are linked, or drawn to be, can exchange cheques', () => {
+  const prepare = { cheques: [{ from: 'node-3', to: 'node-0' }] };
+  for (const topology of ['mesh', 'ring', 'star', { random: 2 }] as const)
+    expect(mistakesOf({ nodes: 4, topology, prepare })).toEqual([]);
+});
+
 test.each([
   [
     'an uploader that there is not',
@@ -113,6 +119,11 @@ test.each([
     'cheques with high credit',
     { credit: 'high', ...cheque('node-0', 'node-1') },
     "credit: got 'high', expected network or low",
+  ],
+  [
+    'cheques between nodes without a link',
+    { nodes: 4, topology: 'ring', prepare: { cheques: [{ from: 'node-0', to: 'node-2' }] } },
+    'prepare.cheques[0]: got node-0 and node-2, expected two nodes that the topology connects',
   ],
   [
     'blocks on demand beside a Bee',

@@ -135,5 +135,5 @@ test('a record that cannot be read is named', async () => {
   writeFileSync(file, '{');
   expect(() => readRecord(stateDir, 'one')).toThrow(file);
   writeFileSync(file, '{"version":99}');
-  expect(() => readRecord(stateDir, 'one')).toThrow('version 99, expected 2');
+  expect(() => readRecord(stateDir, 'one')).toThrow('version 99, expected 3');
 });

@@ -1,11 +1,11 @@
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { expect, test } from 'vitest';
-import { parseDefinition } from '../../../../harness/plan/definition.ts';
-import { creditOf } from '../../../../harness/plan/facts.ts';
-import { planCluster } from '../../../../harness/plan/plan.ts';
-import { chainPort, wantedPorts } from '../../../../harness/plan/ports.ts';
-import { PRESET_ACCOUNT_KEYS, withPreset } from '../../../../harness/plan/presets.ts';
-import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
+import { parseDefinition } from '../../../../../harness/plan/definition.ts';
+import { creditOf } from '../../../../../harness/plan/facts.ts';
+import { planCluster } from '../../../../../harness/plan/plan.ts';
+import { chainPort, wantedPorts } from '../../../../../harness/plan/ports.ts';
+import { PRESET_ACCOUNT_KEYS, withPreset } from '../../../../../harness/plan/presets/presets.ts';
+import type { DefinitionInput } from '../../../../../harness/plan/schema.ts';
 
 const parse = (input: DefinitionInput) => parseDefinition(input, 'options');
 const factory = (input: DefinitionInput = {}) => parse({ preset: 'factory', ...input });
@@ -30,7 +30,7 @@ test('factory has the chain and the money of the stack', () => {
   const { chain } = planCluster(definition, definition.seed ?? 0n);
   expect(chain).toMatchObject({ port: 8545, chainId: 1337, networkId: 1337, blockTimeMs: 1000 });
   expect(chain.accounts.slice(0, 5).map(({ native, tokens }) => [native, tokens])).toEqual(
-    Array(5).fill([(10n ** 18n).toString(), (100n * 10n ** 16n).toString()]),
+    Array.from({ length: 5 }, () => [(10n ** 18n).toString(), (100n * 10n ** 16n).toString()]),
   );
   expect(chain.chequebooks.map(({ deposit }) => deposit)).toEqual(
     Array(5).fill((10n * 10n ** 16n).toString()),

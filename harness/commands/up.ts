@@ -3,6 +3,7 @@
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
@@ -90,11 +91,12 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 function stepsOf(definition: Definition): StartStep[] {
+  const buys = definition.nodes.some((group) => batchesOf(definition, group).length > 0);
   return [
     'chain',
     'nodes',
     'mesh',
-    ...(definition.batches.length === 0 ? [] : (['postage'] as const)),
+    ...(buys ? (['postage'] as const) : []),
     ...(hasPreparation(definition) ? (['state'] as const) : []),
   ];
 }

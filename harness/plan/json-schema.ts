@@ -22,7 +22,7 @@ export function keyPaths(at: JsonSchema = definitionSchema(), path = ''): string
     return inner === OPTIONS_PATH ? [inner] : [inner, ...keyPaths(value as JsonSchema, inner)];
   });
   const others = [...(at.anyOf ?? []), ...(isSchema(at.items) ? [at.items] : [])];
-  return [...new Set([...own, ...others.flatMap((one) => keyPaths(one as JsonSchema, path))])];
+  return [...new Set([...own, ...others.flatMap((one) => keyPaths(one, path))])];
 }
 
 const OPTIONS_PATH = 'nodes.options';

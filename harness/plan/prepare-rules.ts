@@ -1,6 +1,6 @@
 /** What a definition's `prepare` cannot ask of its nodes. */
 import { existsSync } from 'node:fs';
-import { hasPublicNode, nodeCount } from './facts.ts';
+import { batchesOf, hasPublicNode, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { fixedLinks } from './topology.ts';
 
@@ -110,11 +110,6 @@ function withNode(
 
 function hasBatch(definition: Definition, group: NodeGroup): boolean {
   return batchesOf(definition, group).length > 0;
-}
-
-/** A boot node gets none. */
-function batchesOf(definition: Definition, { mode, batches }: NodeGroup): Definition['batches'] {
-  return mode === 'boot' ? [] : (batches ?? definition.batches);
 }
 
 function isOff({ options }: NodeGroup, option: string): boolean {

@@ -69,7 +69,7 @@ export class FixedLinks {
 
   /** Resolves when no dial is running any more. */
   async idle(): Promise<void> {
-    await Promise.allSettled(this.#peers.map(({ dialling }) => dialling));
+    await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
   #missing(): FixedPeer[] {

@@ -1,4 +1,5 @@
 /** What a definition says about nodes, seen on clusters that run. */
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/plan/schema.ts';
 
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let stateDir: string;
 
 beforeAll(() => {
@@ -124,4 +126,45 @@ test('light nodes are leaves of a star', async () => {
   const { reference } = await net.node(1).bytes.upload(data);
   await net.synced(reference);
   expect(Buffer.compare(await net.node(2).bytes.download(reference), data)).toBe(0);
+});
+
+test('each node has the batches of its group, the first one is the default, and a group may have none', async () => {
+  await using net = await start({
+    name: 'batches',
+    batches: [{ depth: 18 }, { depth: 17, immutable: false }],
+    nodes: [{}, { batches: false }, { batches: [] }, { batches: { depth: 19 } }],
+  });
+  const [both, none, alsoNone, own] = net.nodes;
+  const depths = (name?: string) => net.batches.filter(({ node }) => node === name).map(({ depth }) => depth);
+  expect(net.nodes.map(({ name }) => depths(name))).toEqual([[18, 17], [], [], [19]]);
+  expect(net.toJSON().batches).toEqual(net.batches);
+  expect(both?.batch).toBe(net.batches.find(({ depth }) => depth === 18)?.id);
+  expect(net.nodes.map(({ batch }) => batch === undefined)).toEqual([false, true, true, false]);
+  const stamps = (await both?.stamps.list()) ?? [];
+  expect(
+    new Map(stamps.map(({ batchID, depth, immutableFlag }) => [batchID, [depth, immutableFlag]])),
+  ).toEqual(
+    new Map(
+      net.batches.filter(({ node }) => node === 'node-0').map(({ id, depth }) => [id, [depth, depth === 18]]),
+    ),
+  );
+  expect([await none?.stamps.list(), await alsoNone?.stamps.list()]).toEqual([[], []]);
+  await net.usable();
+
+  const data = randomBytes(20_000);
+  const { reference } = (await both?.bytes.upload(data)) ?? {};
+  await net.synced(reference ?? '');
+  const used = (await both?.stamps.list())?.filter(({ utilization }) => utilization > 0);
+  expect(used?.map(({ batchID }) => batchID)).toEqual([both?.batch]);
+  const { reference: second } = (await own?.bytes.upload(data)) ?? {};
+  expect(Buffer.compare(Buffer.from((await none?.bytes.download(second ?? '')) ?? []), data)).toBe(0);
+  await expect(none?.bytes.upload(data)).rejects.toThrow();
+
+  const env = spawnSync(process.execPath, [CLI, 'env', '--name', 'batches'], {
+    encoding: 'utf8',
+    env: { ...process.env, SVCNET_STATE: stateDir },
+  });
+  expect(env.stdout).toContain(`export SVCNET_BATCH_0=${both?.batch}`);
+  expect(env.stdout).toContain(`export SVCNET_BATCH_3=${own?.batch}`);
+  expect(env.stdout).not.toMatch(/SVCNET_BATCH_[12]=/);
 });

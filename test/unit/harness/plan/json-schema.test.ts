@@ -34,7 +34,7 @@ test('an editor is told what a key means, what it may be and what it is by defau
     description: DESCRIPTIONS['nodes.mode'],
     default: 'full',
   });
-  const options = (group.properties?.['options'] as JsonSchema).properties ?? {};
+  const { properties: options = {} } = (group.properties?.['options'] ?? {}) as JsonSchema;
   expect(options['cache-capacity']).toMatchObject({
     description: 'chunks kept for repeated reads (chunks); default: 1000000',
   });

@@ -136,7 +136,7 @@ export class Cluster implements AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly batches: readonly BatchRecord[];
-  /** What the start has made because the definition asks for it: uploads with their references, cheques. */
+  /** What the start has made because the definition asks for it: uploads with their references. */
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took; zeros when somebody else has started it. */
   readonly timings: Timings;
@@ -155,7 +155,7 @@ export class Cluster implements AsyncDisposable {
     this.driver = parts.record.driver;
     this.profile = parts.record.profile;
     this.batches = parts.record.batches;
-    this.prepared = parts.record.prepared ?? { uploads: [], cheques: [] };
+    this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.timings;
     this.chain = parts.chain;
     this.nodes = parts.nodes;

@@ -3,9 +3,8 @@
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
-import { batchesOf } from '../plan/chain-options.ts';
 import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
-import { plannedMembers } from '../plan/plan.ts';
+import { batchesOf } from '../plan/facts.ts';
 import { withPreset } from '../plan/presets/presets.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 import { paint } from '../report/console.ts';
@@ -117,7 +116,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 function stepsOf(definition: Definition): StartStep[] {
-  const buys = plannedMembers(definition).some((node) => batchesOf(node, definition).length > 0);
+  const buys = definition.nodes.some((group) => batchesOf(definition, group).length > 0);
   return [
     ...(definition.driver === 'docker' ? (['image'] as const) : []),
     'chain',

@@ -2,7 +2,7 @@ import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import type { ChainOptions } from '../chain/record.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { batchAmount } from './definition.ts';
-import { hasPublicNode } from './facts.ts';
+import { batchesOf, hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
 import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
@@ -33,7 +33,7 @@ export function chainOptions(
       tokens: funds.tokens.toString(),
     })),
     batches: nodes.flatMap((node, index) =>
-      batchesOf(node, definition).map(({ ttl, depth, immutable }, batch) => ({
+      batchesOf(definition, node).map(({ ttl, depth, immutable }, batch) => ({
         owner: addressOf(node),
         amount: batchAmount(ttl, price).toString(),
         depth,
@@ -48,12 +48,4 @@ export function chainOptions(
             .filter(({ flavour, mode }) => FLAVOURS[flavour].adoptsChequebook && mode !== 'boot')
             .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
   };
-}
-
-/** What a node starts with; a boot node uploads nothing. */
-export function batchesOf(
-  { mode, batches }: Pick<PlannedNode, 'mode' | 'batches'>,
-  definition: Definition,
-): Definition['batches'] {
-  return mode === 'boot' ? [] : (batches ?? definition.batches);
 }

@@ -2,7 +2,7 @@
 
 import type { Credit } from '../flavours/profiles.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import type { Definition } from './schema.ts';
+import type { Definition, NodeGroup } from './schema.ts';
 
 /** What the definition says, or else what suits its profile, its nodes, and the cheques that it asks for. */
 export function creditOf(definition: Definition): Credit {
@@ -28,4 +28,12 @@ export function storeOf({ driver, store }: Pick<Definition, 'driver' | 'store'>)
 /** Whether all nodes could share one process, and so a network in memory. */
 export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every(({ flavour }) => FLAVOURS[flavour].embedded !== undefined);
+}
+
+/** What a node, or each of a group, starts with; a boot node uploads nothing. */
+export function batchesOf(
+  definition: Pick<Definition, 'batches'>,
+  { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,
+): Definition['batches'] {
+  return mode === 'boot' ? [] : (batches ?? definition.batches);
 }

@@ -1,7 +1,8 @@
 /** What a definition's `prepare` cannot ask of its nodes. */
 import { existsSync } from 'node:fs';
-import { hasPublicNode, nodeCount } from './facts.ts';
+import { batchesOf, hasPublicNode, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
+import { fixedLinks } from './topology.ts';
 
 /** Options without which a node neither sends nor takes cheques. */
 const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
@@ -37,6 +38,7 @@ function chequeContradictions(definition: Definition): string[] {
       ...withNode(definition, `${key}.from`, from, (group) => payerProblems(definition, group)),
       ...withNode(definition, `${key}.to`, to, payeeProblems),
       ...(from === to ? [`${key}: got ${from} twice, expected two nodes`] : []),
+      ...linkProblems(definition, { from, to }).map((problem) => `${key}: ${problem}`),
     ];
   });
   if (swap === false) lines.push('swap: got false, expected true: prepare.cheques asks for cheques');
@@ -46,7 +48,16 @@ function chequeContradictions(definition: Definition): string[] {
   return lines;
 }
 
-/** Whoever pays has a chequebook, and a batch for the chunks that it is to owe for. */
+/** Nodes owe only to those that they are connected to. Links that are drawn are known at the start alone. */
+function linkProblems(definition: Definition, pair: { from: string; to: string }): string[] {
+  const links = fixedLinks(definition.topology, nodeCount(definition));
+  if (links === undefined || pair.from === pair.to) return [];
+  const ends = [pair.from, pair.to];
+  const linked = links.some((link) => link.every((index) => ends.includes(`node-${index}`)));
+  return linked ? [] : [`got ${pair.from} and ${pair.to}, expected two nodes that the topology connects`];
+}
+
+/** A payer needs a chequebook, and a batch for the chunks that it is to owe for. */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [
@@ -99,11 +110,6 @@ function withNode(
 
 function hasBatch(definition: Definition, group: NodeGroup): boolean {
   return batchesOf(definition, group).length > 0;
-}
-
-/** A boot node gets none. */
-function batchesOf(definition: Definition, { mode, batches }: NodeGroup): Definition['batches'] {
-  return mode === 'boot' ? [] : (batches ?? definition.batches);
 }
 
 function isOff({ options }: NodeGroup, option: string): boolean {

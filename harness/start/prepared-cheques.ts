@@ -6,9 +6,11 @@ import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { fromHex } from '../../node/crypto/hex.ts';
 import { until } from '../base/wait.ts';
+import { plural } from '../base/words.ts';
+import { lookAtLinks } from '../books/node-books.ts';
+import type { PeerAccount } from '../client/money-types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seededBytes } from '../plan/seed.ts';
-import type { PreparedCheque } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './startup-waits.ts';
 
@@ -27,41 +29,49 @@ interface Pair {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** @throws HarnessError `WAIT_TIMEOUT`, ClientError */
-export async function exchangeCheque(context: StartContext, pair: Pair): Promise<PreparedCheque> {
+/** Pushes until there is a cheque. @throws HarnessError `WAIT_TIMEOUT`, ClientError */
+export async function provokeCheque(context: StartContext, pair: Pair): Promise<void> {
   const { from, to, nodes } = pair;
   const chunks = chunksFor(context.seed, pair);
-  return until(
-    `${from.name} and ${to.name} do not have the same cheque`,
+  await until(
+    `${from.name} has sent no cheque to ${to.name}`,
     async (signal) => {
-      const [sent, received] = await Promise.all([
-        promised(from, to, 'sent', signal),
-        promised(to, from, 'received', signal),
-      ]);
-      if (sent !== undefined && sent === received) {
-        return { done: { from: from.name, to: to.name, payout: sent.toString() } };
-      }
-      if (sent === undefined) {
-        const next = Array.from({ length: CHUNKS_AT_ONCE }, () => chunks.next().value);
-        await from.chunks.stream(next, { signal });
-      }
-      return {
-        missing: `${from.name} has sent one of ${sent ?? 0n} units, ${to.name} has one of ${received ?? 0n}`,
-      };
+      if (await hasSent(pair, signal)) return { done: true };
+      const next = Array.from({ length: CHUNKS_AT_ONCE }, () => chunks.next().value);
+      await from.chunks.stream(next, { signal });
+      return { missing: `it has pushed ${CHUNKS_AT_ONCE} chunks more` };
     },
     { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
   );
 }
 
-/** Token units of the last cheque between two nodes, in the books of the first. */
-async function promised(
-  node: ClusterNode,
-  { overlay }: ClusterNode,
-  direction: 'sent' | 'received',
-  signal: AbortSignal,
-): Promise<bigint | undefined> {
-  const cheques = await node.chequebook.cheques(signal);
-  return cheques.find(({ peer }) => peer === overlay)?.[direction]?.payout;
+/**
+ * Waits until nothing is under way any more and both ends of every link count the same: of the chunks that were pushed
+ * last, some are still being paid for after the first cheque.
+ * @throws HarnessError `WAIT_TIMEOUT`
+ */
+export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
+  const { timeoutMs = timeoutFor(nodes.length), signal } = context;
+  await until(
+    'the nodes have not settled',
+    async (aborted) => {
+      for (const { name, client } of nodes) {
+        const open = (await client.accounting(aborted)).filter(isOpen).length;
+        if (open > 0) return { missing: `${name} has something under way with ${plural(open, 'peer')}` };
+      }
+      return lookAtLinks(nodes, aborted);
+    },
+    { timeoutMs, signal },
+  );
+}
+
+function isOpen({ reservedBalance, shadowReservedBalance }: PeerAccount): boolean {
+  return reservedBalance !== 0n || shadowReservedBalance !== 0n;
+}
+
+async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean> {
+  const cheques = await from.chequebook.cheques(signal);
+  return cheques.some(({ peer, sent }) => peer === to.overlay && sent !== undefined);
 }
 
 /** Chunks that no other node is as close to as the payee. */

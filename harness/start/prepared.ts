@@ -18,7 +18,7 @@ import { lookAtTag } from '../nodes/waits.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
-import { exchangeCheque } from './prepared-cheques.ts';
+import { provokeCheque, settled } from './prepared-cheques.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch, timeoutFor } from './startup-waits.ts';
 
@@ -38,7 +38,7 @@ interface Running {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** @throws HarnessError `PREPARE_FAILED` with the entry and the reason, `WAIT_TIMEOUT`, `INTERRUPTED` */
+/** @throws HarnessError `PREPARE_FAILED` with the entry and the reason, `INTERRUPTED` */
 export async function prepareState(
   context: StartContext,
   { chain, nodes }: Running,
@@ -46,36 +46,28 @@ export async function prepareState(
   const { uploads, cheques, height } = context.definition.prepare;
   const { onProgress, signal } = context;
   const clock = stopwatch();
-  const left = { uploads: uploads.length, cheques: cheques.length };
-  const tell = () =>
-    onProgress({
-      step: 'state',
-      done: false,
-      detail: `${uploads.length - left.uploads} of ${plural(uploads.length, 'upload')}, ${cheques.length - left.cheques} of ${plural(cheques.length, 'cheque')}`,
-    });
-  /** Entries of one list, side by side. */
-  const each = <P, M>(
-    list: 'uploads' | 'cheques',
-    plans: readonly P[],
-    make: (plan: P, i: number) => Promise<M>,
-  ) =>
+  const done = countOf(context);
+  const pairs = cheques.map(({ from, to }) => ({ from: named(nodes, from), to: named(nodes, to), nodes }));
+  const [uploaded] = await Promise.all([
     Promise.all(
-      plans.map(async (plan, index) => {
-        const made = await explained(`prepare.${list}[${index}]`, () => make(plan, index), signal);
-        left[list]--;
-        tell();
+      uploads.map(async (plan, index) => {
+        const work = () => upload(context, named(nodes, plan.node), { plan, index });
+        const made = await explained(`prepare.uploads[${index}]`, work, signal);
+        done('uploads');
         return made;
       }),
-    );
-  tell();
-  const [uploaded, exchanged] = await Promise.all([
-    each('uploads', uploads, (plan, index) => upload(context, named(nodes, plan.node), { plan, index })),
-    each('cheques', cheques, ({ from, to }) =>
-      exchangeCheque(context, { from: named(nodes, from), to: named(nodes, to), nodes }),
+    ),
+    Promise.all(
+      pairs.map(async (pair, index) => {
+        await explained(`prepare.cheques[${index}]`, () => provokeCheque(context, pair), signal);
+        done('cheques');
+      }),
     ),
   ]);
-  if (height !== undefined)
+  if (pairs.length > 0) await explained('prepare.cheques', () => settled(context, nodes), signal);
+  if (height !== undefined) {
     await explained('prepare.height', () => raise(height, context, { chain, nodes }), signal);
+  }
   const ms = clock.total();
   const parts = [
     ...(uploads.length === 0 ? [] : [plural(uploads.length, 'upload')]),
@@ -83,7 +75,23 @@ export async function prepareState(
     ...(height === undefined ? [] : [`block ${await chain.height(signal)}`]),
   ];
   onProgress({ step: 'state', done: true, detail: parts.join(', '), ms });
-  return { prepared: { uploads: uploaded, cheques: exchanged }, ms };
+  return { prepared: { uploads: uploaded }, ms };
+}
+
+/** @returns tells of one more that is done */
+function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | 'cheques') => void {
+  const { uploads, cheques } = definition.prepare;
+  const done = { uploads: 0, cheques: 0 };
+  const tell = () => {
+    const ofUploads = `${done.uploads} of ${plural(uploads.length, 'upload')}`;
+    const ofCheques = `${done.cheques} of ${plural(cheques.length, 'cheque')}`;
+    onProgress({ step: 'state', done: false, detail: `${ofUploads}, ${ofCheques}` });
+  };
+  tell();
+  return (kind) => {
+    done[kind]++;
+    tell();
+  };
 }
 
 /** What a definition leaves out is not waited for. */

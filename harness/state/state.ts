@@ -71,7 +71,6 @@ export interface BatchRecord {
 /** What the start has made because the definition asks for it. */
 export interface PreparedRecord {
   readonly uploads: readonly PreparedUpload[];
-  readonly cheques: readonly PreparedCheque[];
 }
 
 /** An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's files. */
@@ -80,14 +79,6 @@ export interface PreparedUpload {
   readonly reference: string;
   readonly size?: number;
   readonly path?: string;
-}
-
-/** The first cheque of a node to another; both have it. */
-export interface PreparedCheque {
-  readonly from: string;
-  readonly to: string;
-  /** Token units, decimal. */
-  readonly payout: string;
 }
 
 /** Durations of the phases of a start, real milliseconds. */

@@ -7,6 +7,8 @@ export const CLUSTER_FILE = `# A cluster of svcnet. Start it with: npm run svcne
 # For completion in an editor: npm run -s svcnet -- schema > cluster.schema.json, and make this the first line:
 #   # yaml-language-server: $schema=cluster.schema.json
 
+# Where every key that is not given comes from: factory is the ecosystem's five-node stack. Default: none. Example:
+#preset: factory
 # Name of the cluster, for --name of every command.
 name: local
 # Everything that looks random follows from it: keys, overlays, batch ids. Default: drawn. Example:

@@ -2,6 +2,7 @@
 
 /** As in a cluster file: `nodes.batches.depth` is the depth of a batch of a group. */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  preset: 'Where every key that is not given comes from: factory is the five-node stack of the ecosystem.',
   name: 'Name of the cluster, for --name of every command.',
   seed: 'Everything that looks random follows from it: keys, overlays, batch ids. Drawn when absent. Text when above 2^53.',
   nodes: 'How many nodes there are, or groups of them.',

@@ -42,11 +42,13 @@ test('nodes and the chain have the ports of the range', () => {
   expect(net.chain.rpc).toBe(`http://127.0.0.1:${first + 9}`);
 });
 
-test('a port in use is named with the part that wants it, before anything starts', async () => {
+test('a port in use is named with the part that wants it and the process that has it, before anything starts', async () => {
   const { code, stderr } = await svcnet('up', '-n', '2', '--name', 'second', '--port', String(first));
   expect(code).toBe(2);
-  expect(stderr).toContain(
-    `port ${first + 9} of 127.0.0.1 is in use: the RPC endpoint of the chain wants it\nChoose another range`,
+  expect(stderr).toMatch(
+    new RegExp(
+      `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*anvil.*\\)\nChoose another range`,
+    ),
   );
 });
 

@@ -302,6 +302,7 @@ describe('a cluster that is up', () => {
         node: `node-${i}`,
         depth: 20,
       })),
+      prepared: { uploads: [] },
       timings: { chainMs: ms, nodesMs: ms, meshedMs: ms, batchUsableMs: ms, totalMs: ms },
     });
   });

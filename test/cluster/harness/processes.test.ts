@@ -2,8 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -376,17 +374,4 @@ test('picked ports are different and free', async () => {
   const ports = await pickFreePorts(30);
   expect(new Set(ports).size).toBe(30);
   await checkPortsFree(ports.map((port) => ({ port, by: 'a test' })));
-});
-
-test('a fixed port that is taken is named with the part that wants it', async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await expect(checkPortsFree([{ port, by: 'the API of node-0' }])).rejects.toThrow(
-    `port ${port} of 127.0.0.1 is in use: the API of node-0 wants it`,
-  );
-  await expect(checkPortsFree([{ port, by: 'the API of node-0' }], '0.0.0.0')).rejects.toThrow(
-    `port ${port} of 0.0.0.0 is in use: the API of node-0 wants it`,
-  );
-  server.close();
 });

@@ -43,11 +43,12 @@ test('cheques are on, with a deposit of its own if it has one, or off', () => {
   expect(swapOf(false)).toBe(false);
 });
 
-test('credit is high for tests, the network’s in production and beside a Bee, or what is asked for', () => {
+test('credit is high for tests, the network’s in production, beside a Bee and for cheques, or what is asked for', () => {
   const of = (input: object) => creditOf(parseDefinition(input, 'options'));
   expect(of({})).toBe('high');
   expect(of({ profile: 'production' })).toBe('network');
   expect(of({ nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe('network');
+  expect(of({ prepare: { cheques: [{ from: 'node-0', to: 'node-1' }] } })).toBe('network');
   expect(of({ credit: 'low' })).toBe('low');
   expect(mistake({ credit: 'low', nodes: [{ flavour: 'bee', binary: './bee' }] })).toBe(
     "cluster.yaml: credit: got 'low', expected network: a Bee refuses other limits",
@@ -199,6 +200,7 @@ test.each([
 
 const ANYTHING = [null, true, -1, 1.5, 'x', [], {}, [null], [{}], { x: 1 }];
 const KEYS = [
+  'preset',
   'name',
   'seed',
   'nodes',
@@ -209,6 +211,7 @@ const KEYS = [
   'cors',
   'batches',
   'swap',
+  'prepare',
   'credit',
 ];
 const INSIDE = {
@@ -216,6 +219,7 @@ const INSIDE = {
   chain: ['blockTime', 'chainId', 'networkId', 'port', 'gate'],
   batches: ['depth', 'ttl', 'immutable'],
   swap: ['deposit'],
+  prepare: ['uploads', 'cheques', 'height'],
 };
 
 /** The mistakes of an input, or none. */

@@ -3,7 +3,14 @@ import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { batchNonce, derive, deriveNode, parseSeed, seedToJson } from '../../../../harness/plan/seed.ts';
+import {
+  batchNonce,
+  derive,
+  deriveNode,
+  parseSeed,
+  seededBytes,
+  seedToJson,
+} from '../../../../harness/plan/seed.ts';
 
 const SEED = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const NETWORK = 4020;
@@ -95,4 +102,13 @@ test('a seed is read and written without loss', () => {
 
 test.each(['', '-1', '1.5', 'abc', '0x', '18446744073709551616'])("'%s' is refused as a seed", (text) => {
   expect(() => parseSeed(text)).toThrow(HarnessError);
+});
+
+test('as many bytes as wanted follow from seed and purpose, the first ones whatever their number', () => {
+  const bytes = seededBytes(5000, 7n, 'purpose', 1);
+  expect(bytes).toHaveLength(5000);
+  expect(Buffer.compare(seededBytes(100, 7n, 'purpose', 1), bytes.subarray(0, 100))).toBe(0);
+  for (const other of [seededBytes(32, 8n, 'purpose', 1), seededBytes(32, 7n, 'purpose', 2)]) {
+    expect(Buffer.compare(other, bytes.subarray(0, 32))).not.toBe(0);
+  }
 });

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { checkDefinition } from '../../../../harness/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
+
+function mistakesOf(input: DefinitionInput): readonly string[] {
+  const checked = checkDefinition(input);
+  return 'mistakes' in checked ? checked.mistakes : [];
+}
+
+const NODES: DefinitionInput['nodes'] = [
+  { count: 2 },
+  { mode: 'light' },
+  { batches: false },
+  { options: { 'swap-enable': false } },
+  { mode: 'boot' },
+];
+const cheque = (from: string, to: string): DefinitionInput => ({
+  nodes: NODES,
+  prepare: { cheques: [{ from, to }] },
+});
+const upload = (node: string): DefinitionInput => ({
+  nodes: NODES,
+  prepare: { uploads: [{ node, size: '1KiB' }] },
+});
+
+test('what can be prepared is accepted', () => {
+  const prepare = {
+    uploads: [
+      { node: 'node-0', size: '1MiB' },
+      { node: 'node-2', path: 'README.md' },
+      { node: 'node-1', path: 'scenarios' },
+    ],
+    cheques: [
+      { from: 'node-0', to: 'node-1' },
+      { from: 'node-2', to: 'node-3' },
+    ],
+    height: 400,
+  };
+  expect(mistakesOf({ nodes: NODES, prepare })).toEqual([]);
+});
+
+test('nodes that are linked, or drawn to be, can exchange cheques', () => {
+  const prepare = { cheques: [{ from: 'node-3', to: 'node-0' }] };
+  for (const topology of ['mesh', 'ring', 'star', { random: 2 }] as const)
+    expect(mistakesOf({ nodes: 4, topology, prepare })).toEqual([]);
+});
+
+test.each([
+  [
+    'an uploader that there is not',
+    upload('node-6'),
+    "prepare.uploads[0].node: got 'node-6', expected one of node-0 to node-5",
+  ],
+  [
+    'a name with zeros in front',
+    upload('node-01'),
+    "prepare.uploads[0].node: got 'node-01', expected one of node-0 to node-5",
+  ],
+  [
+    'an uploader without a batch',
+    upload('node-3'),
+    "prepare.uploads[0].node: got 'node-3', expected a node with a batch",
+  ],
+  [
+    'a boot node that uploads',
+    upload('node-5'),
+    "prepare.uploads[0].node: got 'node-5', expected a node with a batch",
+  ],
+  [
+    'a path without a file',
+    { prepare: { uploads: [{ node: 'node-0', path: 'no/such/file' }] } },
+    "prepare.uploads[0].path: no file or folder 'no/such/file'",
+  ],
+  [
+    'a payer that there is not',
+    cheque('node-9', 'node-0'),
+    "prepare.cheques[0].from: got 'node-9', expected one of",
+  ],
+  [
+    'a payee that there is not',
+    cheque('node-0', 'node-9'),
+    "prepare.cheques[0].to: got 'node-9', expected one of",
+  ],
+  [
+    'a node that pays itself',
+    cheque('node-0', 'node-0'),
+    'prepare.cheques[0]: got node-0 twice, expected two nodes',
+  ],
+  [
+    'a payer without a batch',
+    cheque('node-3', 'node-0'),
+    "prepare.cheques[0].from: got 'node-3', expected a node with a batch",
+  ],
+  [
+    'a payer whose cheques are off',
+    cheque('node-4', 'node-0'),
+    "prepare.cheques[0].from: got 'node-4', expected a node that sends cheques: swap-enable of its group is false",
+  ],
+  [
+    'a payee whose cheques are off',
+    cheque('node-0', 'node-4'),
+    "prepare.cheques[0].to: got 'node-4', expected a node that takes cheques",
+  ],
+  [
+    'a light payee',
+    cheque('node-0', 'node-2'),
+    "prepare.cheques[0].to: got 'node-2', expected a full node: a light node",
+  ],
+  [
+    'a Bee without a chequebook that pays',
+    {
+      nodes: [{}, { flavour: 'bee', binary: '/opt/bee', options: { 'chequebook-enable': false } }],
+      prepare: { cheques: [{ from: 'node-1', to: 'node-0' }] },
+    },
+    "prepare.cheques[0].from: got 'node-1', expected a node that sends cheques: chequebook-enable of its group is false",
+  ],
+  ['cheques without swap', { swap: false, ...cheque('node-0', 'node-1') }, 'swap: got false, expected true'],
+  [
+    'cheques with high credit',
+    { credit: 'high', ...cheque('node-0', 'node-1') },
+    "credit: got 'high', expected network or low",
+  ],
+  [
+    'cheques between nodes without a link',
+    { nodes: 4, topology: 'ring', prepare: { cheques: [{ from: 'node-0', to: 'node-2' }] } },
+    'prepare.cheques[0]: got node-0 and node-2, expected two nodes that the topology connects',
+  ],
+  [
+    'blocks on demand beside a Bee',
+    { nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }], prepare: { height: 400 } },
+    'prepare.height: got 400, expected none: no blocks are mined on demand while a Bee takes part',
+  ],
+  [
+    'a height at which batches are over',
+    { batches: { ttl: '5m' }, prepare: { height: 300 } },
+    'prepare.height: got 300, expected less than 300: a batch lasts no more blocks than that',
+  ],
+] satisfies [string, DefinitionInput, string][])('%s is named', (_what, input, words) => {
+  expect(mistakesOf(input)).toEqual([expect.stringContaining(words)]);
+});

@@ -15,11 +15,10 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { parseDefinition } from '../plan/definition.ts';
 import { parseSeed } from '../plan/seed.ts';
 import { type ContainerNetwork, containerNetwork } from './container-network.ts';
 import { DATA_FOLDER } from './container-programs.ts';
-import { DEFAULT_SEED } from './export-request.ts';
+import { DEFAULT_SEED, parseExported } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors } from './published.ts';
 
@@ -28,7 +27,10 @@ import { localDoors } from './published.ts';
  * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`
  */
 export function prepare(environment: NodeJS.ProcessEnv): string {
-  const definition = parseDefinition(parse(environment['SVCNET_DEFINITION'] ?? ''), 'SVCNET_DEFINITION');
+  const definition = parseExported(
+    parse(environment['SVCNET_DEFINITION'] ?? '') as object | null,
+    'SVCNET_DEFINITION',
+  );
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
   const folder = environment['SVCNET_FOLDER'] ?? DATA_FOLDER;
   const network = containerNetwork(

@@ -4,12 +4,18 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { exportCompose } from '../export/compose.ts';
-import { DEFAULT_SEED, type Exported, type ExportRequest, type Machine } from '../export/export-request.ts';
+import {
+  DEFAULT_SEED,
+  type Exported,
+  type ExportRequest,
+  type Machine,
+  parseExported,
+} from '../export/export-request.ts';
 import { exportKubernetes } from '../export/kubernetes.ts';
 import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
 import { exportStack } from '../export/stack.ts';
-import { parseDefinition, readDefinitionFile } from '../plan/definition.ts';
+import { readDefinitionFile } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -74,7 +80,7 @@ async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequ
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = { nodes: DEFAULT_NODES, ...file, ...chosen } as DefinitionInput;
   const source = flags.file ?? 'options';
-  const definition = parseDefinition(input, source);
+  const definition = parseExported(input, source);
   const mistakes = obstacles(definition, target);
   if (mistakes.length > 0) {
     const lines = mistakes.map((mistake) => `${source}: ${mistake}`);

@@ -1,3 +1,4 @@
+import { parseDefinition } from '../plan/definition.ts';
 import type { Definition, DefinitionInput } from '../plan/schema.ts';
 
 /** What is exported is kept and run again, so that its seed is not drawn. */
@@ -37,4 +38,9 @@ export interface Exported {
   readonly files: readonly ExportedFile[];
   /** What to do with it, a line each. */
   readonly next: readonly string[];
+}
+
+/** Exported nodes are containers, so that images and limits have an effect. @throws HarnessError `DEFINITION_INVALID` */
+export function parseExported(input: object | null, source: string): Definition {
+  return parseDefinition({ driver: 'docker', ...input }, source);
 }

@@ -17,11 +17,10 @@ import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { runProgram } from '../machine/processes.ts';
-import { parseDefinition } from '../plan/definition.ts';
 import { parseSeed } from '../plan/seed.ts';
 import { type ContainerNetwork, containerNetwork } from './container-network.ts';
 import { DATA_FOLDER } from './container-programs.ts';
-import { DEFAULT_SEED } from './export-request.ts';
+import { DEFAULT_SEED, parseExported } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors } from './published.ts';
 
@@ -32,7 +31,10 @@ const FORGET_TIMEOUT_MS = 60_000;
  * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`, `PROCESS_FAILED`
  */
 export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
-  const definition = parseDefinition(parse(environment['SVCNET_DEFINITION'] ?? ''), 'SVCNET_DEFINITION');
+  const definition = parseExported(
+    parse(environment['SVCNET_DEFINITION'] ?? '') as object | null,
+    'SVCNET_DEFINITION',
+  );
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
   const folder = environment['SVCNET_FOLDER'] ?? DATA_FOLDER;
   const network = containerNetwork(

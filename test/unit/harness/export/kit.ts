@@ -1,11 +1,10 @@
-import type { ExportRequest } from '../../../../harness/export/export-request.ts';
-import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { type ExportRequest, parseExported } from '../../../../harness/export/export-request.ts';
 import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 
 export function requestFor(input: DefinitionInput, more: Partial<ExportRequest> = {}): ExportRequest {
   return {
     input,
-    definition: parseDefinition(input, 'options'),
+    definition: parseExported(input, 'options'),
     seed: 42n,
     image: undefined,
     sources: '.',

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { parseExported } from '../../../../harness/export/export-request.ts';
 import { obstacles, TARGETS, type Target } from '../../../../harness/export/obstacles.ts';
-import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
 
 const found = (input: DefinitionInput, target: Target = 'compose') =>
-  obstacles(parseDefinition(input, 'options'), target);
+  obstacles(parseExported(input, 'options'), target);
 
 test.each(TARGETS)('what a definition says about its nodes can be exported to %s', (target) => {
   const input: DefinitionInput = {
@@ -51,10 +51,11 @@ test.each<[string, DefinitionInput, RegExp]>([
 });
 
 test('a Bee needs an image; with one, its options are still unknown', () => {
-  const bee = { flavour: 'bee', count: 2, binary: '/bee' } as const;
-  expect(found({ nodes: [{ count: 1 }, bee] })).toEqual([
+  const bee = { flavour: 'bee', count: 2 } as const;
+  expect(found({ driver: 'process', nodes: [{ count: 1 }, { ...bee, binary: '/bee' }] })).toEqual([
     'nodes[1].image: flavour bee needs the name of an image with its program',
   ]);
+  expect(() => found({ nodes: [{ count: 1 }, bee] })).toThrow(/nodes\[1\]\.image/);
   expect(found({ nodes: [{ count: 1 }, { ...bee, image: 'bee:2.8.1' }] })).toEqual([
     expect.stringMatching(/^nodes\[1\]\.flavour: got 'bee', expected svc: /),
   ]);

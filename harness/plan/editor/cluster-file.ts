@@ -29,13 +29,13 @@ nodes:
     #neighbourhoods: "01"
     # Instead of those of the cluster below; false: none. Example:
     #batches: [{ depth: 20, ttl: 24h, immutable: true }]
-    # Limits of containers. Default: none. Example:
+    # Limits of containers (driver docker). Default: none. Example:
     #resources: { cpus: 1, memory: 512MiB }
     # Path of a Bee, and image of a container. Examples:
     #binary: ./bee
     #image: svcnet-node
 
-# process: one process per node. embedded: all in one.
+# process: one process per node. embedded: all in one. docker: a container each.
 #driver: process
 # Where nodes of our own keep their data: memory is for embedded ones, and their default. Example:
 #store: disk

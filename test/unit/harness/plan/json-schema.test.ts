@@ -59,9 +59,13 @@ test('the file to begin with names every key, is valid, and shows the defaults',
   }
   const defaults = parseDefinition({ name: 'local' }, 'options');
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
-  const { preset, seed, credit, ...rest } = parseDefinition(complete(), 'cluster.yaml');
+  // Only containers have limits.
+  const { preset, seed, credit, ...rest } = parseDefinition(
+    { ...complete(), driver: 'docker' },
+    'cluster.yaml',
+  );
   expect([preset, seed, credit]).toEqual(['factory', 42n, 'high']);
   const [group] = rest.nodes;
   expect(group).toMatchObject({ batches: defaults.batches, resources: { cpus: 1, memory: 512 * 2 ** 20 } });
-  expect({ ...rest, nodes: [] }).toEqual({ ...defaults, nodes: [] });
+  expect({ ...rest, nodes: [], driver: 'process' }).toEqual({ ...defaults, nodes: [] });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Capability, DRIVER_NAMES } from '../../../../harness/places/driver.ts';
+import type { Capability } from '../../../../harness/places/driver.ts';
 import { capabilitiesOf } from '../../../../harness/places/table.ts';
 import { lackingCapability, type Present, unmetNeed } from '../../../../harness/run/needs.ts';
 
@@ -37,10 +37,15 @@ test('a missing capability is named before a missing node: another node would no
   );
 });
 
-test.each(DRIVER_NAMES)(
-  'the %s driver kills and pauses, and has neither clock, disk nor links of its own',
-  (name) => {
-    expect([...capabilitiesOf(name)]).toEqual(['kill', 'pause']);
+test.each([
+  ['process', ['kill', 'pause', 'copy']],
+  ['embedded', ['kill', 'pause', 'copy']],
+  ['docker', ['kill', 'pause']],
+  ['attached', []],
+] as const)(
+  'the %s driver has the capabilities %j, and neither clock, disk nor links of its own',
+  (name, has) => {
+    expect([...capabilitiesOf(name)]).toEqual(has);
   },
 );
 

@@ -61,7 +61,7 @@ test('the file to begin with names every key, is valid, and shows the defaults',
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
   // Only containers have limits.
   const { preset, seed, credit, ...rest } = parseDefinition(
-    { ...complete(), driver: 'docker' },
+    { ...(complete() as object), driver: 'docker' },
     'cluster.yaml',
   );
   expect([preset, seed, credit]).toEqual(['factory', 42n, 'high']);

@@ -13,8 +13,10 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { LookedAt } from './look.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** Between the two headers that the pace is measured by: recent, and long enough for times in whole seconds. */
+/** Headers by which the pace is measured. */
 const PACE_BLOCKS = 20;
+/** No chain that storage nodes use is slower. */
+const PACE_MAX_S = 600;
 const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
 
 /** The chain as it was found, and how to ask it more. */
@@ -173,10 +175,24 @@ async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise
 /** Milliseconds from block to block, of late; a chain that mines on demand alone has none. */
 async function paceOf(chain: Chain, latest: Header): Promise<number> {
   const height = Number(latest.number);
-  const blocks = Math.min(PACE_BLOCKS, height);
-  if (blocks === 0) return 0;
-  const before = await header(chain, quantity(height - blocks));
-  return Math.round(((Number(latest.timestamp) - Number(before.timestamp)) * 1000) / blocks);
+  const first = Math.max(0, height - PACE_BLOCKS);
+  const headers = await Promise.all(
+    Array.from({ length: height - first }, (_, index) => header(chain, quantity(first + index))),
+  );
+  return paceBetween([...headers, latest].map(({ timestamp }) => Number(timestamp)));
+}
+
+/**
+ * What is usual between blocks. Test chains make some of theirs at once, and begin years ago: neither is a pace.
+ * @param times of blocks, Unix seconds, ascending @returns milliseconds; 0: none
+ */
+export function paceBetween(times: readonly number[]): number {
+  const gaps = times
+    .slice(1)
+    .map((time, index) => time - (times[index] ?? time))
+    .filter((gap) => gap > 0 && gap <= PACE_MAX_S)
+    .toSorted((one, other) => one - other);
+  return (gaps[Math.floor((gaps.length - 1) / 2)] ?? 0) * 1000;
 }
 
 async function header(chain: Chain, block: string): Promise<Header> {

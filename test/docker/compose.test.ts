@@ -26,6 +26,7 @@ const FIRST_PORT = 7130;
 const CHAIN_PORT = 7100;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const START_TIMEOUT_MS = 120_000;
+const LOOK_TIMEOUT_MS = 5000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
 
 const environment = {
@@ -69,14 +70,23 @@ async function meshed(): Promise<void> {
   await until(
     'the containers are not meshed',
     async (signal) => {
-      const peers = await Promise.all(clients.map((client) => client.peers(signal).catch(() => [])));
-      const lacking = peers.findIndex((list) => list.length < NODES - 1);
-      return lacking === -1
-        ? { done: true }
-        : { missing: `node-${lacking} has ${peers[lacking]?.length ?? 0} peers` };
+      // A connection to a container that is gone may stay silent.
+      const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOK_TIMEOUT_MS)]);
+      const lacking = await Promise.all(clients.map((client, node) => lackOf(client, node, soon)));
+      const missing = lacking.find((text) => text !== undefined);
+      return missing === undefined ? { done: true } : { missing };
     },
     { timeoutMs: START_TIMEOUT_MS },
   );
+}
+
+async function lackOf(client: NodeClient, node: number, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { length } = await client.peers(signal);
+    return length < NODES - 1 ? `node-${node} has ${length} peers` : undefined;
+  } catch (error) {
+    return `node-${node}: ${messageOf(error)}`;
+  }
 }
 
 afterAll(async () => {

@@ -1,8 +1,8 @@
 /** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
 import { Cluster } from '../cluster/cluster.ts';
-import { isInUse } from '../lifecycle/drivers.ts';
+import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
-import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
+import { listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';
@@ -37,8 +37,7 @@ const COLUMNS = [
 
 interface ClusterRow {
   readonly name: string;
-  /** `gone`: none of its processes is left. Of an attached one only `ps --name` and `status` tell whether it answers. */
-  readonly state: ClusterRecord['phase'] | 'gone';
+  readonly state: ClusterState;
   readonly driver: string;
   readonly nodes: number;
   /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
@@ -52,7 +51,7 @@ function clustersOf(names: readonly string[], stateDir: string): Promise<Cluster
   return Promise.all(
     records.map(async (record) => ({
       name: record.name,
-      state: (await isInUse(stateDir, record)) ? record.phase : 'gone',
+      state: await stateOf(stateDir, record),
       driver: record.driver,
       nodes: record.nodes.length,
       seed: record.seed === undefined ? null : seedToJson(BigInt(record.seed)),

@@ -80,6 +80,32 @@ describe.each([
   }, 120_000);
 });
 
+test('a prepared network keeps uploads, keys and dialect, and nothing is prepared again', async () => {
+  const key = '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba';
+  const original = await start({
+    driver: 'embedded',
+    dialect: 'swarm',
+    nodes: [{ count: 1, keys: [key] }, { count: 2 }],
+    chain: { blockTime: '5s' },
+    prepare: { uploads: [{ node: 'node-0', size: '20000' }], cheques: [{ from: 'node-1', to: 'node-2' }] },
+  });
+  const [from, to] = [original.node(1), original.node(2)];
+  const { sent } = await from.chequebook.cheque(to.overlay);
+  await original.saveSnapshot('prepared');
+
+  const steps: string[] = [];
+  const copy = await start({ snapshot: 'prepared', onProgress: ({ step }) => void steps.push(step) });
+  expect(steps).not.toContain('state');
+  expect(copy.prepared).toEqual(original.prepared);
+  expect(copy.node(2).dialect).toBe('swarm');
+  expect(copy.node(0).privateKey).toBe(key);
+  expect(copy.chain.blockTimeMs).toBe(5000);
+  const [upload] = copy.prepared.uploads;
+  expect(await copy.node(2).bytes.download(upload?.reference ?? '')).toHaveLength(20_000);
+  const cheque = await copy.node(1).chequebook.cheque(copy.node(2).overlay);
+  expect(cheque.sent).toEqual(sent);
+}, 120_000);
+
 describe('a snapshot', () => {
   let net: Cluster;
   beforeAll(async () => {

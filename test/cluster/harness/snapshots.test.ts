@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
+import { buyBatch } from '../../../harness/cluster/purchase.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { listSnapshots } from '../../../harness/snapshots/snapshot.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
@@ -104,6 +106,18 @@ test('a prepared network keeps uploads, keys and dialect, and nothing is prepare
   expect(await copy.node(2).bytes.download(upload?.reference ?? '')).toHaveLength(20_000);
   const cheque = await copy.node(1).chequebook.cheque(copy.node(2).overlay);
   expect(cheque.sent).toEqual(sent);
+}, 120_000);
+
+test('a batch that a node got later is its default in the copy as well', async () => {
+  const original = await start({ driver: 'embedded', nodes: 1, batches: false });
+  const [node] = original.nodes as [ClusterNode];
+  const request = { amount: 100_000_000n, depth: 17 };
+  const id = await buyBatch(original, node, request, AbortSignal.timeout(60_000));
+  original.adopt({ id, node: node.name, depth: request.depth });
+  await original.saveSnapshot('bought');
+  const copy = await start({ snapshot: 'bought' });
+  expect(copy.node(0).batch).toBe(id);
+  await copy.node(0).bytes.upload(data(5000, 3));
 }, 120_000);
 
 describe('a snapshot', () => {

@@ -1,5 +1,6 @@
 /**
- * The JSON-RPC client of chain, harness and tests, over kept-alive HTTP connections. A node has its own (`node/onchain/rpc.ts`), which waits, counts and retries.
+ * The JSON-RPC client of chain, harness and tests, over kept-alive HTTP connections. A node has its own
+ * (`node/onchain/rpc.ts`), which waits, counts and retries.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';

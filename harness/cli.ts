@@ -103,23 +103,22 @@ function commandLine(): Command {
     .description('start a cluster and leave it running')
     .option('-n, --nodes <count>', 'number of nodes of our own (default: 5)', whole(0, NODES_MAX))
     .addOption(withFlavours())
-    .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
+    .addOption(beeBinaryOption())
     .addOption(
       new Option('--preset <preset>', `definition to begin with: ${PRESET_NAMES.join(', ')}`).argParser(
         word(PRESET_NAMES),
       ),
     )
     .option('-f, --file <path>', 'cluster file (YAML); wins over the preset, flags win over it')
-    .option('--snapshot <name>', 'go on with a network that was saved; only --name and --port can be chosen')
+    .option(
+      '--snapshot <name>',
+      'go on with a network that was saved; only --name, --port and --timeout can be chosen',
+    )
     .option('--name <cluster>', 'name of the cluster (default: local, or the preset)')
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
     .addOption(driverOption())
-    .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
-    .option(
-      '--credit <credit>',
-      `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: high)`,
-      word(CREDITS),
-    )
+    .addOption(profileOption())
+    .addOption(creditOption('high'))
     .addOption(dialectOption())
     .option(
       '--port <port>',
@@ -203,11 +202,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .option('-n, --nodes <count>', 'number of nodes (default: 5)', whole(1, NODES_MAX))
     .option('--name <network>', 'name of the network (default: svcnet)')
     .option('--seed <number>', `all keys follow from it (default: ${DEFAULT_SEED})`, seedFlag)
-    .option(
-      '--dialect <dialect>',
-      `names that the nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`,
-      word(DIALECT_NAMES),
-    )
+    .addOption(dialectOption())
     .option('--image <reference>', 'image of nodes and chain (default: svcnet, as node/Dockerfile makes it)')
     .addOption(
       new Option(
@@ -350,15 +345,11 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
       whole(0, NODES_MAX),
     )
     .addOption(withFlavours())
-    .option('--bee-binary <path>', 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)')
+    .addOption(beeBinaryOption())
     .option('-f, --file <path>', 'cluster file (YAML) of the fresh cluster; flags win over it')
     .addOption(driverOption())
-    .option('--profile <profile>', `timing constants: ${PROFILES.join(', ')} (default: fast)`, word(PROFILES))
-    .option(
-      '--credit <credit>',
-      `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: what the scenarios ask for)`,
-      word(CREDITS),
-    )
+    .addOption(profileOption())
+    .addOption(creditOption('what the scenarios ask for'))
     .addOption(dialectOption())
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
     .option(
@@ -405,6 +396,21 @@ function word<W extends string>(words: readonly W[]): (text: string) => W {
 function driverOption(): Option {
   const help = `where nodes run: process (one each), embedded (all in one process) or docker (a container each) (default: ${DRIVER_DEFAULT})`;
   return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
+}
+
+function beeBinaryOption(): Option {
+  const help = 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)';
+  return new Option('--bee-binary <path>', help);
+}
+
+function profileOption(): Option {
+  const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
+  return new Option('--profile <profile>', help).argParser(word(PROFILES));
+}
+
+function creditOption(fallback: string): Option {
+  const help = `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: ${fallback})`;
+  return new Option('--credit <credit>', help).argParser(word(CREDITS));
 }
 
 function dialectOption(): Option {

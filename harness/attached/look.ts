@@ -12,8 +12,8 @@ import type { NetworkFile } from './schema.ts';
 
 /** For all that a node is asked; one that takes longer is of no use for scenarios either. */
 const ANSWER_LIMIT_MS = 15_000;
-/** A peer id of an Ed25519 key: those of our own nodes. Real nodes have keys on other curves. */
-const ED25519_PEER = /\/p2p\/12D3Koo/;
+/** Ends with the peer id of an Ed25519 key, as our own nodes have them; those of a Bee are on other curves. */
+const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
 /** What a Bee calls itself that stores nothing for others, or does without a network. */
 const MODES: Readonly<Record<string, NodeMode>> = {
   full: 'full',

@@ -186,8 +186,8 @@ export class Cluster implements AsyncDisposable {
     await removeLeftovers(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
     const claimed = await claimedRecord(stateDir, { name, seed, ephemeral, definition });
-    const prepared = loaded?.snapshot.record.prepared;
-    const record = prepared === undefined ? claimed : { ...claimed, prepared };
+    const { batches = [], prepared } = loaded?.snapshot.record ?? {};
+    const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
     const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
     const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
     const uploads = new UploadMemory();

@@ -1,6 +1,6 @@
 /**
  * Buying a batch: over a node's API, without waiting for the clock, for blocks are mined as long as the purchase needs
- * them, unless the chain is steady; or from the contract, for somebody who has no node.
+ * them, unless the chain is steady; or from the contract, for a client that has no node.
  */
 import { randomBytes } from 'node:crypto';
 import { toHex } from '../../node/crypto/hex.ts';
@@ -9,7 +9,6 @@ import { createSigner } from '../../node/crypto/signer.ts';
 import { encodeWord } from '../../node/onchain/codec/abi.ts';
 import { HarnessError } from '../base/errors.ts';
 import { plainHex, prefixed } from '../client/json.ts';
-
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -31,14 +30,31 @@ export async function buyBatch(
   request: BatchRequest,
   signal: AbortSignal,
 ): Promise<string> {
-  const bought = new AbortController();
-  const mining = mineUntil(cluster, AbortSignal.any([signal, bought.signal]));
-  try {
-    const { batchID } = await node.stamps.buy(request, signal);
-    await cluster.usable(batchID, { signal, buyer: node.name });
+  return whileMining(cluster, signal, async (limit) => {
+    const { batchID } = await node.stamps.buy(request, limit);
+    await cluster.usable(batchID, { signal: limit, buyer: node.name });
     return batchID;
+  });
+}
+
+/**
+ * Does work that waits for blocks, and mines them until it is done, unless the chain is steady.
+ * @param work its signal also says when no more blocks can come @throws what the work throws, and what mining throws
+ */
+export async function whileMining<T>(
+  { chain }: Pick<Cluster, 'chain'>,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([signal, over.signal]);
+  const mining = mineUntil(chain, limit).catch((error: unknown) => over.abort(error));
+  try {
+    return await work(limit);
+  } catch (error) {
+    throw over.signal.aborted && !signal.aborted ? over.signal.reason : error;
   } finally {
-    bought.abort();
+    over.abort();
     await mining;
   }
 }
@@ -59,8 +75,8 @@ const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const
 const CREATE = { signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)', gas: 500_000 } as const;
 
 /**
- * A batch whose owner need not be a node: whoever has the key of that account stamps by themselves. It is paid by an
- * account of its own, made and funded for this purchase, so that no nonce is anybody else's.
+ * A batch whose owner need not be a node: a client that has the key of that account stamps its chunks itself. An account
+ * made and funded for this purchase pays for it, so that no other sender uses its nonces.
  * @returns its id and transaction, once it is mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
  */
 export async function createBatchFor(
@@ -87,9 +103,9 @@ export async function createBatchFor(
   return { batchID: toHex(keccak256(encodeWord(payer), encodeWord(nonce))), txHash };
 }
 
-async function mineUntil(cluster: Cluster, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && !cluster.chain.steady) {
-    await cluster.chain.mine();
+async function mineUntil(chain: Cluster['chain'], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !chain.steady) {
+    await chain.mine();
     await new Promise((resolve) => setTimeout(resolve, MINE_PAUSE_MS));
   }
 }

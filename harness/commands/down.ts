@@ -1,6 +1,6 @@
 /** `svcnet down`: stop a cluster and remove everything it made, or forget one that was attached. */
 
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
 import { driverOf } from '../lifecycle/drivers.ts';
 import { removeLeftovers } from '../lifecycle/leftovers.ts';
@@ -9,34 +9,63 @@ import { isAlive } from '../machine/processes.ts';
 import { type ClusterRecord, findCluster, listClusters, readRecord } from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
-/** What is not there needs no removing: a second `down` answers like the first. */
+/**
+ * What is not there needs no removing: a second `down` answers like the first. One that cannot be removed keeps none of
+ * the others.
+ * @throws HarnessError what the first of those says that cannot be removed, with the names of all
+ */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;
   const startedAt = performance.now();
-  const records = meant(stateDir, flags);
-  const removed = await Promise.all(records.map((record) => remove(stateDir, record)));
+  const names = meant(stateDir, flags);
+  const outcomes = await Promise.allSettled(names.map((name) => remove(stateDir, name)));
   await removeLeftovers(stateDir);
   const durationMs = Math.round(performance.now() - startedAt);
-  const clusters = records.map(({ name }, i) => ({ name, ...(removed[i] as Teardown) }));
+  const removed = outcomes.flatMap((each) =>
+    each.status === 'fulfilled' && each.value !== undefined ? [each.value] : [],
+  );
+  const lines = removed.map((each) => `  ${outcome(each)}`);
+  const failures = outcomes.flatMap((each, i) =>
+    each.status === 'rejected' ? [{ name: names[i] as string, reason: each.reason as unknown }] : [],
+  );
+  if (failures.length > 0) {
+    if (!context.json && lines.length > 0) context.out(`${lines.join('\n')}\n`);
+    throw names.length === 1 ? failures[0]?.reason : notRemoved(failures);
+  }
+  const clusters = removed.map(({ record: { name }, teardown }) => ({ name, ...teardown }));
   answer(context, { clusters, durationMs }, [
-    ...records.map((record, i) => `  ${outcome(record, removed[i] as Teardown)}`),
+    ...lines,
     `  ${clusters.length === 0 ? nothing(stateDir, flags) : `done in ${formatMs(durationMs)}`}`,
   ]);
 }
 
-function outcome({ name, driver, nodes }: ClusterRecord, { stopped, forced }: Teardown): string {
+interface Removed {
+  readonly record: ClusterRecord;
+  readonly teardown: Teardown;
+}
+
+function notRemoved(failures: readonly { readonly name: string; readonly reason: unknown }[]): unknown {
+  const reason = failures.map((failure) => failure.reason).find((each) => each instanceof HarnessError);
+  const lines = failures.map(
+    ({ name, reason: why }) => `cluster '${name}' is not removed: ${messageOf(why)}`,
+  );
+  return new HarnessError(reason?.code ?? 'PROCESS_FAILED', lines.join('\n'), {
+    cause: failures[0]?.reason,
+    ...(reason?.hint === undefined ? {} : { hint: reason.hint }),
+  });
+}
+
+function outcome({ record: { name, driver, nodes }, teardown: { stopped, forced } }: Removed): string {
   if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} go on`;
   const how = forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`;
   return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
 }
 
-function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): ClusterRecord[] {
+function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): readonly string[] {
   const names = listClusters(stateDir);
-  if (all === true) {
-    return names.map((each) => readRecord(stateDir, each)).filter((record) => record !== undefined);
-  }
+  if (all === true) return names;
   if (name === undefined ? names.length === 0 : !names.includes(name)) return [];
-  return [findCluster(stateDir, name)];
+  return [findCluster(stateDir, name).name];
 }
 
 function nothing(stateDir: string, { name }: ClusterFlags): string {
@@ -45,7 +74,10 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
   return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
 }
 
-async function remove(stateDir: string, record: ClusterRecord): Promise<Teardown> {
+/** @returns undefined when it has gone meanwhile */
+async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
+  const record = readRecord(stateDir, name);
+  if (record === undefined) return undefined;
   if (record.phase === 'starting' && isAlive(record.owner)) {
     throw new HarnessError(
       'CLUSTER_EXISTS',
@@ -57,7 +89,7 @@ async function remove(stateDir: string, record: ClusterRecord): Promise<Teardown
   }
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
-    return await tearDown(stateDir, record, driver);
+    return { record, teardown: await tearDown(stateDir, record, driver) };
   } finally {
     await driver.close();
   }

@@ -5,12 +5,12 @@ import { Cluster } from '../cluster/cluster.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
-/** @throws HarnessError `CHAIN_STEADY` */
+/** @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED` */
 export async function mine(blocks: number, flags: ClusterFlags, context: CommandContext): Promise<void> {
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   try {
     const { chain, nodes } = cluster;
-    if (chain.steady) {
+    if (chain.controlled && chain.steady) {
       const telling = nodes.filter(({ flavour }) => FLAVOURS[flavour].public).map(({ name }) => name);
       throw new HarnessError(
         'CHAIN_STEADY',

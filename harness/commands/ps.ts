@@ -1,6 +1,7 @@
 /** `svcnet ps`: the nodes of a cluster, or the clusters when there is not exactly one. */
+import { HarnessError } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { isInUse } from '../lifecycle/drivers.ts';
+import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { type ClusterRecord, listClusters, readRecord } from '../state/state.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -10,7 +11,7 @@ import { clusterHeadline, nodesTable } from './nodes-table.ts';
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
   if (flags.name === undefined && names.length !== 1) {
-    const clusters = await clustersOf(names, context.stateDir);
+    const clusters = await clustersOf(names, context);
     answer(context, { clusters }, clusterTable(clusters, context));
     return;
   }
@@ -37,8 +38,8 @@ const COLUMNS = [
 
 interface ClusterRow {
   readonly name: string;
-  /** `gone`: none of its processes is left. Of an attached one only `ps --name` and `status` tell whether it answers. */
-  readonly state: ClusterRecord['phase'] | 'gone';
+  /** `unknown`: the engine that runs its containers does not answer. */
+  readonly state: ClusterState | 'unknown';
   readonly driver: string;
   readonly nodes: number;
   /** A decimal string when a JSON number cannot hold it; `null` when nothing of it follows from a seed. */
@@ -47,18 +48,33 @@ interface ClusterRow {
   readonly startedAt: string;
 }
 
-function clustersOf(names: readonly string[], stateDir: string): Promise<ClusterRow[]> {
+function clustersOf(names: readonly string[], context: CommandContext): Promise<ClusterRow[]> {
+  const { stateDir } = context;
   const records = names.map((name) => readRecord(stateDir, name)).filter((record) => record !== undefined);
   return Promise.all(
     records.map(async (record) => ({
       name: record.name,
-      state: (await isInUse(stateDir, record)) ? record.phase : 'gone',
+      state: await stateIfKnown(record, context),
       driver: record.driver,
       nodes: record.nodes.length,
       seed: record.seed === undefined ? null : seedToJson(BigInt(record.seed)),
       startedAt: new Date(record.createdAt).toISOString(),
     })),
   );
+}
+
+/** One engine that does not answer hides none of the other clusters. */
+async function stateIfKnown(
+  record: ClusterRecord,
+  { stateDir, note }: CommandContext,
+): Promise<ClusterRow['state']> {
+  try {
+    return await stateOf(stateDir, record);
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'ENGINE_FAILED') throw error;
+    note(`  ${record.name}: ${error.message}\n`);
+    return 'unknown';
+  }
 }
 
 function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {

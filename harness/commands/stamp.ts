@@ -4,7 +4,12 @@ import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/words.ts';
 import { plainHex } from '../client/json.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { type BatchRequest, createBatchFor, type ForeignBatchRequest } from '../cluster/purchase.ts';
+import {
+  type BatchRequest,
+  createBatchFor,
+  type ForeignBatchRequest,
+  whileMining,
+} from '../cluster/purchase.ts';
 import { batchAmount } from '../plan/definition.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { workingNodes } from './working-nodes.ts';
@@ -37,14 +42,15 @@ export async function stamp(
     const amount = flags.amount ?? batchAmount(flags.ttl, await termsOf(cluster));
     const request = { amount, depth: flags.depth, immutable: flags.mutable !== true };
     const label = flags.label === undefined ? {} : { label: flags.label };
-    const { whose, buyer, batchID, txHash } =
-      flags.owner === undefined
-        ? await boughtBy(cluster, nodeName, { ...request, ...label }, context.signal)
-        : await boughtFor(cluster, flags.owner, request, context.signal);
-    if (flags.wait) {
-      const limits = buyer === undefined ? {} : { buyer };
-      await cluster.usable(batchID, { signal: context.signal, ...limits });
-    }
+    const { whose, batchID, txHash } = await whileMining(cluster, context.signal, async (signal) => {
+      const bought =
+        flags.owner === undefined
+          ? await boughtBy(cluster, nodeName, { ...request, ...label }, signal)
+          : await boughtFor(cluster, flags.owner, request, signal);
+      const limits = bought.buyer === undefined ? {} : { buyer: bought.buyer };
+      if (flags.wait) await cluster.usable(bought.batchID, { signal, ...limits });
+      return bought;
+    });
     const durationMs = Math.round(performance.now() - startedAt);
     const document = {
       name: cluster.name,
@@ -108,6 +114,12 @@ async function boughtFor(
 async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
   const { chain, driver } = cluster;
   if (driver !== 'attached') return chain.batchTerms();
+  if (chain.rpc === '') {
+    throw new HarnessError(
+      'NODE_STATE',
+      `no batch can be bought: the nodes of '${cluster.name}' have no chain`,
+    );
+  }
   if (chain.blockTimeMs === 0) {
     throw new HarnessError(
       'USAGE',

@@ -1,7 +1,7 @@
 /** The driver of a cluster that has a record: to start it, to look at it, to remove it. */
 import { isAlive } from '../machine/processes.ts';
 import { createAttachedDriver } from '../places/attached.ts';
-import type { ClusterParts, Driver } from '../places/driver.ts';
+import type { ClusterParts, Driver, Observed } from '../places/driver.ts';
 import { createDriver } from '../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
@@ -51,10 +51,31 @@ export function partsOf(
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (record.driver === 'attached') return record.phase === 'running';
+  return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
+}
+
+/** `gone`: nothing of it is left. `silent`: it was attached, and none of its nodes answers. */
+export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
+
+export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {
+  if (!(await isInUse(stateDir, record))) return 'gone';
+  if (record.driver !== 'attached' || record.phase !== 'running') return record.phase;
+  const names = new Set(record.nodes.map(({ name }) => name));
+  const states = await statesOf(stateDir, record, (part) => names.has(part));
+  return states.every((state) => state === 'silent') ? 'silent' : record.phase;
+}
+
+/** @param isMeant by name; default: all parts */
+async function statesOf(
+  stateDir: string,
+  record: ClusterRecord,
+  isMeant: (part: string) => boolean = () => true,
+): Promise<Observed['state'][]> {
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
-    const looks = runRecords(stateDir, record.name).map(({ handle }) => driver.observe(handle));
-    return (await Promise.all(looks)).some(({ state }) => state !== 'gone');
+    const parts = runRecords(stateDir, record.name).filter(({ name }) => isMeant(name));
+    const looks = await Promise.all(parts.map(({ handle }) => driver.observe(handle)));
+    return looks.map(({ state }) => state);
   } finally {
     await driver.close();
   }

@@ -10,7 +10,7 @@ import { runProgram } from '../machine/processes.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Driver } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
-import { type ClusterRecord, compileCacheDir, readRun, removeFolder } from '../state/state.ts';
+import { type ClusterRecord, compileCacheDir, readRecord, readRun, removeFolder } from '../state/state.ts';
 import { copyFolder, sizeOf } from './copy.ts';
 import {
   beginSnapshot,
@@ -63,6 +63,8 @@ export async function saveSnapshot(
       seed,
       driver: record.driver,
       definition: record.definition,
+      // Another process may have bought one since.
+      batches: (readRecord(stateDir, record.name) ?? record).batches,
       ...(prepared === undefined ? {} : { prepared }),
       height,
       sizeBytes: sizeOf(path),

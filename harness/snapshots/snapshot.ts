@@ -18,7 +18,7 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { isAlive, ownProcess, type ProcessId } from '../machine/processes.ts';
 import type { DriverName } from '../places/driver.ts';
 import { clusterName } from '../plan/fields.ts';
-import { type PreparedRecord, removeFolder } from '../state/state.ts';
+import { type BatchRecord, type PreparedRecord, removeFolder } from '../state/state.ts';
 
 /** Raised when snapshots of before can no longer be started. */
 const FORMAT = 1;
@@ -42,6 +42,8 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly driver: DriverName;
   /** By `writtenDefinition`. */
   readonly definition: unknown;
+  /** Those of its start, and those that nodes without one got later. */
+  readonly batches: readonly BatchRecord[];
   /** What its start has made because the definition asks for it. */
   readonly prepared?: PreparedRecord;
   /** Of the chain, blocks. */

@@ -1,6 +1,6 @@
 /**
- * Starting a cluster: a name, a chain, nodes, links, batches, the state that was asked for, in this order. Whatever happens on the way, nothing
- * of a start that failed is left behind.
+ * Starting a cluster: a name, a chain, nodes, links, batches, the state that was asked for, in this order. Whatever
+ * happens on the way, nothing of a start that failed is left behind.
  */
 
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
@@ -110,7 +110,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   });
 
   context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
-  const batches = batchesOf(started, plan);
+  const batches = context.continued ? context.record.batches : batchesOf(started, plan);
   await prepared;
   const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
   const nodesMs = clock.lap();

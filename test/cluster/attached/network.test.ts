@@ -236,6 +236,40 @@ test('with its control endpoint a chain mines and funds', async () => {
   expect(await net.chain.height()).toBeGreaterThanOrEqual(height + 3);
 });
 
+test('without its control endpoint no block is mined, and the message says what is missing', async () => {
+  await using net = await Cluster.attachNetwork(
+    { name: 'uncontrolled', chain: { rpc: theirs.chain.rpc }, nodes: endpointsOf(theirs) },
+    { stateDir },
+  );
+  const { code, stderr } = await svcnet('mine', '--name', net.name);
+  expect(code).toBe(2);
+  expect(stderr).toContain('this chain has no control endpoint: blocks cannot be mined on demand');
+});
+
+test('the list of clusters tells networks that answer from those that do not', async () => {
+  const ended = await Cluster.start({
+    driver: 'embedded',
+    stateDir: join(folder, 'theirs'),
+    nodes: 1,
+    batches: false,
+  });
+  const [there, gone] = [endpointsOf(theirs), endpointsOf(ended)];
+  await using first = await Cluster.attachNetwork(
+    { name: 'there', chain: { rpc: theirs.chain.rpc }, nodes: there },
+    { stateDir },
+  );
+  await using second = await Cluster.attachNetwork(
+    { name: 'gone', chain: { rpc: ended.chain.rpc }, nodes: gone },
+    { stateDir },
+  );
+  await ended.stop();
+  const { clusters } = JSON.parse((await svcnet('ps', '--json')).stdout) as {
+    clusters: { name: string; state: string }[];
+  };
+  const states = new Map(clusters.map(({ name, state }) => [name, state]));
+  expect([states.get(first.name), states.get(second.name)]).toEqual(['running', 'silent']);
+}, 60_000);
+
 test('a node without batch gets one, which is its default from then on', async () => {
   const nodes = endpointsOf(strangers);
   await using net = await Cluster.attachNetwork(

@@ -122,3 +122,25 @@ test('mine makes blocks at once', async () => {
   expect(refused.code).toBe(2);
   expect(refused.error).toContain('Expected a whole number from 1 to 10000');
 });
+
+test('a batch is bought without waiting for the clock', async () => {
+  await using slow = await Cluster.start({
+    driver: 'embedded',
+    nodes: 1,
+    name: 'slow',
+    chain: { blockTime: '10m' },
+    stateDir,
+  });
+  for (const how of [['node-0'], ['--owner', `0x${'ab'.repeat(20)}`], ['node-0', '--no-wait']]) {
+    const { code, error } = await svcnet(
+      'stamp',
+      ...how,
+      '--name',
+      slow.name,
+      '--amount',
+      '100000000',
+      '--json',
+    );
+    expect([how, code, error]).toEqual([how, 0, '']);
+  }
+}, 120_000);

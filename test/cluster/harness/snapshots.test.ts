@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
+import { buyBatch } from '../../../harness/cluster/purchase.ts';
+import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
 import { listSnapshots } from '../../../harness/snapshots/snapshot.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
@@ -79,6 +81,44 @@ describe.each([
     expect(await has(original, 2, upload.reference)).toBe(false);
   }, 120_000);
 });
+
+test('a prepared network keeps uploads, keys and dialect, and nothing is prepared again', async () => {
+  const key = '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba';
+  const original = await start({
+    driver: 'embedded',
+    dialect: 'swarm',
+    nodes: [{ count: 1, keys: [key] }, { count: 2 }],
+    chain: { blockTime: '5s' },
+    prepare: { uploads: [{ node: 'node-0', size: '20000' }], cheques: [{ from: 'node-1', to: 'node-2' }] },
+  });
+  const [from, to] = [original.node(1), original.node(2)];
+  const { sent } = await from.chequebook.cheque(to.overlay);
+  await original.saveSnapshot('prepared');
+
+  const steps: string[] = [];
+  const copy = await start({ snapshot: 'prepared', onProgress: ({ step }) => void steps.push(step) });
+  expect(steps).not.toContain('state');
+  expect(copy.prepared).toEqual(original.prepared);
+  expect(copy.node(2).dialect).toBe('swarm');
+  expect(copy.node(0).privateKey).toBe(key);
+  expect(copy.chain.blockTimeMs).toBe(5000);
+  const [upload] = copy.prepared.uploads;
+  expect(await copy.node(2).bytes.download(upload?.reference ?? '')).toHaveLength(20_000);
+  const cheque = await copy.node(1).chequebook.cheque(copy.node(2).overlay);
+  expect(cheque.sent).toEqual(sent);
+}, 120_000);
+
+test('a batch that a node got later is its default in the copy as well', async () => {
+  const original = await start({ driver: 'embedded', nodes: 1, batches: false });
+  const [node] = original.nodes as [ClusterNode];
+  const request = { amount: 100_000_000n, depth: 17 };
+  const id = await buyBatch(original, node, request, AbortSignal.timeout(60_000));
+  original.adopt({ id, node: node.name, depth: request.depth });
+  await original.saveSnapshot('bought');
+  const copy = await start({ snapshot: 'bought' });
+  expect(copy.node(0).batch).toBe(id);
+  await copy.node(0).bytes.upload(data(5000, 3));
+}, 120_000);
 
 describe('a snapshot', () => {
   let net: Cluster;

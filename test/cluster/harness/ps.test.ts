@@ -1,0 +1,38 @@
+/** The list of clusters when one of them cannot be looked at. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ps } from '../../../harness/commands/ps.ts';
+import { claimCluster } from '../../../harness/lifecycle/claim.ts';
+import { parseDefinition } from '../../../harness/plan/definition.ts';
+import { writeRecord, writeRun } from '../../../harness/state/state.ts';
+import { contextOf } from '../../unit/harness/commands/kit.ts';
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ps-'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+test('an engine that does not answer hides none of the other clusters', async () => {
+  vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');
+  for (const driver of ['docker', 'process'] as const) {
+    const definition = parseDefinition({ driver }, 'test');
+    const record = await claimCluster(stateDir, { name: driver, seed: 1n, ephemeral: false, definition });
+    writeRecord(stateDir, { ...record, phase: 'running' });
+  }
+  writeRun(stateDir, 'docker', 'node-0', { handle: { container: 'ab' }, state: 'running' });
+  const notes: string[] = [];
+  const context = { ...contextOf(stateDir, true), note: (text: string) => void notes.push(text) };
+  await ps({}, context);
+  const { clusters } = JSON.parse(context.said()) as { clusters: { name: string; state: string }[] };
+  expect(clusters.map(({ name, state }) => [name, state])).toEqual([
+    ['docker', 'unknown'],
+    ['process', 'gone'],
+  ]);
+  expect(notes).toEqual([expect.stringContaining('  docker: ') as string]);
+});

@@ -1,0 +1,49 @@
+/** Removing many clusters, some of which cannot be removed. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { down } from '../../../../harness/commands/down.ts';
+import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { clusterFolder, listClusters, writeRecord } from '../../../../harness/state/state.ts';
+import { contextOf } from './kit.ts';
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-down-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+/** @param driver of a cluster that runs; default: it is being started by this process */
+async function cluster(name: string, driver?: 'attached' | 'process'): Promise<void> {
+  const definition = parseDefinition({}, 'test');
+  const record = await claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition });
+  if (driver !== undefined) writeRecord(stateDir, { ...record, driver, phase: 'running' });
+}
+
+test('--all removes all that can be removed, and names each of the others', async () => {
+  await cluster('field', 'attached');
+  await cluster('local', 'process');
+  await cluster('starting');
+  await cluster('unreadable', 'process');
+  writeFileSync(join(clusterFolder(stateDir, 'unreadable').path, 'cluster.json'), '{');
+  const context = contextOf(stateDir);
+  await expect(down({ all: true }, context)).rejects.toMatchObject({
+    name: 'HarnessError',
+    message: expect.stringMatching(
+      /^cluster 'starting' is not removed: .* is being started by process \d+\ncluster 'unreadable' is not removed: /,
+    ) as string,
+  });
+  expect(listClusters(stateDir)).toEqual(['starting', 'unreadable']);
+  expect(context.said()).toBe('  forgot field: its 0 nodes go on\n  removed local: 0 nodes stopped\n');
+});
+
+test('with --json an error is the only document', async () => {
+  await cluster('field', 'attached');
+  await cluster('starting');
+  const context = contextOf(stateDir, true);
+  await expect(down({ all: true }, context)).rejects.toMatchObject({ code: 'CLUSTER_EXISTS' });
+  expect(listClusters(stateDir)).toEqual(['starting']);
+  expect(context.said()).toBe('');
+});

@@ -1,0 +1,16 @@
+/** What commands are given in tests, and what they have said. */
+import type { CommandContext } from '../../../../harness/commands/context.ts';
+
+export function contextOf(stateDir: string, json = false): CommandContext & { readonly said: () => string } {
+  const parts: string[] = [];
+  return {
+    stateDir,
+    json,
+    style: { width: 100, colour: false, live: false },
+    width: Number.POSITIVE_INFINITY,
+    signal: new AbortController().signal,
+    out: (text) => void parts.push(text),
+    note: () => undefined,
+    said: () => parts.join(''),
+  };
+}

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mine } from '../../../../harness/commands/mine.ts';
+import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
+import { parseDefinition } from '../../../../harness/plan/definition.ts';
+import { type NodeRecord, writeRecord } from '../../../../harness/state/state.ts';
+import { contextOf } from './kit.ts';
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-mine-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+const node = (name: string, flavour: NodeRecord['flavour']): NodeRecord => ({
+  name,
+  flavour,
+  mode: 'full',
+  dialect: 'swarm',
+  api: 'http://127.0.0.1:1',
+  debug: 'http://127.0.0.1:1',
+  p2p: '',
+  overlay: 'ab'.repeat(32),
+  ethereum: 'cd'.repeat(20),
+  dataDir: '',
+  log: '',
+});
+
+test('a chain by which a Bee tells time is not mined on demand, and the message names the Bee', async () => {
+  const definition = parseDefinition({}, 'test');
+  const record = await claimCluster(stateDir, { name: 'mixed', seed: 1n, ephemeral: false, definition });
+  writeRecord(stateDir, {
+    ...record,
+    phase: 'running',
+    nodes: [node('node-0', 'svc'), node('bee-0', 'bee')],
+    timings: { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs: 0, totalMs: 0 },
+    chain: {
+      rpc: 'http://127.0.0.1:1',
+      control: 'http://127.0.0.1:1',
+      chainId: 1337,
+      networkId: 1,
+      contracts: {},
+      startBlock: 0,
+      blockTimeMs: 5000,
+      steady: true,
+    },
+  });
+  const context = contextOf(stateDir);
+  await expect(mine(1, { name: 'mixed' }, context)).rejects.toMatchObject({
+    code: 'CHAIN_STEADY',
+    message: 'no blocks on demand: bee-0 would take blocks that come too early for another time',
+    hint: 'Wait: a block comes every 5000 ms. A cluster without Bees has them on demand.',
+  });
+  expect(context.said()).toBe('');
+});

@@ -1,0 +1,22 @@
+/** What cannot be chosen for a network that goes on from a snapshot. */
+import { expect, test } from 'vitest';
+import { type UpFlags, up } from '../../../../harness/commands/up.ts';
+import { contextOf } from './kit.ts';
+
+const NOTHING: UpFlags = { with: [], cors: [], batches: true };
+
+test.each<[string, Partial<UpFlags>]>([
+  ['--driver', { driver: 'embedded' }],
+  ['--dialect', { dialect: 'swarm' }],
+  ['--preset', { preset: 'factory' }],
+  ['--no-batches', { batches: false }],
+  ['--nodes', { nodes: 0 }],
+  ['--bee-binary', { beeBinary: 'bee' }],
+  ['--cors', { cors: ['*'] }],
+  ['--seed', { seed: 0n }],
+])('%s beside --snapshot is refused by name', async (flag, given) => {
+  await expect(up({ ...NOTHING, snapshot: 'base', ...given }, contextOf('/nowhere'))).rejects.toMatchObject({
+    code: 'USAGE',
+    message: `${flag}: cannot be given with --snapshot, which has a definition of its own`,
+  });
+});

@@ -136,7 +136,7 @@ function commandLine(): Command {
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up --preset factory\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 
@@ -207,10 +207,10 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .addOption(
       new Option(
         '--machine <name=address>',
-        'machine of a swarm that takes its share of the nodes (repeatable; default: the swarm chooses)',
+        'machine of a swarm that takes its share of the nodes (repeatable)',
       )
         .argParser(machineFlag)
-        .default([], 'none'),
+        .default([], 'the swarm chooses'),
     )
     .option(
       '-o, --output <folder>',

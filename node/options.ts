@@ -160,7 +160,7 @@ export const OPTIONS = {
     MULTIADDRESS,
   ),
   'only-peers': list(
-    'multiaddress of a peer that the node keeps a link to, refusing all others (repeatable); for private networks',
+    'multiaddress of a peer that the node keeps a link to, refusing all others, bootnodes included (repeatable); for private networks',
     'a multiaddress with a peer id, such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS_WITH_ID,
   ),

@@ -27,6 +27,14 @@ export interface UploadsOptions {
 /** Redundancy levels go from none to paranoid. */
 const REDUNDANCY_MAX = 4;
 
+/** Batch, index, timestamp and signature: 113 bytes. */
+const STAMP_DIGITS = [226] as const;
+
+interface StampOption {
+  /** Pays instead of a batch of the node: 226 hex digits, of any batch. */
+  readonly stamp?: string;
+}
+
 /** One upload: where it goes, and what its method is called. */
 export interface UploadRequest {
   readonly where: string;
@@ -50,7 +58,7 @@ export class Uploads {
   /** @throws HarnessError `ARGUMENT_INVALID`, ClientError */
   async send(
     { where, path, body, headers: given }: UploadRequest,
-    options: UploadOptions,
+    options: UploadOptions & StampOption,
   ): Promise<Uploaded> {
     expectBody(where, body);
     const prefix = this.#dialect.headerPrefix;
@@ -81,10 +89,12 @@ export class Uploads {
   }
 
   /** What the options say, in the words of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
-  headers(where: string, options: UploadOptions): Record<string, string> {
+  headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {
-      'postage-batch-id': options.batch ?? this.#options.defaultBatch?.(),
+      ...(options.stamp === undefined
+        ? { 'postage-batch-id': options.batch ?? this.#options.defaultBatch?.() }
+        : { 'postage-stamp': options.stamp }),
       tag: options.tag,
       'deferred-upload': options.deferred,
       pin: options.pin,
@@ -96,8 +106,9 @@ export class Uploads {
   }
 }
 
-function expectOptions(where: string, options: UploadOptions): void {
-  const { batch, tag, redundancyLevel, actHistory, timeoutMs } = options;
+function expectOptions(where: string, options: UploadOptions & StampOption): void {
+  const { batch, stamp, tag, redundancyLevel, actHistory, timeoutMs } = options;
+  if (stamp !== undefined) expectHex(`${where}: stamp`, stamp, STAMP_DIGITS);
   if (batch !== undefined) expectHex(`${where}: batch`, batch, DIGITS.hash);
   if (tag !== undefined) expectWhole(`${where}: tag`, tag, { min: 0 });
   if (redundancyLevel !== undefined) {
@@ -197,9 +208,25 @@ export class ChunksClient {
   }
 
   /** @param data span (8 bytes, little-endian) and payload */
-  async upload(data: Uint8Array, options: Omit<UploadOptions, 'deferred' | 'pin'> = {}): Promise<Uploaded> {
+  async upload(
+    data: Uint8Array,
+    options: Omit<UploadOptions, 'deferred' | 'pin'> & StampOption = {},
+  ): Promise<Uploaded> {
     expectBytes('chunks.upload', data);
     return this.#uploads.send({ where: 'chunks.upload', path: '/chunks', body: data }, options);
+  }
+
+  /**
+   * A stamp of one of the node's batches for a chunk that is uploaded elsewhere.
+   * @param address of the chunk @param batch default: that of uploads @returns 226 hex digits
+   */
+  async stamp(address: string, options: Pick<UploadOptions, 'batch' | 'signal'> = {}): Promise<string> {
+    expectHex('chunks.stamp: address', address, DIGITS.hash);
+    const headers = this.#uploads.headers('chunks.stamp', options);
+    const path = `/envelope/${address}`;
+    const answer = await this.#http.request({ method: 'POST', path, headers, signal: options.signal });
+    const { index, timestamp, signature } = (await answer.json()) as Record<string, string>;
+    return `${headers[`${this.#dialect.headerPrefix}postage-batch-id`]}${index}${timestamp}${signature}`;
   }
 
   /**

@@ -23,7 +23,7 @@ export async function saveSnapshot(
     const durationMs = Math.round(performance.now() - startedAt);
     answer(context, { ...documentOf({ path: '', record }), durationMs }, [
       `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
-      `  start it with: svcnet up --snapshot ${name} --name ${name}`,
+      `  start it with: npm run svcnet -- up --snapshot ${name} --name ${name}`,
     ]);
   } finally {
     await cluster.detach();

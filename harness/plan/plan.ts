@@ -4,6 +4,7 @@
  */
 
 import { isIPv4 } from 'node:net';
+import { HarnessError } from '../base/errors.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ChainOptions } from '../chain/record.ts';
 import type { NodePlan, NodePorts } from '../flavours/flavour.ts';
@@ -11,6 +12,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
+import { chequeLinkContradictions } from './prepare-rules.ts';
 import type { Definition } from './schema.ts';
 import { deriveNode } from './seed.ts';
 import { type Link, linksOf } from './topology.ts';
@@ -25,8 +27,17 @@ export interface ClusterPlan {
   readonly chain: ChainOptions;
 }
 
-/** @param seed 64 bits; all keys follow from it */
+/**
+ * @param seed 64 bits; all keys follow from it
+ * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed leave out what the definition needs
+ */
 export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
+  const [mistake] = chequeLinkContradictions(definition, seed);
+  if (mistake !== undefined) {
+    throw new HarnessError('DEFINITION_INVALID', mistake, {
+      hint: 'Name a seed that connects them, or the links themselves: topology: { links: [[node-0, node-1]] }',
+    });
+  }
   const { networkId } = definition.chain;
   const origins = definition.nodes.flatMap(({ count, keys, neighbourhoods }) =>
     Array.from({ length: count }, (_, place) => ({

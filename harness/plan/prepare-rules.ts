@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { batchesOf, hasPublicNode, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
-import { fixedLinks } from './topology.ts';
+import { linksOf } from './topology.ts';
 
 /** Options without which a node neither sends nor takes cheques. */
 const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
@@ -38,9 +38,9 @@ function chequeContradictions(definition: Definition): string[] {
       ...withNode(definition, `${key}.from`, from, (group) => payerProblems(definition, group)),
       ...withNode(definition, `${key}.to`, to, payeeProblems),
       ...(from === to ? [`${key}: got ${from} twice, expected two nodes`] : []),
-      ...linkProblems(definition, { from, to }).map((problem) => `${key}: ${problem}`),
     ];
   });
+  lines.push(...chequeLinkContradictions(definition, definition.seed));
   if (swap === false) lines.push('swap: got false, expected true: prepare.cheques asks for cheques');
   if (credit === 'high') {
     lines.push(`credit: got 'high', expected network or low: with so much credit nobody sends a cheque`);
@@ -48,21 +48,41 @@ function chequeContradictions(definition: Definition): string[] {
   return lines;
 }
 
-/** Nodes owe only to those that they are connected to. Links that are drawn are known at the start alone. */
-function linkProblems(definition: Definition, pair: { from: string; to: string }): string[] {
-  const links = fixedLinks(definition.topology, nodeCount(definition));
-  if (links === undefined || pair.from === pair.to) return [];
-  const ends = [pair.from, pair.to];
-  const linked = links.some((link) => link.every((index) => ends.includes(`node-${index}`)));
-  return linked ? [] : [`got ${pair.from} and ${pair.to}, expected two nodes that the topology connects`];
+/**
+ * Nodes owe only to those that they are connected to.
+ * @param seed undefined while none is drawn: links that follow from it are not looked at then
+ */
+export function chequeLinkContradictions(definition: Definition, seed: bigint | undefined): string[] {
+  const { topology, prepare } = definition;
+  const count = nodeCount(definition);
+  const drawn = typeof topology === 'object' && 'random' in topology;
+  if (drawn && (seed === undefined || topology.random >= count)) return [];
+  const links = linksOf(topology, count, seed ?? 0n);
+  if (links === undefined) return [];
+  return prepare.cheques.flatMap(({ from, to }, index) => {
+    const ends = [from, to];
+    const linked = links.some((link) => link.every((end) => ends.includes(`node-${end}`)));
+    return linked || ends.some((name) => !isNode(name, count)) || from === to
+      ? []
+      : [
+          `prepare.cheques[${index}]: got ${from} and ${to}, expected two nodes that the topology connects${drawn ? ` with seed ${seed}` : ''}`,
+        ];
+  });
 }
 
-/** A payer needs a chequebook, and a batch for the chunks that it is to owe for. */
+function isNode(name: string, count: number): boolean {
+  return Array.from({ length: count }, (_, index) => `node-${index}`).includes(name);
+}
+
+/** A payer needs a chequebook, and stamps for the chunks that it is to owe for, from its own batch or from another node's. */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [
     ...off.map((option) => `expected a node that sends cheques: ${option} of its group is false`),
-    ...(hasBatch(definition, group) ? [] : ['expected a node with a batch, which can owe for chunks']),
+    ...(group.mode === 'boot' ? ['expected a full or light node: a boot node has no chequebook'] : []),
+    ...(definition.nodes.some((other) => hasBatch(definition, other))
+      ? []
+      : ['expected a batch on any node: what it is to owe for are chunks with stamps']),
   ];
 }
 

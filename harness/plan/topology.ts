@@ -15,7 +15,7 @@ export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[]
 }
 
 /** Those that follow from the definition alone; undefined of a mesh, and of links that are drawn. */
-export function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
+function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
   if (topology === 'star') return Array.from({ length: nodes - 1 }, (_, index) => link(0, index + 1));

@@ -1,10 +1,12 @@
 /**
  * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is made to
- * owe, by pushing chunks of which the payee is the closest node, until what time does not pay goes by cheque.
+ * owe, by pushing chunks of which the payee is the closest node, until what time does not pay goes by cheque. Stamps of a
+ * payer without a batch are those of another node.
  */
 import { closerTo } from '../../node/chunk/address.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
-import { fromHex } from '../../node/crypto/hex.ts';
+import type { Chunk } from '../../node/chunk/chunk.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { until } from '../base/wait.ts';
 import { plural } from '../base/words.ts';
 import { lookAtLinks } from '../books/node-books.ts';
@@ -29,6 +31,21 @@ interface Pair {
   readonly nodes: readonly ClusterNode[];
 }
 
+/**
+ * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other, because
+ * what both owe cancels out.
+ */
+export function turns<T extends Record<'from' | 'to', { readonly name: string }>>(
+  pairs: readonly T[],
+): T[][] {
+  const lines = new Map<string, T[]>();
+  for (const pair of pairs) {
+    const link = [pair.from.name, pair.to.name].toSorted().join();
+    lines.set(link, [...(lines.get(link) ?? []), pair]);
+  }
+  return [...lines.values()];
+}
+
 /** Pushes until there is a cheque. @throws HarnessError `WAIT_TIMEOUT`, ClientError */
 export async function provokeCheque(context: StartContext, pair: Pair): Promise<void> {
   const { from, to, nodes } = pair;
@@ -38,10 +55,28 @@ export async function provokeCheque(context: StartContext, pair: Pair): Promise<
     async (signal) => {
       if (await hasSent(pair, signal)) return { done: true };
       const next = Array.from({ length: CHUNKS_AT_ONCE }, () => chunks.next().value);
-      await from.chunks.stream(next, { signal });
+      await push(pair, next, signal);
       return { missing: `it has pushed ${CHUNKS_AT_ONCE} chunks more` };
     },
     { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
+  );
+}
+
+async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: AbortSignal): Promise<void> {
+  if (from.batch !== undefined) {
+    await from.chunks.stream(
+      chunks.map(({ data }) => data),
+      { signal },
+    );
+    return;
+  }
+  const stamper = nodes.find(({ batch }) => batch !== undefined);
+  if (stamper === undefined) throw new RangeError(`no batch among ${nodes.length} nodes`);
+  await Promise.all(
+    chunks.map(async ({ address, data }) => {
+      const stamp = await stamper.chunks.stamp(toHex(address), { signal });
+      await from.chunks.upload(data, { stamp, signal });
+    }),
   );
 }
 
@@ -75,12 +110,12 @@ async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean
 }
 
 /** Chunks that no other node is as close to as the payee. */
-function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Uint8Array, never> {
+function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Chunk, never> {
   const payee = fromHex(to.overlay);
   const others = nodes.filter((node) => node !== from && node !== to).map(({ overlay }) => fromHex(overlay));
   for (let index = 0; ; index++) {
     const payload = seededBytes(PAYLOAD_SIZE, seed, 'chunk between', from.name, to.name, index);
-    const { address, data } = makeCac(BigInt(PAYLOAD_SIZE), payload);
-    if (others.every((other) => closerTo(address, payee, other) < 0)) yield data;
+    const chunk = makeCac(BigInt(PAYLOAD_SIZE), payload);
+    if (others.every((other) => closerTo(chunk.address, payee, other) < 0)) yield chunk;
   }
 }

@@ -18,7 +18,7 @@ import { lookAtTag } from '../nodes/waits.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
-import { provokeCheque, settled } from './prepared-cheques.ts';
+import { provokeCheque, settled, turns } from './prepared-cheques.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch, timeoutFor } from './startup-waits.ts';
 
@@ -47,7 +47,12 @@ export async function prepareState(
   const { onProgress, signal } = context;
   const clock = stopwatch();
   const done = countOf(context);
-  const pairs = cheques.map(({ from, to }) => ({ from: named(nodes, from), to: named(nodes, to), nodes }));
+  const pairs = cheques.map(({ from, to }, index) => ({
+    from: named(nodes, from),
+    to: named(nodes, to),
+    nodes,
+    index,
+  }));
   const [uploaded] = await Promise.all([
     Promise.all(
       uploads.map(async (plan, index) => {
@@ -58,9 +63,11 @@ export async function prepareState(
       }),
     ),
     Promise.all(
-      pairs.map(async (pair, index) => {
-        await explained(`prepare.cheques[${index}]`, () => provokeCheque(context, pair), signal);
-        done('cheques');
+      turns(pairs).map(async (ofLink) => {
+        for (const pair of ofLink) {
+          await explained(`prepare.cheques[${pair.index}]`, () => provokeCheque(context, pair), signal);
+          done('cheques');
+        }
       }),
     ),
   ]);

@@ -1,6 +1,6 @@
 /**
  * The only peers of a node in a private network whose links are given: each is dialled until it is there, and again
- * when it has gone. Nobody else is dialled, and the host refuses everybody else.
+ * when it has gone. No others are dialled, and the host refuses them.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -48,7 +48,7 @@ export class FixedLinks {
     }));
   }
 
-  /** Dials whoever is missing and due. @param settled called after each dial */
+  /** Dials those that are missing and due. @param settled called after each dial */
   round(signal: AbortSignal, settled: () => void): void {
     const now = this.#deps.clock.monotonic();
     for (const peer of this.#missing()) {

@@ -33,7 +33,7 @@ nodes:
     #resources: { cpus: 1, memory: 512MiB }
     # Path of a Bee, and image of a container. Examples:
     #binary: ./bee
-    #image: svcnet-node
+    #image: ethersphere/bee:2.8.1
 
 # process: one process per node. embedded: all in one. docker: a container each.
 #driver: process

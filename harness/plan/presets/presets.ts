@@ -43,6 +43,7 @@ const factory: DefinitionInput = {
     uploads: [{ node: 'node-0', size: '1MiB' }],
     cheques: [
       { from: 'node-1', to: 'node-2' },
+      { from: 'node-2', to: 'node-1' },
       { from: 'node-1', to: 'node-0' },
     ],
     height: 420,

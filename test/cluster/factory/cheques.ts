@@ -5,14 +5,29 @@ import { bees, mined, payee, payer } from './kit.ts';
 
 export function chequeTests(): void {
   describe('cheques', () => {
-    test('were sent by the node at 1635 and received by the one at 1637', async () => {
-      const [from, to] = [await overlayOf(payer), await overlayOf(payee)];
-      const sent = await payer.getLastChequesForPeer(to);
-      const received = await payee.getLastChequesForPeer(from);
+    test.each([
+      ['1635', '1637', payer, payee],
+      ['1637', '1635', payee, payer],
+    ])('were sent by the node at %s and received by the one at %s', async (_from, _to, sender, receiver) => {
+      const [from, to] = [await overlayOf(sender), await overlayOf(receiver)];
+      const sent = await sender.getLastChequesForPeer(to);
+      const received = await receiver.getLastChequesForPeer(from);
       expect(sent.lastsent?.payout.toPLURBigInt()).toBeGreaterThan(0n);
       expect(received.lastreceived).toEqual(sent.lastsent);
-      const all = await payee.getLastCheques();
-      expect(all.lastcheques.find(({ peer }) => peer === from)?.lastreceived).toEqual(received.lastreceived);
+    });
+
+    test('are listed by both nodes, sent and received', async () => {
+      for (const [bee, other] of [
+        [payer, payee],
+        [payee, payer],
+      ] as const) {
+        const peer = await overlayOf(other);
+        const { lastcheques } = await bee.getLastCheques();
+        expect(lastcheques.find((row) => row.peer === peer)).toMatchObject({
+          lastsent: { payout: expect.anything() as unknown },
+          lastreceived: { payout: expect.anything() as unknown },
+        });
+      }
     });
 
     test('are settlements in the books of both', async () => {

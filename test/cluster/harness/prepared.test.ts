@@ -34,16 +34,27 @@ describe('a cluster with a prepared state', () => {
       name: 'prepared',
       driver: 'embedded',
       seed: 7,
-      nodes: 4,
-      prepare: { uploads: uploads(), cheques: [{ from: 'node-3', to: 'node-1' }], height: HEIGHT },
+      nodes: [{ count: 3 }, { batches: false }],
+      prepare: {
+        uploads: uploads(),
+        cheques: [
+          { from: 'node-1', to: 'node-3' },
+          { from: 'node-3', to: 'node-1' },
+        ],
+        height: HEIGHT,
+      },
       stateDir,
       onProgress: (progress) => void steps.push(progress),
     });
   });
   afterAll(() => net.stop());
 
-  test('has a cheque in the books of both nodes', async () => {
-    const [from, to] = [net.node(3), net.node(1)];
+  test.each([
+    [1, 3],
+    // It has no batch.
+    [3, 1],
+  ])('has a cheque of node-%i to node-%i in the books of both', async (payer, payee) => {
+    const [from, to] = [net.node(payer), net.node(payee)];
     const { sent } = await from.chequebook.cheque(to.overlay);
     const { received } = await to.chequebook.cheque(from.overlay);
     expect(sent?.payout).toBeGreaterThan(0n);
@@ -81,10 +92,10 @@ describe('a cluster with a prepared state', () => {
 
   test('tells of it while it starts, and afterwards to others', async () => {
     const told = steps.filter(({ step }) => step === 'state');
-    expect(told[0]?.detail).toBe('0 of 3 uploads, 0 of 1 cheque');
+    expect(told[0]?.detail).toBe('0 of 3 uploads, 0 of 2 cheques');
     expect(told.at(-1)).toMatchObject({
       done: true,
-      detail: expect.stringMatching(/^3 uploads, 1 cheque, block \d+$/),
+      detail: expect.stringMatching(/^3 uploads, 2 cheques, block \d+$/),
     });
     expect(net.timings.preparedMs).toBeGreaterThan(0);
     const attached = await Cluster.attach('prepared', { stateDir });

@@ -304,6 +304,21 @@ test('a blocklisted peer is refused in both directions until its time is over, a
   expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
 });
 
+test('a node whose peers are given refuses all others, whichever side dials', async () => {
+  const network = new MemoryNetwork();
+  const [given, other] = [memoryNode({ network, n: 2 }), memoryNode({ network, n: 3 })];
+  await given.host.start();
+  await other.host.start();
+  const a = memoryNode({ network, n: 1, onlyPeers: [given.underlay()] });
+  await a.host.start();
+  await expect(a.host.connect([other.underlay()], never)).rejects.toMatchObject({ code: 'PEER_NOT_ALLOWED' });
+  await other.host.connect([a.underlay()], never).catch((error: unknown) => error);
+  expect(a.host.peers()).toEqual([]);
+  await given.host.connect([a.underlay()], never);
+  await expect.poll(() => a.host.peers().length).toBe(1);
+  expect(a.host.peers().map(({ overlay }) => toHex(overlay))).toEqual([toHex(given.host.overlay)]);
+});
+
 test('streams of a peer that has not introduced itself are reset', async () => {
   const { a, b } = await pair();
   let served = 0;

@@ -65,6 +65,7 @@ export interface MemoryNodeOptions {
   readonly state?: KeyValueStore;
   readonly welcomeMessage?: string;
   readonly generations?: readonly Generation[];
+  readonly onlyPeers?: readonly string[];
 }
 
 export function memoryNode(options: MemoryNodeOptions): MemoryNode {
@@ -78,6 +79,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       allowPrivateCidrs: options.allowPrivateCidrs ?? true,
       welcomeMessage: options.welcomeMessage ?? '',
       listen: `10.0.0.${options.n}:1634`,
+      onlyPeers: options.onlyPeers ?? [],
       ...(options.generations === undefined ? {} : { generations: options.generations }),
     },
     {

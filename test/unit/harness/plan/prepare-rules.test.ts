@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { checkDefinition } from '../../../../harness/plan/definition.ts';
+import { checkDefinition, parseDefinition } from '../../../../harness/plan/definition.ts';
+import { planCluster } from '../../../../harness/plan/plan.ts';
 import type { DefinitionInput } from '../../../../harness/plan/schema.ts';
+import { linksOf } from '../../../../harness/plan/topology.ts';
 
 function mistakesOf(input: DefinitionInput): readonly string[] {
   const checked = checkDefinition(input);
@@ -33,6 +35,7 @@ test('what can be prepared is accepted', () => {
     cheques: [
       { from: 'node-0', to: 'node-1' },
       { from: 'node-2', to: 'node-3' },
+      { from: 'node-3', to: 'node-0' },
     ],
     height: 400,
   };
@@ -43,6 +46,38 @@ test('nodes that are linked, or drawn to be, can exchange cheques', () => {
   const prepare = { cheques: [{ from: 'node-3', to: 'node-0' }] };
   for (const topology of ['mesh', 'ring', 'star', { random: 2 }] as const)
     expect(mistakesOf({ nodes: 4, topology, prepare })).toEqual([]);
+});
+
+test('nodes that the draw of links leaves apart are named as soon as the seed is known', () => {
+  const input = (to: string, seed?: number): DefinitionInput => ({
+    nodes: 6,
+    topology: { random: 1 },
+    prepare: { cheques: [{ from: 'node-0', to }] },
+    ...(seed === undefined ? {} : { seed }),
+  });
+  const others = [1, 2, 3, 4, 5].map((index) => `node-${index}`);
+  const linked = linksOf({ random: 1 }, 6, 7n)?.filter(([one]) => one === 0) ?? [];
+  const apart = others.filter((name) => mistakesOf(input(name, 7)).length > 0);
+  expect(apart).toEqual(others.filter((_, index) => !linked.some(([, other]) => other === index + 1)));
+  const [to = ''] = apart;
+  const words = `prepare.cheques[0]: got node-0 and ${to}, expected two nodes that the topology connects with seed 7`;
+  expect(mistakesOf(input(to, 7))).toEqual([words]);
+
+  expect(mistakesOf(input(to))).toEqual([]);
+  expect(() => planCluster(parseDefinition(input(to), 'options'), 7n)).toThrow(
+    expect.objectContaining({
+      code: 'DEFINITION_INVALID',
+      message: words,
+      hint: expect.any(String) as string,
+    }),
+  );
+});
+
+test('a draw that cannot be is all that is said of it', () => {
+  const prepare = { cheques: [{ from: 'node-0', to: 'node-1' }] };
+  expect(mistakesOf({ nodes: 2, seed: 7, topology: { random: 2 }, prepare })).toEqual([
+    expect.stringContaining('topology: random: got 2'),
+  ]);
 });
 
 test.each([
@@ -87,9 +122,14 @@ test.each([
     'prepare.cheques[0]: got node-0 twice, expected two nodes',
   ],
   [
-    'a payer without a batch',
-    cheque('node-3', 'node-0'),
-    "prepare.cheques[0].from: got 'node-3', expected a node with a batch",
+    'a payer in a network without batches',
+    { nodes: 2, batches: false, prepare: { cheques: [{ from: 'node-1', to: 'node-0' }] } },
+    "prepare.cheques[0].from: got 'node-1', expected a batch on any node",
+  ],
+  [
+    'a boot node that pays',
+    cheque('node-5', 'node-0'),
+    "prepare.cheques[0].from: got 'node-5', expected a full or light node",
   ],
   [
     'a payer whose cheques are off',

@@ -22,7 +22,7 @@ import {
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
 import { networkFile } from './network-file.ts';
-import { localDoors, publishedPorts } from './published.ts';
+import { CONTROL_HOST, localDoors, publishedPorts } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
 const COMPOSE_FILE = 'docker-compose.yml';
@@ -98,7 +98,7 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
         stop_grace_period: `${STOP_GRACE_SECONDS}s`,
         ports: [
           published(ports.chain.rpc, CHAIN_PORTS.rpc),
-          published(ports.chain.control, CHAIN_PORTS.control),
+          `${CONTROL_HOST}:${ports.chain.control}:${CHAIN_PORTS.control}`,
         ],
         healthcheck: {
           test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_STATE_PATH)],

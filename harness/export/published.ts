@@ -31,10 +31,10 @@ export interface Doors {
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
-/** @param hosts of the chain and of the nodes; control: whether its endpoint can be reached */
+/** @param hosts of the chain, of its control endpoint where that can be reached, and of the nodes */
 export function doorsOf(
   definition: Definition,
-  hosts: { readonly chain: string; readonly control: boolean; node(index: number): string },
+  hosts: { readonly chain: string; readonly control?: string; node(index: number): string },
 ): Doors {
   const { chain, nodes } = publishedPorts(definition);
   const url = (host: string, port: number) => `http://${host}:${port}`;
@@ -42,7 +42,7 @@ export function doorsOf(
     name: nameOf(definition),
     chain: {
       rpc: url(hosts.chain, chain.rpc),
-      ...(hosts.control ? { control: url(hosts.chain, chain.control) } : {}),
+      ...(hosts.control === undefined ? {} : { control: url(hosts.control, chain.control) }),
     },
     nodes: nodes.map(({ api, debug }, index) => ({
       api: url(hosts.node(index), api),
@@ -51,10 +51,13 @@ export function doorsOf(
   };
 }
 
+/** Who reaches the control endpoint owns the chain: it is for its machine alone, whatever the nodes listen at. */
+export const CONTROL_HOST = '127.0.0.1';
+
 /** Everything on this machine, at the address that the definition chooses. */
 export function localDoors(definition: Definition): Doors {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
-  return doorsOf(definition, { chain: host, control: true, node: () => host });
+  return doorsOf(definition, { chain: host, control: CONTROL_HOST, node: () => host });
 }
 
 /** Of networks that nobody names. */

@@ -84,7 +84,7 @@ export function exportStack(request: ExportRequest): Exported {
 function stackDoors({ definition, machines }: ExportRequest): Doors {
   const address = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
   // A published port cannot be kept to one interface, and this one can change everything about the chain.
-  return doorsOf(definition, { chain: address(0), control: false, node: address });
+  return doorsOf(definition, { chain: address(0), node: address });
 }
 
 /** Nodes are dealt out in turn, so that neighbours in the list are on different machines. */

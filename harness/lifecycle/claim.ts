@@ -18,7 +18,7 @@ import {
   removeFolder,
   setAside,
 } from '../state/state.ts';
-import { isInUse } from './drivers.ts';
+import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**
  * Takes a name. What an interrupted or crashed cluster of the same name left behind is removed.
@@ -77,6 +77,8 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);
   if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
+  // Its folder is the last that knows of it: containers outlive a machine that was switched off.
+  if (before !== undefined) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
   // Somebody else removed it between our look and our move.
   if (aside === undefined) return;
@@ -87,6 +89,24 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
     throw takenError(stateDir, name);
   }
   removeFolder(aside);
+}
+
+/** Whatever its record does not name, too. */
+async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
+  const driver = driverOf(stateDir, record, { stopWithParent: false });
+  try {
+    await driver.dispose(partsOf(stateDir, record), 0);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    const { code, hint } = error;
+    throw new HarnessError(
+      code,
+      `what is left of an earlier cluster named '${record.name}' cannot be removed: ${error.message}`,
+      { cause: error, ...(hint === undefined ? {} : { hint }) },
+    );
+  } finally {
+    await driver.close();
+  }
 }
 
 function takenError(stateDir: string, name: string): HarnessError {

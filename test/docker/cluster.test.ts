@@ -154,6 +154,24 @@ describe('a log', () => {
   });
 });
 
+test('a chain whose container is restarted goes on where it was', async () => {
+  const account = 'c0'.repeat(20);
+  await net.chain.fund(account, { native: 5n });
+  const before = await net.chain.height();
+  await docker.getContainer(`${net.node(0).container}`.replace('node-0', 'chain')).restart();
+  await eventually('the chain does not come back', async () => {
+    try {
+      return (await net.chain.height()) >= before ? undefined : 'it has begun anew';
+    } catch (error) {
+      return String(error);
+    }
+  });
+  expect(await net.chain.nativeBalance(account)).toBe(5n);
+  // Its control endpoint is where it was, too.
+  await net.chain.fund(account, { native: 6n });
+  expect(await net.chain.nativeBalance(account)).toBeGreaterThan(5n);
+});
+
 test('a node is killed, started, paused, resumed and stopped', async () => {
   const node = net.node(1);
   await node.kill();
@@ -224,6 +242,32 @@ describe('what is done to a container by others', () => {
       message: expect.stringContaining('No such container') as string,
     });
   });
+});
+
+test('the control endpoint and the gate are on loopback, whatever the cluster listens at', async () => {
+  const driver = createDockerDriver({
+    token: `${name}-listen`,
+    name: `${name}-listen`,
+    stopWithParent: false,
+    folder: stateDir,
+    listen: '0.0.0.0',
+  });
+  const options = { port: 0, networkId: 1, accounts: [], gate: true };
+  const { handle } = await driver.start({ kind: 'chain', name: 'chain', options, optionsFile: '', log: '' });
+  const bindings = (await inspect(String(handle['container']))).HostConfig.PortBindings as Record<
+    string,
+    { HostIp: string }[]
+  >;
+  const addresses = Object.entries(bindings).map(([port, [at]]) => [port, at?.HostIp]);
+  expect(Object.fromEntries(addresses)).toEqual({
+    '8545/tcp': '0.0.0.0',
+    '8546/tcp': '127.0.0.1',
+    '8547/tcp': '127.0.0.1',
+  });
+  const { here } = await driver.placeChain({ rpc: '', control: '', gate: '' });
+  for (const url of Object.values(here)) expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  await driver.dispose({ token: '', parts: [] }, 0);
+  expect(await leftOf(`${name}-listen`)).toEqual([]);
 });
 
 test('a port that somebody took meanwhile is named, with the part that wanted it', async () => {

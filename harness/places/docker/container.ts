@@ -21,6 +21,8 @@ const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' }
 interface Published {
   readonly inside: number;
   readonly outside: number;
+  /** Address of the machine, where it is not that of the others. */
+  readonly at?: string;
 }
 
 interface Contained {
@@ -53,9 +55,9 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
     HostConfig: {
       NetworkMode: networkName(owner),
       PortBindings: Object.fromEntries(
-        ports.map(({ inside, outside }) => [
+        ports.map(({ inside, outside, at = listen }) => [
           `${inside}/tcp`,
-          [{ HostIp: listen, HostPort: String(outside) }],
+          [{ HostIp: at, HostPort: String(outside) }],
         ]),
       ),
       Mounts: [

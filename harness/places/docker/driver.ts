@@ -39,6 +39,7 @@ export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(
 const NODE_FOLDER = 'node';
 const CHAIN_FOLDER = 'chain';
 const OPTIONS_FILE = 'options.json';
+const STATE_FOLDER = 'state';
 /** A process that ends can wait so long for its containers to go; what is left then is removed by the guard. */
 const EXIT_REMOVAL_MS = 60_000;
 /** A program that only prints its help. */
@@ -126,9 +127,12 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     const [control = 0, gate = 0, free = 0] = await pickFreePorts(3);
     const rpc = given['port'] === 0 ? free : Number(given['port']);
     const outside = given['gate'] === true ? { rpc, control, gate } : { rpc, control };
+    // Who reaches the control endpoint owns the chain: it is for this machine alone, whatever the nodes listen at.
+    const at = remoteEngine() === undefined ? LOOPBACK : listen;
     const ports = Object.entries(outside).map(([which, port]) => ({
       inside: CHAIN_PORTS[which as keyof typeof outside],
       outside: port,
+      ...(which === 'rpc' ? {} : { at }),
     }));
     const { rpc: port, control: controlPort, gate: gatePort } = CHAIN_PORTS;
     const document = {
@@ -139,6 +143,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       controlPort,
       gatePort,
       stopOnStdinEnd: false,
+      // A container that is started again goes on where it was: its nodes would miss what is gone.
+      stateFolder: `${DATA}/${CHAIN_FOLDER}/${STATE_FOLDER}`,
     };
     const probe = `fetch('http://${LOOPBACK}:${controlPort}/state')`;
     const { id } = await imageOf(UNWATCHED);
@@ -175,8 +181,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     }
   }
 
-  function url(port: number): string {
-    return `http://${reachedAt(listen)}:${port}`;
+  function url(port: number, at = listen): string {
+    return `http://${reachedAt(at)}:${port}`;
   }
 
   return {
@@ -200,8 +206,13 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     async placeChain(said) {
       const name = partName(options, 'chain');
       const { NetworkSettings } = await engine.ask((docker) => docker.getContainer(name).inspect());
-      const published = (inside: number) =>
-        url(Number(NetworkSettings.Ports[`${inside}/tcp`]?.[0]?.HostPort ?? inside));
+      const published = (inside: number) => {
+        const { HostIp: at, HostPort: port } = NetworkSettings.Ports[`${inside}/tcp`]?.[0] ?? {};
+        if (port !== undefined) return url(Number(port), at);
+        throw new HarnessError('CHAIN_FAILED', `${name} has ended: its port ${inside} is not published`, {
+          hint: `What it has said: svcnet logs chain --name ${options.name}`,
+        });
+      };
       const inside = (port: number) => `http://chain:${port}`;
       return { here: chainUrls(said, published), nodes: chainUrls(said, inside) };
     },

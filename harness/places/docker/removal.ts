@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerInfo } from 'dockerode';
 import { HarnessError } from '../../base/errors.ts';
 import type { Disposed } from '../driver.ts';
-import { type Engine, unless } from './engine.ts';
+import { type Engine, statusOf, unless } from './engine.ts';
 import { listContainers } from './looks.ts';
 import { ownedBy, partOf } from './names.ts';
 
@@ -68,8 +68,13 @@ export async function stopContainer(
     if (!(await unless([304, ...GONE], container.stop({ t: Math.ceil(graceMs / 1000) })))) {
       return { forced: false };
     }
-    const { State } = await container.inspect();
-    return { forced: State.ExitCode === KILLED };
+    try {
+      return { forced: (await container.inspect()).State.ExitCode === KILLED };
+    } catch (error) {
+      // Somebody else has removed it in between.
+      if (statusOf(error) === 404) return { forced: false };
+      throw error;
+    }
   });
 }
 

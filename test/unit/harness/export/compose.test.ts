@@ -80,7 +80,14 @@ test('published ports, the address they are published at, limits and images are 
     ports: ['0.0.0.0:17003:1633', '0.0.0.0:17005:1635'],
   });
   expect(services['node-1']).not.toHaveProperty('cpus');
-  expect(services['chain']?.['ports']).toEqual(['0.0.0.0:18000:8545', '0.0.0.0:18001:8546']);
+  expect(services['chain']?.['ports']).toEqual(['0.0.0.0:18000:8545', '127.0.0.1:18001:8546']);
+});
+
+test('the control endpoint of the chain is on loopback alone, and the network file knows it there', () => {
+  const [, file] = exportCompose(requestFor({ nodes: 1, listen: '10.0.0.7' })).files;
+  const { chain, nodes } = parse(file?.content ?? '') as { chain: object; nodes: { api: string }[] };
+  expect(chain).toEqual({ rpc: 'http://10.0.0.7:8545', control: 'http://127.0.0.1:8546' });
+  expect(nodes[0]?.api).toBe('http://10.0.0.7:1633');
 });
 
 test('an image that was chosen is not built', () => {

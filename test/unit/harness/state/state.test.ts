@@ -6,7 +6,7 @@ import { HarnessError } from '../../../../harness/base/errors.ts';
 import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
 import { isInUse } from '../../../../harness/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../harness/lifecycle/leftovers.ts';
-import { ownProcess } from '../../../../harness/machine/processes.ts';
+import { isAlive, ownProcess, spawnProgram } from '../../../../harness/machine/processes.ts';
 import { parseDefinition } from '../../../../harness/plan/definition.ts';
 import {
   type ClusterRecord,
@@ -68,6 +68,20 @@ test('what a cluster that is gone has left is replaced', async () => {
   expect(after.token).not.toBe(before.token);
   expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
   expect(existsSync(join(clusterFolder(stateDir, 'one').path, 'run'))).toBe(false);
+});
+
+test('a name is taken from a cluster that is gone only with all that its records do not name', async () => {
+  const before = await claim('one');
+  writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
+  const { id } = await spawnProgram({
+    command: { file: process.execPath, args: ['-e', 'setInterval(() => undefined, 1000)'], env: {} },
+    logFile: join(stateDir, 'unrecorded.log'),
+    stopWithParent: true,
+    compileCache: undefined,
+    label: before.token,
+  });
+  await claim('one');
+  expect(isAlive(id)).toBe(false);
 });
 
 test('a failed claim leaves nothing beside the cluster that has the name', async () => {

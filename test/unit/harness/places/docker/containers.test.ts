@@ -26,6 +26,17 @@ function specOf(given: Partial<Parameters<typeof containerSpec>[0]> = {}): Retur
   });
 }
 
+test('a port is published at an address of its own, where it has one', () => {
+  const ports = [
+    { inside: 8545, outside: 20_000 },
+    { inside: 8546, outside: 20_001, at: '127.0.0.1' },
+  ];
+  expect(specOf({ listen: '0.0.0.0', ports }).HostConfig?.PortBindings).toEqual({
+    '8545/tcp': [{ HostIp: '0.0.0.0', HostPort: '20000' }],
+    '8546/tcp': [{ HostIp: '127.0.0.1', HostPort: '20001' }],
+  });
+});
+
 test('container, volume and network bear the token, and are named after cluster and node', () => {
   const spec = specOf();
   const labels = { 'svcnet.cluster': OWNER.token, 'svcnet.name': 'net', 'svcnet.node': 'node-1' };

@@ -2,12 +2,13 @@
  * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
  * package registry is asked. The file is the repository's but for its ports, so that both can run side by side.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createRpcClient } from '../../chain/rpc.ts';
@@ -39,14 +40,11 @@ const environment = {
 const compose =
   spawnSync('docker', ['compose', 'version']).status === 0 ? ['docker', 'compose'] : ['docker-compose'];
 
-function run(command: readonly string[], ...args: readonly string[]): string {
+/** Not synchronously: clients have to notice meanwhile that a container closes their connections. */
+async function run(command: readonly string[], ...args: readonly string[]): Promise<string> {
   const [program, ...first] = command as [string, ...string[]];
-  return execFileSync(program, [...first, ...args], {
-    cwd: ROOT,
-    env: environment,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const { stdout } = await promisify(execFile)(program, [...first, ...args], { cwd: ROOT, env: environment });
+  return stdout;
 }
 const inProject = (...args: string[]) =>
   run([...compose, '-f', join(folder, 'docker-compose.yml'), '-p', PROJECT], ...args);
@@ -60,9 +58,17 @@ const clients = Array.from(
 beforeAll(async () => {
   const definition = join(folder, 'cluster.yaml');
   writeFileSync(definition, JSON.stringify({ nodes: NODES, ports: FIRST_PORT, chain: { port: CHAIN_PORT } }));
-  run([process.execPath, 'harness/cli.ts'], 'export', 'compose', '--file', definition, '--output', folder);
-  inProject('build', '-q');
-  inProject('up', '-d');
+  await run(
+    [process.execPath, 'harness/cli.ts'],
+    'export',
+    'compose',
+    '--file',
+    definition,
+    '--output',
+    folder,
+  );
+  await inProject('build', '-q');
+  await inProject('up', '-d');
   await meshed();
 }, 400_000);
 
@@ -91,7 +97,7 @@ async function lackOf(client: NodeClient, node: number, signal: AbortSignal): Pr
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  inProject('down', '-v');
+  await inProject('down', '-v');
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
@@ -102,7 +108,7 @@ test('the identities in the containers follow from the seed', async () => {
 });
 
 test('the volume has a network file of the seed that was chosen at the start', async () => {
-  const text = inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
+  const text = await inProject('exec', '-T', 'node-0', 'cat', '/data/network.yaml');
   const network = parse(text) as {
     chain: { rpc: string; control: string };
     nodes: { api: string; debug: string }[];
@@ -125,7 +131,7 @@ test('the volume has a network file of the seed that was chosen at the start', a
 });
 
 test('a file moves from one container to another', async () => {
-  const env = inProject('exec', '-T', 'node-0', 'cat', '/data/env');
+  const env = await inProject('exec', '-T', 'node-0', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_0=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(300_000);
   const { reference } = await (clients[0] as NodeClient).bytes.upload(data, { batch, deferred: false });
@@ -135,26 +141,26 @@ test('a file moves from one container to another', async () => {
 });
 
 test('the containers become healthy and run as an unprivileged user', async () => {
-  const id = inProject('ps', '-q', 'node-1').trim();
+  const id = (await inProject('ps', '-q', 'node-1')).trim();
   await until(
     'node-1 is not healthy',
     async () => {
-      const health = docker('inspect', '--format', '{{.State.Health.Status}}', id).trim();
+      const health = (await docker('inspect', '--format', '{{.State.Health.Status}}', id)).trim();
       return health === 'healthy' ? { done: true } : { missing: `it is ${health}` };
     },
     { timeoutMs: 60_000 },
   );
-  expect(inProject('exec', '-T', 'node-1', 'id', '-u').trim()).not.toBe('0');
+  expect((await inProject('exec', '-T', 'node-1', 'id', '-u')).trim()).not.toBe('0');
 });
 
 test('a node keeps its data and its place when its container is killed and started again', async () => {
   const client = clients[2] as NodeClient;
-  const env = inProject('exec', '-T', 'node-2', 'cat', '/data/env');
+  const env = await inProject('exec', '-T', 'node-2', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_2=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(20_000);
   const { reference } = await client.bytes.upload(data, { batch });
-  inProject('kill', 'node-2');
-  inProject('start', 'node-2');
+  await inProject('kill', 'node-2');
+  await inProject('start', 'node-2');
   await until(
     'node-2 is not back',
     async (signal) => {
@@ -168,7 +174,7 @@ test('a node keeps its data and its place when its container is killed and start
 
 /** Normalised balance of a batch, as the contract has it; 0 when there is no such batch. */
 async function balanceOf(batch: string): Promise<bigint> {
-  const chain = JSON.parse(inProject('exec', '-T', 'node-0', 'cat', '/data/node-0/config.yaml')) as {
+  const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/node-0/config.yaml')) as {
     'postage-stamp-address': string;
   };
   const rpc = createRpcClient(RPC);
@@ -181,8 +187,8 @@ async function balanceOf(batch: string): Promise<bigint> {
   }
 }
 
-function batchOf(node: number): string {
-  const env = inProject('exec', '-T', `node-${node}`, 'cat', '/data/env');
+async function batchOf(node: number): Promise<string> {
+  const env = await inProject('exec', '-T', `node-${node}`, 'cat', '/data/env');
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 
@@ -203,19 +209,19 @@ async function chainIsBack(): Promise<void> {
 }
 
 test.each([
-  ['restarted', () => inProject('restart', 'chain')],
+  ['restarted', async () => void (await inProject('restart', 'chain'))],
   [
     'killed and started again',
-    () => {
-      inProject('kill', 'chain');
-      inProject('start', 'chain');
+    async () => {
+      await inProject('kill', 'chain');
+      await inProject('start', 'chain');
     },
   ],
 ])('batches stay, and uploads go on, when the container of the chain is %s', async (_how, again) => {
   const client = clients[1] as NodeClient;
   const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
-  const batches = [batchOf(1), bought.batchID];
-  again();
+  const batches = [await batchOf(1), bought.batchID];
+  await again();
   await chainIsBack();
   for (const batch of batches) expect(await balanceOf(batch)).toBeGreaterThan(0n);
   const known = (await client.stamps.list()).map(({ batchID }) => batchID);
@@ -232,27 +238,27 @@ test.each([
     { timeoutMs: 60_000 },
   );
   const data = randomBytes(20_000);
-  const { reference } = await client.bytes.upload(data, { batch: batchOf(1), deferred: false });
+  const { reference } = await client.bytes.upload(data, { batch: await batchOf(1), deferred: false });
   expect(Buffer.compare(await (clients[3] as NodeClient).bytes.download(reference), data)).toBe(0);
 });
 
 test('the network goes on where it was after down and up', async () => {
   const data = randomBytes(20_000);
   const first = clients[0] as NodeClient;
-  const { reference } = await first.bytes.upload(data, { batch: batchOf(0), deferred: false });
+  const { reference } = await first.bytes.upload(data, { batch: await batchOf(0), deferred: false });
   const height = (await first.status()).lastSyncedBlock;
-  inProject('down');
-  inProject('up', '-d');
+  await inProject('down');
+  await inProject('up', '-d');
   await meshed();
   // A network of the same seed that began anew would be far below.
   expect((await first.status()).lastSyncedBlock).toBeGreaterThanOrEqual(height);
-  expect(await balanceOf(batchOf(0))).toBeGreaterThan(0n);
+  expect(await balanceOf(await batchOf(0))).toBeGreaterThan(0n);
   expect(Buffer.compare(await (clients[2] as NodeClient).bytes.download(reference), data)).toBe(0);
-  await first.bytes.upload(randomBytes(5000), { batch: batchOf(0), deferred: false });
+  await first.bytes.upload(randomBytes(5000), { batch: await batchOf(0), deferred: false });
 }, 300_000);
 
-test('the image holds no development packages', () => {
-  const listed = docker('run', '--rm', '--entrypoint', 'ls', 'svcnet', 'node_modules').split(/\s+/);
+test('the image holds no development packages', async () => {
+  const listed = (await docker('run', '--rm', '--entrypoint', 'ls', 'svcnet', 'node_modules')).split(/\s+/);
   expect(listed).toContain('lmdb');
   for (const name of ['vitest', 'typescript', 'solc', 'knip', 'oxlint', 'libp2p'])
     expect(listed).not.toContain(name);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The health check of the image, whatever its container runs. A network in one container says at port 1632 whether all of
+# The health check of the image, for a node or a whole network; containers of other roles bring one of their own. A network in one container says at port 1632 whether all of
 # it is usable; where nobody listens there, a node answers for itself. A shell, because it runs all the time and a Node.js
 # of its own would take the processor from a node.
 if [ -z "$BASH_VERSION" ]; then exec bash "$0"; fi

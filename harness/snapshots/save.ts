@@ -2,7 +2,9 @@
  * Saving a running cluster. Nodes and chain have to be of one moment, so the nodes are stopped in order, then the state of the
  * chain and the data of the nodes are copied, then the nodes that ran are started again, whatever has happened meanwhile.
  */
+
 import { existsSync } from 'node:fs';
+import { awaitAll } from '../base/await-all.ts';
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
 import type { Chain } from '../chain/chain.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -130,11 +132,13 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   const [outcome] = await Promise.allSettled([
     (async () => {
       throwIfInterrupted(signal);
-      await all(there, async (node) => {
-        if (paused.has(node)) await node.resume();
-        stopped.push(node);
-        await node.stop();
-      });
+      await awaitAll(
+        there.map(async (node) => {
+          if (paused.has(node)) await node.resume();
+          stopped.push(node);
+          await node.stop();
+        }),
+      );
       return await work();
     })(),
   ]);
@@ -149,13 +153,6 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   if (failed.length > 0) throw notStarted(failed, failures, outcome);
   if (outcome.status === 'rejected') throw outcome.reason;
   return outcome.value;
-}
-
-/** Every one is waited for, also when one fails. */
-async function all(nodes: readonly ClusterNode[], work: (node: ClusterNode) => Promise<void>): Promise<void> {
-  const outcomes = await Promise.allSettled(nodes.map(work));
-  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
 }
 
 function notStarted(

@@ -1,6 +1,7 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
 import { toHex } from '../../node/crypto/hex.ts';
+import { awaitAll } from '../base/await-all.ts';
 import { plainHex } from '../client/json.ts';
 import type { NodePorts } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -33,7 +34,8 @@ export async function createNodes(
     return { ...place, reached: place.peers, here: own };
   });
   const placed = placeNodes(plan, places, chainFacts(started));
-  return Promise.all(
+  // A container that is made after a failure would be nobody's.
+  return awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
       const { flavour, identity, peers } = at(plan.nodes, index);
       const { api, debug, p2p, container, here } = at(places, index);

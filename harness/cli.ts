@@ -118,7 +118,7 @@ function commandLine(): Command {
     .option('--seed <number>', 'everything that looks random follows from it (default: drawn)', seedFlag)
     .addOption(driverOption())
     .addOption(profileOption())
-    .addOption(creditOption('high'))
+    .addOption(creditOption('what suits profile and nodes'))
     .addOption(dialectOption())
     .option(
       '--port <port>',

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The health check of the image, for a node or a whole network; containers of other roles bring one of their own. A network in one container says at port 1632 whether all of
-# it is usable; where nobody listens there, a node answers for itself. A shell, because it runs all the time and a Node.js
-# of its own would take the processor from a node.
+# The health check of the image, for a node or a whole network; containers of other roles bring one of their own. A
+# network in one container says at port 1632 whether all of it is usable; where nobody listens there, a node answers for
+# itself. A shell, because it runs all the time and a Node.js of its own would take the processor from a node.
 if [ -z "$BASH_VERSION" ]; then exec bash "$0"; fi
 # As sh, a connection that is refused would end it at once.
 set +o posix

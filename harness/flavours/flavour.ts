@@ -25,7 +25,7 @@ interface NetworkFacts {
   readonly blockTimeMs: number;
   /** Multiaddresses of the nodes to begin with. */
   readonly bootnodes: readonly string[];
-  /** Multiaddresses of its only peers; undefined: whoever it meets. */
+  /** Multiaddresses of its only peers; undefined: any it meets. */
   readonly onlyPeers: readonly string[] | undefined;
   /** They are boot nodes, not the first full ones. */
   readonly dedicatedBootnodes: boolean;

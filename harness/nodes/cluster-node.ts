@@ -93,7 +93,7 @@ export class ClusterNode {
   readonly dataDir: string;
   /** Path of the log file, or the command that prints it. */
   readonly log: string;
-  /** Names of its only peers; undefined: whoever it meets. */
+  /** Names of its only peers; undefined: any it meets. */
   readonly peers: readonly string[] | undefined;
   readonly client: NodeClient;
   readonly #deps: ClusterNodeDeps;

@@ -20,6 +20,6 @@ export interface PlannedNode {
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
   readonly identity: NodeIdentity;
-  /** Names of its only peers; undefined: whoever it meets. */
+  /** Names of its only peers; undefined: any it meets. */
   readonly peers: readonly string[] | undefined;
 }

@@ -7,7 +7,7 @@ type Topology = Definition['topology'];
 /** Both ends, the lower index first. */
 export type Link = readonly [number, number];
 
-/** @returns undefined where whoever meets may connect */
+/** @returns undefined where all nodes may connect */
 export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[] | undefined {
   if (topology === 'mesh') return undefined;
   if (typeof topology === 'object' && 'random' in topology) return randomLinks(topology.random, nodes, seed);

@@ -58,7 +58,7 @@ export interface NodeRecord {
   readonly dataDir: string;
   /** Path of its log, or the command that prints it. */
   readonly log: string;
-  /** Names of its only peers; absent: whoever it meets. */
+  /** Names of its only peers; absent: any it meets. */
   readonly peers?: readonly string[];
 }
 

@@ -53,7 +53,7 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly nonce: Uint8Array;
   readonly fullNode: boolean;
   readonly welcomeMessage: string;
-  /** Multiaddresses of the only peers that are taken, whoever dials; absent or none: anybody. */
+  /** Multiaddresses of the only peers that are accepted, no matter which side dials; absent or none: all. */
   readonly onlyPeers?: readonly string[];
   /** Contract, 20 bytes, that the own record names as the one we pay from. */
   readonly chequebook?: () => Uint8Array | undefined;

@@ -43,7 +43,7 @@ const LIGHT_PEERS_MAX = 100;
 export interface KademliaOptions {
   /** Multiaddresses, dialled while no peer is connected. */
   readonly bootnodes: readonly string[];
-  /** Multiaddresses of the only peers that there are; none: whoever there is. */
+  /** Multiaddresses of the only peers that there are; none: all there are. */
   readonly onlyPeers: readonly string[];
   /** Depth from which this node stores chunks, 0..31. */
   readonly storageRadius: () => number;

@@ -17,10 +17,10 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
   afterAll(() => net.stop());
 
-  test('everybody comes to it, and it has neither batch nor chequebook', async () => {
+  test('all nodes come to it, and it has neither batch nor chequebook', async () => {
     const node = boot as ClusterNode;
     const peers = await eventually(
-      'not everybody has come to the boot node',
+      'not all nodes have come to the boot node',
       () => node.client.peers(),
       (seen) => seen.length === 4,
     );

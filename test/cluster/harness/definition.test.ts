@@ -102,7 +102,7 @@ test('a ring has its links and no others, also after a node was away, and carrie
   expect(await peersOf(net)).toEqual(ring);
 });
 
-test('in a topology a node refuses everybody else, whoever dials', async () => {
+test('in a topology a node refuses all others, no matter which side dials', async () => {
   await using net = await start({ nodes: 4, topology: 'star' });
   const refused: unknown = await net
     .node(1)

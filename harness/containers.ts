@@ -9,7 +9,7 @@
  * Each role loads its own code alone: a node starts as fast as without this file.
  */
 import { pathToFileURL } from 'node:url';
-import { exitCodeOf, messageOf } from './base/errors.ts';
+import { exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { programPath } from './machine/programs.ts';
 
 const [role, ...rest] = process.argv.slice(2);
@@ -26,6 +26,7 @@ async function prepareNetwork(): Promise<void> {
     process.stdout.write(`${await prepare(process.env)}\n`);
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n`);
+    if (error instanceof HarnessError && error.hint !== undefined) process.stderr.write(`${error.hint}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

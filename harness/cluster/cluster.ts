@@ -403,7 +403,7 @@ export class Cluster implements AsyncDisposable {
     return this.driver === 'attached' ? unlistedPeers(this.nodes, signal) : [];
   }
 
-  /** Writes down a batch that was bought for a node without one: its default for everybody who attaches from here on. */
+  /** Writes down a batch that was bought for a node without one: the node's default batch for each later attach. */
   adopt(batch: BatchRecord): void {
     const record = readRecord(this.#stateDir, this.name);
     if (record?.token !== this.#record.token) return;

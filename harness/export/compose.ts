@@ -3,21 +3,23 @@
  * the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
 import { Document, stringify, type YAMLMap } from 'yaml';
+import {
+  CHAIN_PORTS,
+  CHAIN_STATE_PATH,
+  DATA_FOLDER,
+  NODE_PORTS,
+  NODE_READINESS_PATH,
+  probe,
+} from '../flavours/inside-image.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN_FOLDER,
-  CHAIN_PORTS,
   CHAIN_PROGRAM,
-  CHAIN_STATE_PATH,
-  DATA_FOLDER,
   IMAGE,
-  NODE_PORTS,
   NODE_PROGRAM,
-  NODE_READINESS_PATH,
   nodeArguments,
   PREPARE_PROGRAM,
-  probe,
   STOP_GRACE_SECONDS,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';

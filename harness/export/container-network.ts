@@ -7,11 +7,11 @@ import { chequebookAddress, chequebookSalt } from '../../chain/deployment/cheque
 import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
 import type { PlannedFile } from '../flavours/flavour.ts';
+import { CHAIN_PORTS, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
-import { CHAIN_PORTS, LISTEN, NODE_PORTS } from './container-programs.ts';
 
 export interface ContainerNetwork {
   /** Options document of `chain/main.ts`. */

@@ -15,22 +15,24 @@ import type {
   V1Service,
   V1StatefulSet,
 } from '@kubernetes/client-node';
+import {
+  CHAIN_PORTS,
+  CHAIN_STATE_PATH,
+  DATA_FOLDER,
+  NODE_PORTS,
+  NODE_READINESS_PATH,
+  USER_ID,
+} from '../flavours/inside-image.ts';
 import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN_FOLDER,
-  CHAIN_PORTS,
   CHAIN_PROGRAM,
-  CHAIN_STATE_PATH,
   CONFIG_FOLDER,
-  DATA_FOLDER,
   IMAGE,
   NODE_HEALTH_PATH,
-  NODE_PORTS,
   NODE_PROGRAM,
-  NODE_READINESS_PATH,
   nodeArguments,
   STOP_GRACE_SECONDS,
-  USER_ID,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
 import { networkFile } from './network-file.ts';

@@ -1,7 +1,8 @@
 /** Where an exported network is reached from outside: ports that belong to one node each, on whichever machine. */
+
+import { CHAIN_PORTS } from '../flavours/inside-image.ts';
 import { fixedPorts, type PortRange } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
-import { CHAIN_PORTS } from './container-programs.ts';
 
 /** The ports that a node takes by itself are those of the first one. */
 const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };

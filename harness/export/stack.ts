@@ -5,22 +5,24 @@
  */
 import { createHash } from 'node:crypto';
 import { Document, type YAMLMap } from 'yaml';
+import {
+  CHAIN_PORTS,
+  CHAIN_STATE_PATH,
+  DATA_FOLDER,
+  NODE_PORTS,
+  probe,
+  USER_ID,
+} from '../flavours/inside-image.ts';
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN_FOLDER,
-  CHAIN_PORTS,
   CHAIN_PROGRAM,
-  CHAIN_STATE_PATH,
   CONFIG_FOLDER,
-  DATA_FOLDER,
   IMAGE,
   NODE_HEALTH_PATH,
-  NODE_PORTS,
   NODE_PROGRAM,
   nodeArguments,
-  probe,
   STOP_GRACE_SECONDS,
-  USER_ID,
 } from './container-programs.ts';
 import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
 import { networkFile } from './network-file.ts';

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../node/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
+import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcContainer, svcProgram } from './svc-program.ts';
@@ -61,16 +62,11 @@ export const svcFlavour = {
   command: ({ dataDir }: { dataDir: string }) => svcProgram('start', '--config', `${dataDir}/${CONFIG_FILE}`),
   containerCommand: ({ dataDir, apiPort }: { dataDir: string; apiPort: number }) => ({
     ...svcContainer('start', '--config', `${dataDir}/${CONFIG_FILE}`),
-    health: readinessProbe(apiPort),
+    health: probe(apiPort, NODE_READINESS_PATH),
   }),
   underlay: ({ identity, port, host }: { identity: NodeKeys; port: number; host: string }) =>
     multiaddress({ host, port, peerId: identity.peerId }),
 } satisfies Flavour;
-
-function readinessProbe(apiPort: number): readonly string[] {
-  const ask = `fetch('http://127.0.0.1:${apiPort}/readiness')`;
-  return ['node', '-e', `${ask}.then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`];
-}
 
 function keyFiles(identity: NodeKeys): PlannedFile[] {
   return (['swarm', 'libp2p', 'pss'] as const).map((kind) => ({

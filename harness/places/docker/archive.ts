@@ -1,9 +1,9 @@
 /** Files as the archive in which they reach a container. */
 import { pack } from 'tar-stream';
 import type { PlannedFile } from '../../flavours/flavour.ts';
-import { USER } from './container.ts';
+import { USER_ID } from '../../flavours/inside-image.ts';
 
-const OWNED = { uid: USER, gid: USER } as const;
+const OWNED = { uid: USER_ID, gid: USER_ID } as const;
 
 /** @param folder that they are in; it and theirs are made too */
 export async function archiveOf(folder: string, files: readonly PlannedFile[]): Promise<Buffer> {

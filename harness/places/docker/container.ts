@@ -1,17 +1,9 @@
 /** Containers of a cluster as the engine takes them: what runs, where its data is, what is published, how much it may use. */
 import type { ContainerCreateOptions } from 'dockerode';
-import type { ContainerCommand, NodePlan, NodePorts } from '../../flavours/flavour.ts';
+import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
+import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
-/** Where a container's volume is. */
-export const DATA = '/data';
-/** Every container has an address of its own, so all nodes take the same ports. */
-export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfies NodePorts;
-export const CHAIN_PORTS = { rpc: 8545, control: 8546, gate: 8547 } as const;
-/** A container's neighbours come from outside. */
-export const LISTEN = '0.0.0.0';
-/** User of the image of this package; others get along with it, as all that they write is below its folder. */
-export const USER = 1000;
 /** A probe is a program: with twenty nodes on two processors, one every two seconds would be most of what runs. */
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
 /** Whatever the engine's default is, these can be read back. */
@@ -45,7 +37,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
     name: partName(owner, part),
     Image: image,
     Hostname: part,
-    User: `${USER}:${USER}`,
+    User: `${USER_ID}:${USER_ID}`,
     Labels: labels,
     ...(entrypoint === undefined ? {} : { Entrypoint: [...entrypoint] }),
     Cmd: [...args],
@@ -64,7 +56,7 @@ export function containerSpec(contained: Contained): ContainerCreateOptions & { 
         {
           Type: 'volume',
           Source: partName(owner, part),
-          Target: DATA,
+          Target: DATA_FOLDER,
           VolumeOptions: { NoCopy: false, Labels: labels, DriverConfig: { Name: 'local', Options: {} } },
         },
       ],

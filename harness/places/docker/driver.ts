@@ -8,6 +8,14 @@ import { join } from 'node:path';
 import type { ContainerCreateOptions } from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
+import {
+  CHAIN_PORTS,
+  CHAIN_STATE_PATH,
+  DATA_FOLDER,
+  LISTEN,
+  NODE_PORTS,
+  probe,
+} from '../../flavours/inside-image.ts';
 import { pickFreePorts } from '../../machine/ports.ts';
 import { programPath } from '../../machine/programs.ts';
 import type {
@@ -22,7 +30,7 @@ import type {
 } from '../driver.ts';
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
-import { CHAIN_PORTS, containerSpec, DATA, LISTEN, NODE_PORTS } from './container.ts';
+import { containerSpec } from './container.ts';
 import { Engine, engineAddress, engineError, remoteEngine, statusOf, unless } from './engine.ts';
 import { namedImage, ownImage } from './image.ts';
 import { containerLog } from './log.ts';
@@ -45,7 +53,8 @@ const EXIT_REMOVAL_MS = 60_000;
 /** A program that only prints its help. */
 const PROGRAM_TIMEOUT_MS = 60_000;
 const LOOPBACK = '127.0.0.1';
-const ANY = '0.0.0.0';
+/** Of the chain; the gate is of no use to exports. */
+const PORTS_OF_CHAIN = { ...CHAIN_PORTS, gate: 8547 } as const;
 
 export function createDockerDriver(options: DockerDriverOptions): Driver {
   const { token, folder, listen } = options;
@@ -102,7 +111,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         await unless([404], docker.getVolume(spec.name).remove({ force: true }));
         return create();
       });
-      await container.putArchive(archive, { path: DATA });
+      await container.putArchive(archive, { path: DATA_FOLDER });
     });
   }
 
@@ -130,11 +139,11 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     // Who reaches the control endpoint owns the chain: it is for this machine alone, whatever the nodes listen at.
     const at = remoteEngine() === undefined ? LOOPBACK : listen;
     const ports = Object.entries(outside).map(([which, port]) => ({
-      inside: CHAIN_PORTS[which as keyof typeof outside],
+      inside: PORTS_OF_CHAIN[which as keyof typeof outside],
       outside: port,
       ...(which === 'rpc' ? {} : { at }),
     }));
-    const { rpc: port, control: controlPort, gate: gatePort } = CHAIN_PORTS;
+    const { rpc: port, control: controlPort, gate: gatePort } = PORTS_OF_CHAIN;
     const document = {
       ...given,
       host: LISTEN,
@@ -144,9 +153,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
       gatePort,
       stopOnStdinEnd: false,
       // A container that is started again goes on where it was: its nodes would miss what is gone.
-      stateFolder: `${DATA}/${CHAIN_FOLDER}/${STATE_FOLDER}`,
+      stateFolder: `${DATA_FOLDER}/${CHAIN_FOLDER}/${STATE_FOLDER}`,
     };
-    const probe = `fetch('http://${LOOPBACK}:${controlPort}/state')`;
     const { id } = await imageOf(UNWATCHED);
     await createContainer(
       containerSpec({
@@ -157,14 +165,10 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         ports,
         command: {
           entrypoint: ['node', 'chain/main.ts'],
-          args: [`${DATA}/${CHAIN_FOLDER}/${OPTIONS_FILE}`],
+          args: [`${DATA_FOLDER}/${CHAIN_FOLDER}/${OPTIONS_FILE}`],
           // What Anvil writes aside goes with the volume.
-          env: { TMPDIR: `${DATA}/${CHAIN_FOLDER}` },
-          health: [
-            'node',
-            '-e',
-            `${probe}.then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))`,
-          ],
+          env: { TMPDIR: `${DATA_FOLDER}/${CHAIN_FOLDER}` },
+          health: probe(controlPort, CHAIN_STATE_PATH),
         },
       }),
       { folder: CHAIN_FOLDER, files: [{ path: OPTIONS_FILE, content: JSON.stringify(document) }] },
@@ -198,7 +202,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         peers: { host: name, port: NODE_PORTS.p2p },
         listen: LISTEN,
         ports: { ...NODE_PORTS, debug },
-        dataDir: `${DATA}/${NODE_FOLDER}`,
+        dataDir: `${DATA_FOLDER}/${NODE_FOLDER}`,
         container: partName(options, name),
       };
     },
@@ -323,17 +327,17 @@ const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainUrls {
   return {
-    rpc: urlOf(CHAIN_PORTS.rpc),
-    control: urlOf(CHAIN_PORTS.control),
-    ...(gate === undefined ? {} : { gate: urlOf(CHAIN_PORTS.gate) }),
+    rpc: urlOf(PORTS_OF_CHAIN.rpc),
+    control: urlOf(PORTS_OF_CHAIN.control),
+    ...(gate === undefined ? {} : { gate: urlOf(PORTS_OF_CHAIN.gate) }),
   };
 }
 
 /** @param listen address of the engine's machine @throws HarnessError when this machine could not reach it */
 function reachedAt(listen: string): string {
   const remote = remoteEngine();
-  if (remote === undefined) return listen === ANY ? LOOPBACK : listen;
-  if (!listen.startsWith('127.')) return listen === ANY ? remote : listen;
+  if (remote === undefined) return listen === LISTEN ? LOOPBACK : listen;
+  if (!listen.startsWith('127.')) return listen === LISTEN ? remote : listen;
   throw new HarnessError(
     'ENGINE_FAILED',
     `${engineAddress()} is another machine: what it publishes at ${listen} cannot be reached from here`,

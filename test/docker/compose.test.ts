@@ -26,6 +26,7 @@ const NODES = 5;
 const FIRST_PORT = 7130;
 const CHAIN_PORT = 7100;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
+const CONTROL = `http://127.0.0.1:${CHAIN_PORT + 1}`;
 const START_TIMEOUT_MS = 120_000;
 const LOOK_TIMEOUT_MS = 5000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
@@ -192,20 +193,17 @@ async function batchOf(node: number): Promise<string> {
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 
+/** As the container's health check asks: the control endpoint comes last, when the saved blocks are made again. */
 async function chainIsBack(): Promise<void> {
-  const rpc = createRpcClient(RPC);
-  try {
-    await until(
-      'the chain is not back',
-      async () => {
-        const [outcome] = await Promise.allSettled([rpc.call('eth_blockNumber')]);
-        return outcome.status === 'fulfilled' ? { done: true } : { missing: String(outcome.reason) };
-      },
-      { timeoutMs: 60_000 },
-    );
-  } finally {
-    rpc.close();
-  }
+  await until(
+    'the chain is not back',
+    async (signal) => {
+      const [outcome] = await Promise.allSettled([fetch(`${CONTROL}/state`, { signal })]);
+      if (outcome.status === 'rejected') return { missing: messageOf(outcome.reason) };
+      return outcome.value.ok ? { done: true } : { missing: `status ${outcome.value.status}` };
+    },
+    { timeoutMs: 60_000 },
+  );
 }
 
 test.each([

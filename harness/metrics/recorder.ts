@@ -1,12 +1,14 @@
 /**
- * What a run measured: per operation and node, how many, how many bytes, how long, which errors. Latencies go into
- * HDR histograms (1 µs to 1 h, three digits), so that percentiles are exact enough and merge across nodes.
+ * What a run measured: per operation and node how many, how many bytes, how long, which errors; per operation how all of
+ * that went over time, and the slowest ones.
  */
-import { build, type Histogram } from 'hdr-histogram-js';
+import { Distribution, type LatencySummary } from './distribution.ts';
+import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
-/** Latencies are recorded in whole microseconds. */
-const MICROSECONDS_PER_MS = 1000;
-const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
+/** Of an operation over all nodes. */
+const SLOWEST_KEPT = 20;
+/** Of a message that stands for its class; the rest is in the logs. */
+const EXAMPLE_LENGTH_MAX = 500;
 
 export interface OperationKey {
   /** What was done, such as `upload file`. */
@@ -16,25 +18,49 @@ export interface OperationKey {
 }
 
 /** One row of the result table. Rates are null when nothing was moved. */
-export interface OperationSummary extends OperationKey {
+export interface OperationSummary extends OperationKey, LatencySummary {
+  /** Operations that succeeded: those that the latencies are of. */
   readonly count: number;
   readonly bytes: number;
   readonly errors: number;
   /** Errors by class of the taxonomy. */
   readonly errorClasses: Readonly<Record<string, number>>;
+  /** The first message of each class. */
+  readonly errorExamples: Readonly<Record<string, string>>;
   /** Wall time from the first start to the last end, ms. */
   readonly wallMs: number;
   readonly mibPerSecond: number | null;
-  readonly p50Ms: number;
-  readonly p95Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
+}
+
+/** One of the longest operations. */
+export interface SlowOperation extends OperationKey {
+  readonly ms: number;
+  /** When it ended, ms since the epoch. */
+  readonly endMs: number;
+  /** What it was about, such as a reference. */
+  readonly subject?: string;
+}
+
+/** An operation that somebody else has timed. Times are ms since the epoch. */
+export interface Measured {
+  readonly endMs: number;
+  /** From the intended start, where that is known. */
+  readonly latencyMs: number;
+  readonly bytes: number;
+  readonly subject?: string;
+}
+
+export interface Mistake {
+  readonly endMs: number;
+  readonly class: string;
+  readonly message: string;
 }
 
 interface Series extends OperationKey {
-  readonly latencies: Histogram;
+  readonly latencies: Distribution;
   bytes: number;
   errors: Map<string, number>;
+  examples: Map<string, string>;
   firstStartMs: number;
   lastEndMs: number;
 }
@@ -42,72 +68,111 @@ interface Series extends OperationKey {
 export interface Recorder {
   /** Runs and times one operation; its errors are counted by class and thrown on. @returns what `work` returned */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;
+  succeeded(key: OperationKey, measured: Measured): void;
+  failed(key: OperationKey, mistake: Mistake): void;
   summaries(): OperationSummary[];
+  /** In the order in which operations came first. */
+  timelines(): OperationTimeline[];
+  /** Longest first. */
+  slowest(): SlowOperation[];
 }
 
 /** @param classify error → class of the taxonomy (`scenarios.md` 8.4) */
 export function createRecorder(classify: (error: unknown) => string): Recorder {
   const all = new Map<string, Series>();
-  const seriesOf = (key: OperationKey): Series => {
-    const id = `${key.operation}\n${key.node}`;
-    let series = all.get(id);
-    if (series === undefined) {
-      series = {
-        operation: key.operation,
-        node: key.node,
-        latencies: build({
-          lowestDiscernibleValue: 1,
-          highestTrackableValue: LATENCY_MICROSECONDS_MAX,
-          numberOfSignificantValueDigits: 3,
-        }),
-        bytes: 0,
-        errors: new Map(),
-        firstStartMs: Number.POSITIVE_INFINITY,
-        lastEndMs: 0,
-      };
-      all.set(id, series);
-    }
-    return series;
+  const timelines = new Map<string, TimelineRecorder>();
+  let slowest: SlowOperation[] = [];
+
+  const seriesOf = ({ operation, node }: OperationKey): Series =>
+    obtain(all, `${operation}\n${node}`, () => ({
+      operation,
+      node,
+      latencies: Distribution.empty(),
+      bytes: 0,
+      errors: new Map(),
+      examples: new Map(),
+      firstStartMs: Number.POSITIVE_INFINITY,
+      lastEndMs: 0,
+    }));
+  const timelineOf = ({ operation }: OperationKey) =>
+    obtain(timelines, operation, () => new TimelineRecorder());
+  const span = (series: Series, startMs: number, endMs: number): void => {
+    series.firstStartMs = Math.min(series.firstStartMs, startMs);
+    series.lastEndMs = Math.max(series.lastEndMs, endMs);
   };
+
+  function succeeded(key: OperationKey, { endMs, latencyMs, bytes, subject }: Measured): void {
+    const series = seriesOf(key);
+    series.latencies.add(latencyMs);
+    series.bytes += bytes;
+    span(series, endMs - latencyMs, endMs);
+    timelineOf(key).succeeded(endMs, latencyMs, bytes);
+    const least = slowest.at(-1);
+    if (slowest.length === SLOWEST_KEPT && least !== undefined && latencyMs <= least.ms) return;
+    const { operation, node } = key;
+    const slow = { operation, node, ms: latencyMs, endMs, ...(subject === undefined ? {} : { subject }) };
+    slowest = [...slowest, slow].toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_KEPT);
+  }
+
+  function failed(key: OperationKey, { endMs, class: kind, message }: Mistake): void {
+    const series = seriesOf(key);
+    series.errors.set(kind, (series.errors.get(kind) ?? 0) + 1);
+    obtain(series.examples, kind, () => message.slice(0, EXAMPLE_LENGTH_MAX));
+    span(series, endMs, endMs);
+    timelineOf(key).failed(endMs);
+  }
+
   return {
+    succeeded,
+    failed,
     async measure(key, work, bytesOf) {
-      const series = seriesOf(key);
+      const startedAt = Date.now();
       const startMs = performance.now();
-      series.firstStartMs = Math.min(series.firstStartMs, startMs);
+      const series = seriesOf(key);
+      span(series, startedAt, startedAt);
+      // The wall clock may jump: the end is the start and what a monotonic clock has counted since.
       try {
         const result = await work();
-        const endMs = performance.now();
-        series.latencies.recordValue(Math.max(1, Math.round((endMs - startMs) * MICROSECONDS_PER_MS)));
-        series.bytes += bytesOf(result);
-        series.lastEndMs = Math.max(series.lastEndMs, endMs);
+        const latencyMs = performance.now() - startMs;
+        succeeded(key, { endMs: startedAt + latencyMs, latencyMs, bytes: bytesOf(result) });
         return result;
       } catch (error) {
-        const kind = classify(error);
-        series.errors.set(kind, (series.errors.get(kind) ?? 0) + 1);
-        series.lastEndMs = Math.max(series.lastEndMs, performance.now());
+        const endMs = startedAt + performance.now() - startMs;
+        failed(key, {
+          endMs,
+          class: classify(error),
+          message: error instanceof Error ? error.message : String(error),
+        });
         throw error;
       }
     },
     summaries: () => [...all.values()].map(summarise),
+    timelines: () =>
+      Array.from(timelines, ([operation, recorder]) => recorder.timeline(operation)).filter(
+        (timeline) => timeline !== undefined,
+      ),
+    slowest: () => slowest,
   };
+}
+
+function obtain<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = create()));
+  return value;
 }
 
 function summarise(series: Series): OperationSummary {
   const wallMs = Math.max(0, series.lastEndMs - series.firstStartMs);
-  const percentileMs = (p: number) =>
-    series.latencies.totalCount === 0 ? 0 : series.latencies.getValueAtPercentile(p) / MICROSECONDS_PER_MS;
   return {
     operation: series.operation,
     node: series.node,
-    count: series.latencies.totalCount,
+    count: series.latencies.count,
     bytes: series.bytes,
     errors: [...series.errors.values()].reduce((sum, n) => sum + n, 0),
     errorClasses: Object.fromEntries(series.errors),
+    errorExamples: Object.fromEntries(series.examples),
     wallMs,
     mibPerSecond: series.bytes > 0 && wallMs > 0 ? series.bytes / 2 ** 20 / (wallMs / 1000) : null,
-    p50Ms: percentileMs(50),
-    p95Ms: percentileMs(95),
-    p99Ms: percentileMs(99),
-    maxMs: series.latencies.totalCount === 0 ? 0 : series.latencies.maxValue / MICROSECONDS_PER_MS,
+    ...series.latencies.summary(),
   };
 }

@@ -210,11 +210,14 @@ const COLUMNS: readonly Column[] = [
   { title: 'p50 ms', of: (row) => shortMs(row.p50Ms) },
   { title: 'p95 ms', of: (row) => shortMs(row.p95Ms) },
   { title: 'p99 ms', drop: 1, of: (row) => shortMs(row.p99Ms) },
+  { title: 'max ms', drop: 2, of: (row) => shortMs(row.maxMs) },
   { title: 'errors', of: (row) => formatCount(row.errors) },
 ];
 const DROPS_MAX = 3;
 
-function shortMs(ms: number): string {
+/** A percentile that too few samples tell is none. */
+function shortMs(ms: number | null): string {
+  if (ms === null) return '-';
   return ms < 10 ? ms.toFixed(1) : formatCount(Math.round(ms));
 }
 

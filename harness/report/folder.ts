@@ -5,8 +5,8 @@ import { cannotWrite } from '../base/errors.ts';
 import { junitXml } from './junit.ts';
 import type { RunResult } from './result.ts';
 
-/** Version of `report.json`; raised when a field changes its meaning. */
-const REPORT_SCHEMA = 1;
+/** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
+const REPORT_SCHEMA = 2;
 
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';

@@ -1,4 +1,5 @@
-import type { OperationSummary } from '../metrics/recorder.ts';
+import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
+import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { Incident } from '../nodes/membership.ts';
 import type { DriverName } from '../places/driver.ts';
 
@@ -23,6 +24,21 @@ export interface Figure {
   readonly unit: string;
 }
 
+/**
+ * Something of a run that a chart marks. `phase`: a step of a scenario. `fault`: what a scenario did to a node, a link or
+ * the chain. `incident`: what happened to one unasked.
+ */
+export interface RunEvent {
+  readonly kind: 'phase' | 'fault' | 'incident';
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Absent: it took no time, or had no end when the run ended. */
+  readonly endAt?: number;
+  /** Name of a node, or `chain`; absent: the whole cluster. */
+  readonly part?: string;
+  readonly text: string;
+}
+
 /** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
@@ -32,6 +48,9 @@ export interface ScenarioResult {
   readonly durationMs: number;
   readonly assertions: readonly Assertion[];
   readonly metrics: readonly OperationSummary[];
+  readonly timelines: readonly OperationTimeline[];
+  /** The longest operations, longest first. */
+  readonly slowest: readonly SlowOperation[];
   readonly figures: readonly Figure[];
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
@@ -56,6 +75,8 @@ export interface RunResult {
   /** Command that repeats the run. */
   readonly command: string;
   readonly scenarios: readonly ScenarioResult[];
+  /** In the order of their beginnings. */
+  readonly events: readonly RunEvent[];
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;

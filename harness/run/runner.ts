@@ -10,12 +10,13 @@ import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
-import type { Incident } from '../nodes/membership.ts';
+import { type Incident, incidentText } from '../nodes/membership.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, writeReport } from '../report/folder.ts';
 import {
   type Figure,
+  type RunEvent,
   type RunResult,
   runPassed,
   type ScenarioOutcome,
@@ -67,9 +68,10 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const startMs = performance.now();
   createReport(options.report);
   const results: ScenarioResult[] = [];
+  const events: RunEvent[] = [];
   await using clusters = new Clusters(options);
   for (const planned of options.planned) {
-    const result = await runOne(planned, await clusters.of(planned.scenario), options);
+    const result = await runOne(planned, await clusters.of(planned.scenario), options, events);
     results.push(result);
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
@@ -84,6 +86,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     durationMs: performance.now() - startMs,
     command: options.command,
     scenarios: results,
+    events: events.toSorted((a, b) => a.at - b.at),
     environment: environment(),
     report: options.report,
     ...(kept === undefined ? {} : { kept }),
@@ -96,6 +99,7 @@ async function runOne(
   { scenario, parameters }: PlannedScenario,
   cluster: Cluster | undefined,
   options: RunOptions,
+  events: RunEvent[],
 ): Promise<ScenarioResult> {
   const startMs = performance.now();
   const recorder = createRecorder(classOf);
@@ -112,6 +116,8 @@ async function runOne(
     durationMs: performance.now() - startMs,
     assertions: assertions.list,
     metrics: recorder.summaries(),
+    timelines: recorder.timelines(),
+    slowest: recorder.slowest(),
     figures,
     parameters,
     ledger: ledger.result(),
@@ -134,7 +140,7 @@ async function runOne(
       skipReason: `needs ${scenario.needs.nodes} running full or light nodes, the cluster has ${working.length}`,
     });
   }
-  using watch = new MemberWatch(cluster);
+  using watch = new MemberWatch(cluster, (incident) => events.push(incidentEvent(incident)));
   const deadline = AbortSignal.timeout(scenario.timeoutMs);
   const context: ScenarioContext = {
     cluster,
@@ -153,7 +159,7 @@ async function runOne(
       const lacking = lackingCapability(driver, capability);
       if (lacking !== undefined) throw new Skipped(lacking);
     },
-    step: (name, work) => runStep(name, work, options.display),
+    step: (name, work) => runStep(name, work, { display: options.display, events }),
   };
   try {
     await orAborted(scenario.run(context), context.signal);
@@ -191,8 +197,9 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  display: StepDisplay | undefined,
+  { display, events }: { display: StepDisplay | undefined; events: RunEvent[] },
 ): Promise<R> {
+  const at = Date.now();
   display?.start(name);
   try {
     const result = await work({
@@ -204,7 +211,13 @@ async function runStep<R>(
   } catch (error) {
     display?.end(false);
     throw error;
+  } finally {
+    events.push({ kind: 'phase', at, endAt: Date.now(), text: name });
   }
+}
+
+function incidentEvent(incident: Incident): RunEvent {
+  return { kind: 'incident', at: incident.at, part: incident.part, text: incidentText(incident) };
 }
 
 /** Classes of `scenarios.md` 8.4. */

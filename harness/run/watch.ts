@@ -21,10 +21,13 @@ export class MemberWatch implements Disposable {
   readonly #cluster: Cluster;
   readonly #aborted = new AbortController();
   readonly #forget: () => void;
+  readonly #tell: (incident: Incident) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(cluster: Cluster) {
+  /** @param tell is told of every incident as it comes */
+  constructor(cluster: Cluster, tell: (incident: Incident) => void) {
     this.#cluster = cluster;
+    this.#tell = tell;
     this.#forget = cluster.membership.onIncident((incident) => this.#note(incident));
   }
 
@@ -60,6 +63,7 @@ export class MemberWatch implements Disposable {
 
   #note(incident: Incident): void {
     this.incidents.push(incident);
+    this.#tell(incident);
     this.#timer ??= setTimeout(
       () => this.#aborted.abort(new HarnessError('MEMBER_LOST', this.text ?? '')),
       GATHER_MS,

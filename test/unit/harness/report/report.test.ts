@@ -18,6 +18,8 @@ const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
   durationMs: 1500,
   assertions: [{ name: 'the file is equal', passed: true, observed: 'equal', expected: 'equal' }],
   metrics: [],
+  timelines: [],
+  slowest: [],
   figures: [],
   parameters: {},
   ledger: { acknowledged: 0, found: 0, missing: 0 },
@@ -33,6 +35,7 @@ const run = (...scenarios: ScenarioResult[]): RunResult => ({
   durationMs: 1,
   command: 'npm run svcnet -- run smoke --seed 42',
   scenarios,
+  events: [],
   environment: {},
   report: '/tmp/r',
 });
@@ -97,10 +100,17 @@ test.each([60, 80, 120])('no line of the operation table is wider than a termina
     errorClasses: {},
     wallMs: 1e5,
     mibPerSecond: 123.4,
+    errorExamples: {},
+    minMs: 1,
+    meanMs: 2,
     p50Ms: 1,
+    p75Ms: 1,
+    p90Ms: 1,
     p95Ms: 1234.5,
     p99Ms: 99_999,
+    p999Ms: null,
     maxMs: 99_999,
+    histogram: '',
   };
   const lines = renderRun(run(scenario({ metrics: [row] })), { width, colour: false, live: false }).split(
     '\n',
@@ -164,7 +174,14 @@ test('a recorder keeps counts, bytes, percentiles and error classes per operatio
     errors: 1,
     errorClasses: { 'client.reset': 1 },
   });
-  expect(row?.p50Ms).toBeLessThanOrEqual(row?.p99Ms as number);
+  expect(row?.errorExamples).toEqual({ 'client.reset': 'no' });
+  expect(row?.p50Ms).toBeLessThanOrEqual(row?.maxMs as number);
+  // Ten samples say nothing about the slowest hundredth.
+  expect(row?.p99Ms).toBeNull();
+  const [timeline] = recorder.timelines();
+  const sum = (numbers: readonly number[] = []) => numbers.reduce((a, b) => a + b, 0);
+  expect([sum(timeline?.count), sum(timeline?.bytes), sum(timeline?.errors)]).toEqual([10, 1000, 1]);
+  expect(recorder.slowest()).toHaveLength(10);
 });
 
 test('the times of steps stand below each other, however long their names are', () => {

@@ -1,0 +1,121 @@
+/**
+ * How long many operations of one kind took. The whole distribution is kept (HDR histogram, 1 µs to 1 h, three digits),
+ * so that those of nodes, of runs and of load generators merge without averaging percentiles; the extremes are exact.
+ * Source: `scenarios.md` 8.1.
+ */
+import {
+  build,
+  decodeFromCompressedBase64,
+  encodeIntoCompressedBase64,
+  type Histogram,
+} from 'hdr-histogram-js';
+
+/** Latencies are recorded in whole microseconds. */
+const MICROSECONDS_PER_MS = 1000;
+const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
+
+/** Percentiles that are reported, each as a share of 100. */
+export const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
+export type PercentileName = keyof typeof PERCENTILES;
+
+/**
+ * A distribution as JSON, ms. Percentiles are null when there are too few samples to tell them (`enoughFor`), the other
+ * figures when there is none.
+ */
+export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
+  readonly minMs: number | null;
+  readonly meanMs: number | null;
+  readonly maxMs: number | null;
+  /** All samples, µs: HDR histogram V2, compressed, base64; empty when there is none. */
+  readonly histogram: string;
+}
+
+export class Distribution {
+  readonly #histogram: Histogram;
+  #count = 0;
+  #sumMs = 0;
+  #minMs = Number.POSITIVE_INFINITY;
+  #maxMs = 0;
+
+  private constructor(histogram: Histogram) {
+    this.#histogram = histogram;
+  }
+
+  static empty(): Distribution {
+    return new Distribution(
+      build({
+        lowestDiscernibleValue: 1,
+        highestTrackableValue: LATENCY_MICROSECONDS_MAX,
+        numberOfSignificantValueDigits: 3,
+      }),
+    );
+  }
+
+  /** @throws Error when the histogram is not one */
+  static of(summary: LatencySummary): Distribution {
+    const all = Distribution.empty();
+    if (summary.histogram === '') return all;
+    const histogram = decodeFromCompressedBase64(summary.histogram);
+    all.#histogram.add(histogram);
+    all.#count = histogram.totalCount;
+    all.#sumMs = (summary.meanMs ?? 0) * histogram.totalCount;
+    all.#minMs = summary.minMs ?? Number.POSITIVE_INFINITY;
+    all.#maxMs = summary.maxMs ?? 0;
+    return all;
+  }
+
+  /** One distribution of all samples of several. */
+  static merged(parts: Iterable<Distribution>): Distribution {
+    const all = Distribution.empty();
+    for (const part of parts) {
+      all.#histogram.add(part.#histogram);
+      all.#count += part.#count;
+      all.#sumMs += part.#sumMs;
+      all.#minMs = Math.min(all.#minMs, part.#minMs);
+      all.#maxMs = Math.max(all.#maxMs, part.#maxMs);
+    }
+    return all;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @param ms 0 or more; what is above an hour counts as an hour in the percentiles, never in the maximum */
+  add(ms: number): void {
+    const microseconds = Math.round(ms * MICROSECONDS_PER_MS);
+    this.#histogram.recordValue(Math.min(LATENCY_MICROSECONDS_MAX, Math.max(1, microseconds)));
+    this.#count++;
+    this.#sumMs += ms;
+    this.#minMs = Math.min(this.#minMs, ms);
+    this.#maxMs = Math.max(this.#maxMs, ms);
+  }
+
+  /** @param percent 0 to 100 @returns ms; null when there are too few samples to tell it */
+  percentileMs(percent: number): number | null {
+    if (!enoughFor(percent, this.#count)) return null;
+    // The histogram gives the upper edge of a bucket, which may lie above the largest sample.
+    const ms = this.#histogram.getValueAtPercentile(percent) / MICROSECONDS_PER_MS;
+    return Math.min(this.#maxMs, Math.max(this.#minMs, ms));
+  }
+
+  summary(): LatencySummary {
+    const percentiles = Object.entries(PERCENTILES).map(([name, p]) => [name, this.percentileMs(p)] as const);
+    return {
+      ...(Object.fromEntries(percentiles) as Record<PercentileName, number | null>),
+      minMs: this.#count === 0 ? null : this.#minMs,
+      meanMs: this.#count === 0 ? null : this.#sumMs / this.#count,
+      maxMs: this.#count === 0 ? null : this.#maxMs,
+      histogram: this.#count === 0 ? '' : encodeIntoCompressedBase64(this.#histogram),
+    };
+  }
+}
+
+/**
+ * Whether a percentile means anything: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100 and
+ * p99.9 1000.
+ */
+export function enoughFor(percent: number, count: number): boolean {
+  // Rounded, because 1 - 0.999 is a little more than a thousandth.
+  return Math.round(count * (100 - percent) * 1e6) >= 100 * 1e6;
+}

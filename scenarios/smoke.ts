@@ -139,7 +139,9 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
 function readBack(context: Context, reader: ClusterNode, uploads: Uploads): Promise<void> {
   return context.step('download', async (progress) => {
     progress.detail(reader.name);
-    await readTreeBack(context, reader, uploads, (done) => progress.progress(done, uploads.tree.length + 1));
+    await readTreeBack(context, reader, uploads, (done) =>
+      progress.progress(done, uploads.tree.length + 1, 'files'),
+    );
     const { file, reference } = uploads;
     const work = () => reader.bytes.download(reference, { signal: context.signal });
     const seen = await context.measure(

@@ -52,7 +52,7 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
     stateDir: folder,
     signal,
     onProgress: (progress) => view.update(progress),
-  });
+  }).finally(() => view.end());
   using _trimming = trimHolder();
   const document = JSON.stringify(cluster);
   writeFileSync(documentFile, `${document}\n`);

@@ -83,7 +83,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   await context.step('ledger', async (progress) => {
     const verdict = await ledger.verify(holders, {
       signal,
-      onProgress: (done, total) => progress.progress(done, total),
+      onProgress: (done, total) => progress.progress(done, total, 'chunks'),
     });
     const losses = verdict.losses.map(
       ({ chunk, closest, uploader, reference }) =>

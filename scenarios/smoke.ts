@@ -97,6 +97,7 @@ function uploadTree(
       mode: 'deferred',
       upload,
       expected,
+      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
     });
   });
 }
@@ -132,6 +133,7 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
       mode: 'deferred',
       upload: () => node.bytes.upload(file, { batch, redundancyLevel: 0, signal: context.signal }),
       expected: () => expectBytes(file),
+      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
     });
   });
 }

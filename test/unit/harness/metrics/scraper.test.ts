@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type ScrapedNode, Scraper, scrapeIntervalMs } from '../../../../harness/metrics/scraper.ts';
 import type { SeriesColumns } from '../../../../harness/metrics/series.ts';
 import { SeriesRing } from '../../../../harness/metrics/series-ring.ts';
@@ -55,9 +55,9 @@ function watching(nodes: readonly ScrapedNode[]) {
     testbed,
     ring,
     /** A reading that has begun from here on has ended. */
-    async read() {
+    read: async () => {
       const wanted = readings + 2;
-      while (readings < wanted) await new Promise((done) => setTimeout(done, 1));
+      await vi.waitUntil(() => readings >= wanted, { interval: 1 });
     },
   };
 }

@@ -9,7 +9,10 @@ async function samplesOf(testbed: TestbedMetrics): Promise<Record<string, number
   return Object.fromEntries(
     samples
       .filter(({ name }) => !name.endsWith('_bucket'))
-      .map(({ name, labels: { run: _, ...labels }, value }) => [seriesKey({ name, labels }), value]),
+      .map(({ name, labels: { run, ...labels }, value }) => {
+        expect(run).toBe('run-1');
+        return [seriesKey({ name, labels }), value];
+      }),
   );
 }
 

@@ -17,6 +17,7 @@ export const CHUNK_EVENT_KINDS = {
   'push-failed': 'the peer has not taken it',
   'no-credit': 'a peer is not asked now, because accounting refuses',
   synced: 'the push ended with a receipt; peer: the storer that signed it',
+  kept: 'the push ended because no other node takes it; it belongs into the reserve of this node',
   'not-synced': 'the push ended without a receipt that counts',
   received: 'delivered by a peer that pushes it',
   forwarded: 'the receipt of a node further on goes back to the peer that has pushed it',

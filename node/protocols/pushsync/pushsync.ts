@@ -158,7 +158,7 @@ class PushsyncProtocol implements Pushsync {
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
-        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(chunk, outcome);
+        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(parcel, outcome);
       this.#metrics.outgoing.inc();
       return result;
     } catch (error) {
@@ -193,7 +193,10 @@ class PushsyncProtocol implements Pushsync {
     return { outcome: 'synced', receipt, storerPO };
   }
 
-  #notSynced(chunk: Chunk, outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
+  #notSynced(
+    { chunk, of }: Parcel,
+    outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>,
+  ): PushResult {
     const refused = outcome.outcome === 'exhausted' ? outcome.cause : undefined;
     if (refused !== undefined && !(refused instanceof NoRoomError)) throw couldNotPush(refused);
     const { store, topology } = this.#deps;
@@ -205,6 +208,7 @@ class PushsyncProtocol implements Pushsync {
     if (!store.reserve.hasRoomFor(chunk.address)) throw refused ?? this.#noRoomFor(chunk.address);
     // It has arrived. Single-owner chunks are seen when others bring them: own uploads are no news to their node.
     if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
+    this.#deps.events?.add('kept', chunk.address, { of });
     return { outcome: 'want-self' };
   }
 

@@ -9,6 +9,7 @@ import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addCompare } from './commands/line/compare.ts';
+import { addTrace } from './commands/line/trace.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -142,6 +143,7 @@ function commandLine(): Command {
         .default([], 'none'),
     )
     .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
+    .option('--trace', 'every node of ours keeps the events of its chunks, for svcnet trace')
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
@@ -248,6 +250,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .argParser(intervalFlag),
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
+
+  addTrace(about, run);
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')

@@ -65,9 +65,11 @@ export interface UploaderDeps {
   readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins'>;
   readonly pusher: Pick<Pusher, 'direct'>;
+  /** Told of the tag of an upload that is pushed when it is done. */
+  readonly onWaiting?: (tagUid: number) => void;
 }
 
-export function createUploader({ postage, store, pusher }: UploaderDeps): Uploader {
+export function createUploader({ postage, store, pusher, onWaiting }: UploaderDeps): Uploader {
   return {
     async begin({ batchId, stamp, tagUid = 0, deferred, pin = false, signal }) {
       const stored = deferred || pin;
@@ -75,6 +77,7 @@ export function createUploader({ postage, store, pusher }: UploaderDeps): Upload
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
       if (!stored) return directUpload({ stamper, signal }, pusher);
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
+      onWaiting?.(uid);
       const session = store.uploads.openSession(uid);
       const upload = deferredUpload(stamper, session);
       return pin ? pinned(upload, store.pins.openSession()) : upload;

@@ -29,6 +29,7 @@ import type { Signer } from '../../crypto/signer.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
@@ -37,6 +38,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { PUSHSYNC_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -79,6 +81,7 @@ export interface PushsyncDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
 }
 
 export type PushResult =
@@ -94,6 +97,7 @@ export type PushResult =
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
+   * @param options.tagUid of the upload that it waited with
    * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
    * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
    * signal's reason
@@ -101,7 +105,7 @@ export interface Pushsync {
   push(
     chunk: Chunk,
     stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
+    options: { signal: AbortSignal; onSent?: () => void; tagUid?: number },
   ): Promise<PushResult>;
 }
 
@@ -233,6 +237,7 @@ class PushsyncProtocol implements Pushsync {
       this.#metrics.handlerErrors.inc();
       this.#metrics.handlerTime.observe({ status: 'failure' }, (clock.monotonic() - startedAt) / 1000);
       log.debug({ err: error, peer: stream.peer.id }, 'delivery refused');
+      this.#deps.tracing?.current()?.fail(error);
       await stream.write(ReceiptMessage, { err: refusal(error, stream.peer) });
       return;
     }
@@ -269,6 +274,7 @@ class PushsyncProtocol implements Pushsync {
     const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
+    this.#deps.tracing?.current()?.annotate(chunkAttributes(host.overlay, chunk.address));
     this.#deps.onDelivered(chunk);
     if (this.#options.reachable && isResponsible(host.overlay, chunk.address, topology.storageRadius())) {
       return await this.#store(chunk, stamp);
@@ -303,6 +309,7 @@ class PushsyncProtocol implements Pushsync {
     }
     await store.reserve.put(chunk, stamp);
     this.#metrics.storer.inc();
+    this.#deps.tracing?.current()?.event('stored');
     // The radius of now: it may have grown since the delivery came, and then this node does not answer for the chunk.
     const storageRadius = topology.storageRadius();
     return { address, signature: signer.sign(address), nonce: this.#options.nonce, storageRadius };
@@ -329,13 +336,14 @@ class PushsyncProtocol implements Pushsync {
     signal: AbortSignal,
     exclude: readonly string[] = [],
   ): Promise<AttemptsOutcome<R>> {
-    const { clock, log, topology } = this.#deps;
+    const { clock, log, topology, tracing } = this.#deps;
     const { address } = parcel.chunk;
     const skip = this.#failed.peers(parcel.id);
     for (const id of exclude) skip.add(id);
     const isInside = (peer: Peer) => isResponsible(peer.overlay, address, topology.storageRadius());
     let full: NoRoomError | undefined;
     let refusals = 0;
+    let attempt = 0;
     const outcome = await attemptPeers<Receipt, R>(
       {
         ...way.role,
@@ -349,7 +357,13 @@ class PushsyncProtocol implements Pushsync {
         multiplex: MULTIPLEX,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, address, way.originated),
-        attempt: (peer, credit) => this.#request(peer, parcel, credit),
+        attempt: (peer, credit) => {
+          attempt++;
+          const request = () => this.#request(peer, parcel, credit);
+          if (tracing === undefined) return request();
+          const cost = this.#deps.accounting.price(peer.overlay, address);
+          return tracing.span('push-chunk-async', attemptSpan({ peer, address, attempt, cost }), request);
+        },
         accept: way.accept,
         failed: (peer, err) => {
           log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
@@ -379,6 +393,7 @@ class PushsyncProtocol implements Pushsync {
       return accounting.prepareCredit(peer, accounting.price(peer.overlay, address), originated);
     } catch (error) {
       this.#metrics.overdraftRefresh.inc();
+      this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.id });
       throw error;
     }
   }

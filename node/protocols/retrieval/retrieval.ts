@@ -24,6 +24,7 @@ import { toHex } from '../../crypto/hex.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
@@ -31,6 +32,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { RETRIEVAL_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -52,6 +54,7 @@ export interface RetrievalDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Retrieval {
@@ -129,6 +132,7 @@ class RetrievalProtocol implements Retrieval {
       debit = this.#reserveDebit(stream.peer, addr);
     } catch (error) {
       this.#deps.log.debug({ err: error, peer: stream.peer.id }, 'request refused');
+      this.#deps.tracing?.current()?.fail(error);
       await stream.write(Delivery, { err: refusal(error, stream.peer) });
       return;
     }
@@ -160,7 +164,10 @@ class RetrievalProtocol implements Retrieval {
     if (!isAddress(address)) {
       throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.id}`);
     }
-    const local = this.#deps.store.chunks.get(address);
+    const { host, store, tracing } = this.#deps;
+    const local = store.chunks.get(address);
+    const forwarded = local === undefined;
+    tracing?.current()?.annotate({ ...chunkAttributes(host.overlay, address), forwarded });
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
@@ -172,7 +179,7 @@ class RetrievalProtocol implements Retrieval {
 
   /** @param requester whom a forwarded request comes from; absent for own requests */
   async #search(address: Uint8Array, id: string, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
-    const { accounting, clock, host, topology } = this.#deps;
+    const { accounting, clock, host, topology, tracing } = this.#deps;
     const skip = this.#failed.peers(id);
     if (requester !== undefined) skip.add(requester.id);
     let asked = 0;
@@ -192,7 +199,14 @@ class RetrievalProtocol implements Retrieval {
           accounting.prepareCredit(peer, accounting.price(peer.overlay, address), requester === undefined),
         attempt: (peer, credit) => {
           asked++;
-          return this.#request(peer, address, credit);
+          const request = () => this.#request(peer, address, credit);
+          if (tracing === undefined) return request();
+          const cost = accounting.price(peer.overlay, address);
+          return tracing.span(
+            'retrieve-chunk',
+            attemptSpan({ peer, address, attempt: asked, cost }),
+            request,
+          );
         },
         accept: (chunk) => chunk,
         failed: (peer, err) => {

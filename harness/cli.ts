@@ -142,6 +142,7 @@ function commandLine(): Command {
         .argParser(collect)
         .default([], 'none'),
     )
+    .option('--otlp <url>', 'receiver of traces that all nodes send, OTLP over HTTP')
     .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
     .option('--trace', 'every node of ours keeps the events of its chunks, for svcnet trace')
     .option('--no-batches', 'buy no batch for the nodes')
@@ -149,7 +150,7 @@ function commandLine(): Command {
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up --preset factory\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up -n 3 --otlp http://127.0.0.1:4318\n  svcnet up --preset factory\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 

@@ -10,6 +10,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
+import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Gsoc } from '../gsoc/gsoc.ts';
@@ -77,6 +78,8 @@ export interface NodeServices {
     chequebook(): Uint8Array;
   };
   readonly metrics: Metrics;
+  /** Undefined on a node that sends no traces. */
+  readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

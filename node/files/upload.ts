@@ -70,9 +70,11 @@ export interface UploaderDeps {
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
+  /** Told of the tag of an upload that is pushed when it is done. */
+  readonly onWaiting?: (tagUid: number) => void;
 }
 
-export function createUploader({ postage, store, pusher, events }: UploaderDeps): Uploader {
+export function createUploader({ postage, store, pusher, events, onWaiting }: UploaderDeps): Uploader {
   return {
     async begin({ batchId, stamp, tagUid = 0, deferred, pin = false, signal }) {
       const stored = deferred || pin;
@@ -80,6 +82,7 @@ export function createUploader({ postage, store, pusher, events }: UploaderDeps)
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
       if (!stored) return directUpload({ stamper, signal }, { pusher, events });
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
+      onWaiting?.(uid);
       const session = store.uploads.openSession(uid);
       const upload = deferredUpload(stamper, session, events);
       return pin ? pinned(upload, store.pins.openSession()) : upload;

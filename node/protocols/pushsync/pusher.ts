@@ -82,6 +82,8 @@ export function createPusher(deps: PusherDeps): Pusher {
   return new ChunkPusher(deps);
 }
 
+type PushOptions = Parameters<Pushsync['push']>[2];
+
 /** A push that runs now. */
 interface Running {
   /** Of a waiting chunk; undefined for a direct push. */
@@ -291,7 +293,8 @@ class ChunkPusher implements Pusher {
       return false;
     }
     const onSent = () => uploads.sent(push);
-    await uploads.report(push, await this.#push(push.chunk, push.stamp, { signal, onSent }));
+    const { tagUid } = push;
+    await uploads.report(push, await this.#push(push.chunk, push.stamp, { signal, onSent, tagUid }));
     return true;
   }
 
@@ -314,11 +317,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #push(
-    chunk: Chunk,
-    stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
-  ): Promise<'synced' | 'stored'> {
+  async #push(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
     for (let shallow = 1; ; shallow++) {
       try {
         return await this.#attempt(chunk, stamp, options);
@@ -335,11 +334,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #attempt(
-    chunk: Chunk,
-    stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
-  ): Promise<'synced' | 'stored'> {
+  async #attempt(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
     const { clock, events, pushsync, store } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.toPush.inc();

@@ -30,6 +30,7 @@ import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
@@ -38,6 +39,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { PUSHSYNC_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -81,6 +83,7 @@ export interface PushsyncDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly events?: ChunkEvents | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export type PushResult =
@@ -96,6 +99,7 @@ export type PushResult =
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
+   * @param options.tagUid of the upload that it waited with
    * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
    * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
    * signal's reason
@@ -103,7 +107,7 @@ export interface Pushsync {
   push(
     chunk: Chunk,
     stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
+    options: { signal: AbortSignal; onSent?: () => void; tagUid?: number },
   ): Promise<PushResult>;
 }
 
@@ -250,6 +254,7 @@ class PushsyncProtocol implements Pushsync {
         peer: stream.peer.id,
         detail: reasonOf(error),
       });
+      this.#deps.tracing?.current()?.fail(error);
       await stream.write(ReceiptMessage, { err: refusal(error, stream.peer) });
       return;
     }
@@ -287,6 +292,7 @@ class PushsyncProtocol implements Pushsync {
     const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
+    this.#deps.tracing?.current()?.annotate(chunkAttributes(host.overlay, chunk.address));
     this.#deps.onDelivered(chunk);
     if (this.#options.reachable && isResponsible(host.overlay, chunk.address, topology.storageRadius())) {
       return await this.#store(chunk, stamp, of);
@@ -323,6 +329,7 @@ class PushsyncProtocol implements Pushsync {
     await store.reserve.put(chunk, stamp);
     this.#metrics.storer.inc();
     events?.add('stored', address, { of });
+    this.#deps.tracing?.current()?.event('stored');
     // The radius of now: it may have grown since the delivery came, and then this node does not answer for the chunk.
     const storageRadius = topology.storageRadius();
     const signature = signer.sign(address);
@@ -351,7 +358,7 @@ class PushsyncProtocol implements Pushsync {
     signal: AbortSignal,
     exclude: readonly string[] = [],
   ): Promise<AttemptsOutcome<R>> {
-    const { clock, log, topology } = this.#deps;
+    const { clock, log, topology, tracing } = this.#deps;
     const { address } = parcel.chunk;
     const skip = this.#failed.peers(parcel.id);
     for (const id of exclude) skip.add(id);
@@ -372,7 +379,13 @@ class PushsyncProtocol implements Pushsync {
         multiplex: MULTIPLEX,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, parcel, way.originated),
-        attempt: (peer, credit) => this.#request(peer, parcel, { credit, attempt: ++attempts }),
+        attempt: (peer, credit) => {
+          const attempt = ++attempts;
+          const request = () => this.#request(peer, parcel, { credit, attempt });
+          if (tracing === undefined) return request();
+          const cost = this.#deps.accounting.price(peer.overlay, address);
+          return tracing.span('push-chunk-async', attemptSpan({ peer, address, attempt, cost }), request);
+        },
         accept: way.accept,
         failed: (peer, err) => {
           log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
@@ -403,6 +416,7 @@ class PushsyncProtocol implements Pushsync {
     } catch (error) {
       this.#metrics.overdraftRefresh.inc();
       events?.add('no-credit', address, { of, peer: peer.id });
+      this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.id });
       throw error;
     }
   }

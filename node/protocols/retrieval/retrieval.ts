@@ -25,6 +25,7 @@ import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
@@ -32,6 +33,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { RETRIEVAL_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -54,6 +56,7 @@ export interface RetrievalDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly events?: ChunkEvents | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Retrieval {
@@ -147,6 +150,7 @@ class RetrievalProtocol implements Retrieval {
     } catch (error) {
       this.#deps.log.debug({ err: error, peer: peer.id }, 'request refused');
       events?.add('not-delivered', addr, { of, peer: peer.id, detail: reasonOf(error) });
+      this.#deps.tracing?.current()?.fail(error);
       await stream.write(Delivery, { err: refusal(error, peer) });
       return;
     }
@@ -184,7 +188,10 @@ class RetrievalProtocol implements Retrieval {
     if (!isAddress(address)) {
       throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.id}`);
     }
-    const local = this.#deps.store.chunks.get(address);
+    const { host, store, tracing } = this.#deps;
+    const local = store.chunks.get(address);
+    const forwarded = local === undefined;
+    tracing?.current()?.annotate({ ...chunkAttributes(host.overlay, address), forwarded });
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
@@ -197,7 +204,7 @@ class RetrievalProtocol implements Retrieval {
   /** @param requester whom a forwarded request comes from; absent for own requests */
   async #search(wanted: Wanted, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
     const { address, id } = wanted;
-    const { clock, host, topology } = this.#deps;
+    const { accounting, clock, host, topology, tracing } = this.#deps;
     const skip = this.#failed.peers(id);
     if (requester !== undefined) skip.add(requester.id);
     let asked = 0;
@@ -216,7 +223,11 @@ class RetrievalProtocol implements Retrieval {
         reserve: (peer) => this.#reserveCredit(peer, wanted, requester === undefined),
         attempt: (peer, credit) => {
           asked++;
-          return this.#request(peer, wanted, { credit, attempt: asked });
+          const attempt = asked;
+          const request = () => this.#request(peer, wanted, { credit, attempt });
+          if (tracing === undefined) return request();
+          const cost = accounting.price(peer.overlay, address);
+          return tracing.span('retrieve-chunk', attemptSpan({ peer, address, attempt, cost }), request);
         },
         accept: (chunk) => chunk,
         failed: (peer, err) => {

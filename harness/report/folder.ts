@@ -6,7 +6,10 @@ import { junitXml } from './junit.ts';
 import type { RunResult } from './result.ts';
 
 /** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
-const REPORT_SCHEMA = 2;
+export const REPORT_SCHEMA = 2;
+
+/** Everything about a run; what makes a folder one of a run. */
+export const REPORT_FILE = 'report.json';
 
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
@@ -25,7 +28,7 @@ export async function writeReport(run: RunResult): Promise<void> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
   try {
     await mkdir(run.report, { recursive: true });
-    await writeFile(join(run.report, 'report.json'), document);
+    await writeFile(join(run.report, REPORT_FILE), document);
     await writeFile(join(run.report, 'junit.xml'), junitXml(run));
   } catch (error) {
     throw cannotWrite(run.report, error, REPORT_REMEDY);

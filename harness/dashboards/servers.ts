@@ -122,7 +122,11 @@ async function unreadiness(url: string, signal: AbortSignal): Promise<string | u
 }
 
 /** @returns the error of a server that has ended by itself, with its last words */
-export async function ended({ name, source, log }: Pick<ServerRequest, 'name' | 'source' | 'log'>): Promise<HarnessError> {
+export async function ended({
+  name,
+  source,
+  log,
+}: Pick<ServerRequest, 'name' | 'source' | 'log'>): Promise<HarnessError> {
   const { title } = SERVERS[name];
   if (source.kind === 'container') {
     return new HarnessError('PROCESS_FAILED', `the container of ${title} has ended by itself`);

@@ -46,6 +46,7 @@ export async function run(
       name,
       command: repeatCommand(names, flags, runSeed),
       signal: context.signal,
+      ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
     };
   };

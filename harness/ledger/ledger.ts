@@ -60,6 +60,8 @@ const VERIFY_CONCURRENCY = 64;
 export class Ledger {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string | undefined;
+  /** Distinct chunks, with the first upload of each. */
+  readonly #origins = new Map<string, LedgerEntry>();
   #verdict: LedgerVerdict | undefined;
 
   /** @param path file of the run's folder; without it the ledger lives in memory */
@@ -69,6 +71,7 @@ export class Ledger {
 
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
+    for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
     if (this.#path === undefined) return;
     const folder = dirname(this.#path);
     try {
@@ -81,7 +84,7 @@ export class Ledger {
 
   /** Distinct chunks acknowledged so far. */
   acknowledgedChunks(): number {
-    return this.#origins().size;
+    return this.#origins.size;
   }
 
   /**
@@ -92,7 +95,7 @@ export class Ledger {
     holders: readonly Holder[],
     options: { signal: AbortSignal; onProgress?: (done: number, total: number) => void },
   ): Promise<LedgerVerdict> {
-    const origins = [...this.#origins()];
+    const origins = [...this.#origins];
     const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
     const losses: LedgerLoss[] = [];
     let missing = 0;
@@ -128,13 +131,6 @@ export class Ledger {
       missing: 0,
     };
     return { acknowledged, found, missing };
-  }
-
-  #origins(): Map<string, LedgerEntry> {
-    const origins = new Map<string, LedgerEntry>();
-    for (const entry of this.entries)
-      for (const chunk of entry.chunks) if (!origins.has(chunk)) origins.set(chunk, entry);
-    return origins;
   }
 }
 

@@ -216,7 +216,7 @@ async function runStep<R>(
   try {
     const result = await work({
       detail: (text) => display?.detail(text),
-      progress: (done, total) => display?.progress(done, total),
+      progress: (done, total, unit) => display?.progress(done, total, unit),
     });
     display?.end(true);
     return result;

@@ -10,6 +10,7 @@ import { DIALECT_NAMES } from './client/dialect.ts';
 import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
+import { addReport } from './commands/line/report.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -369,6 +370,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .action((names: string[], flags) =>
       run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
     );
+
+  addReport(program, run);
 
   about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
     .option('--all', 'every cluster')

@@ -3,8 +3,7 @@
  * the clock, whatever the network answers; in a closed one each of a number of users starts its next iteration when the
  * last one has ended.
  */
-import type { Recorder } from '../metrics/recorder.ts';
-import type { OperationSummary } from '../metrics/recorder.ts';
+import type { OperationSummary, Recorder } from '../metrics/recorder.ts';
 import type { Reads } from './reads.ts';
 import type { Sizes } from './sizes.ts';
 import type { Threshold, ThresholdVerdict } from './thresholds.ts';

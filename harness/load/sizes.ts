@@ -32,7 +32,10 @@ export function parseSizes(text: string): Sizes {
   const parts = text.split(',').map((part) => {
     const [, range = '', weight = '1'] = /^\s*([^*]*?)\s*(?:\*\s*(\S+))?\s*$/.exec(part) ?? [];
     if (!/^\d{1,6}$/.test(weight) || Number(weight) === 0) {
-      throw sizesError(text, `a weight is a whole number from 1 to 999999, but '${part.trim()}' has '${weight}'`);
+      throw sizesError(
+        text,
+        `a weight is a whole number from 1 to 999999, but '${part.trim()}' has '${weight}'`,
+      );
     }
     return { weight: Number(weight), of: parseRange(text, range) };
   });
@@ -44,9 +47,17 @@ function parseRange(text: string, range: string): SizeRange {
   if (median !== undefined) {
     const bytes = sizeOf(text, median);
     if (!/^\d+(\.\d+)?$/.test(sigma) || Number(sigma) === 0 || Number(sigma) > SIGMA_MAX) {
-      throw sizesError(text, `the spread of a lognormal distribution is above 0 and at most ${SIGMA_MAX}, got '${sigma}'`);
+      throw sizesError(
+        text,
+        `the spread of a lognormal distribution is above 0 and at most ${SIGMA_MAX}, got '${sigma}'`,
+      );
     }
-    return { kind: 'lognormal', median: bytes, sigma: Number(sigma), max: Math.min(SIZE_MAX, bytes * MEDIANS_MAX) };
+    return {
+      kind: 'lognormal',
+      median: bytes,
+      sigma: Number(sigma),
+      max: Math.min(SIZE_MAX, bytes * MEDIANS_MAX),
+    };
   }
   const [first = '', last = first, ...more] = range.split('..');
   const [min, max] = [sizeOf(text, first), sizeOf(text, last)];

@@ -12,6 +12,7 @@ import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, writeReport } from '../report/folder.ts';
@@ -23,6 +24,7 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
+import { takePicture } from '../status/take-picture.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
@@ -77,7 +79,8 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   for (const planned of options.planned) {
     const cluster = await clusters.of(planned.scenario);
     const result = await runOne(planned, { cluster, options, events, testbed });
-    results.push(result);
+    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
+    results.push(picture === undefined ? result : { ...result, picture });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
@@ -115,6 +118,7 @@ async function runOne(
   { scenario, parameters }: PlannedScenario,
   { cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
+  const startedAt = Date.now();
   const startMs = performance.now();
   const recorder = createRecorder(classOf, testbed);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
@@ -128,6 +132,7 @@ async function runOne(
     name: scenario.name,
     result,
     durationMs: performance.now() - startMs,
+    startedAt,
     assertions: assertions.list,
     metrics: recorder.summaries(),
     timelines: recorder.timelines(),
@@ -204,6 +209,12 @@ async function runOne(
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
 }
 
+/** Of a cluster that is dead, too: each of its nodes has a second to answer. */
+async function pictureAfter(cluster: Cluster, signal: AbortSignal): Promise<NetworkPicture | undefined> {
+  await cluster.membership.look();
+  return signal.aborted ? undefined : takePicture(cluster, signal);
+}
+
 /** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
@@ -228,10 +239,14 @@ async function runStep<R>(
   { display, events, ended }: StepSurroundings,
 ): Promise<R> {
   const at = Date.now();
+  let about = '';
   display?.start(name);
   try {
     const result = await work({
-      detail: (text) => display?.detail(text),
+      detail(text) {
+        about = ` · ${text}`;
+        display?.detail(text);
+      },
       progress: (done, total, unit) => display?.progress(done, total, unit),
     });
     display?.end(true);
@@ -241,7 +256,7 @@ async function runStep<R>(
     throw error;
   } finally {
     const endAt = Date.now();
-    events.push({ kind: 'phase', at, endAt, text: name });
+    events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
     ended(endAt - at);
   }
 }

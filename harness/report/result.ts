@@ -1,6 +1,7 @@
 import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { Incident } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import type { DriverName } from '../places/driver.ts';
 
 /** One named condition of a scenario with what was seen. */
@@ -11,6 +12,8 @@ export interface Assertion {
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
   readonly evidence?: string;
+  /** When it was checked, ms since the epoch. */
+  readonly at?: number;
 }
 
 /** An amount or a count that a scenario has come to. */
@@ -60,6 +63,10 @@ export interface ScenarioResult {
   readonly skipReason?: string;
   /** What could not be looked at on this cluster, a line each. */
   readonly unchecked?: readonly string[];
+  /** Ms since the epoch. */
+  readonly startedAt?: number;
+  /** Its cluster at its end. */
+  readonly picture?: NetworkPicture;
 }
 
 export interface RunResult {

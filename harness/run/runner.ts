@@ -11,6 +11,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, writeReport } from '../report/folder.ts';
@@ -22,6 +23,7 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
+import { takePicture } from '../status/take-picture.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -71,8 +73,10 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const events: RunEvent[] = [];
   await using clusters = new Clusters(options);
   for (const planned of options.planned) {
-    const result = await runOne(planned, await clusters.of(planned.scenario), options, events);
-    results.push(result);
+    const cluster = await clusters.of(planned.scenario);
+    const result = await runOne(planned, cluster, options, events);
+    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
+    results.push(picture === undefined ? result : { ...result, picture });
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
   }
@@ -101,6 +105,7 @@ async function runOne(
   options: RunOptions,
   events: RunEvent[],
 ): Promise<ScenarioResult> {
+  const startedAt = Date.now();
   const startMs = performance.now();
   const recorder = createRecorder(classOf);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
@@ -114,6 +119,7 @@ async function runOne(
     name: scenario.name,
     result,
     durationMs: performance.now() - startMs,
+    startedAt,
     assertions: assertions.list,
     metrics: recorder.summaries(),
     timelines: recorder.timelines(),
@@ -180,6 +186,12 @@ async function runOne(
   if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+/** Of a cluster that is dead, too: each of its nodes has a second to answer. */
+async function pictureAfter(cluster: Cluster, signal: AbortSignal): Promise<NetworkPicture | undefined> {
+  await cluster.membership.look();
+  return signal.aborted ? undefined : takePicture(cluster, signal);
 }
 
 /** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */

@@ -266,7 +266,13 @@ export function createAssertions(): { list: Assertion[]; expect: ScenarioContext
   return {
     list,
     expect(name, condition, { observed, expected, evidence }) {
-      const shown = { name, passed: condition, observed: String(observed), expected: String(expected) };
+      const shown = {
+        name,
+        passed: condition,
+        observed: String(observed),
+        expected: String(expected),
+        at: Date.now(),
+      };
       list.push(evidence === undefined ? shown : { ...shown, evidence });
       return condition;
     },

@@ -10,6 +10,7 @@ import { DIALECT_NAMES } from './client/dialect.ts';
 import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
+import { addUi } from './commands/line/ui.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -237,6 +238,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .argParser(intervalFlag),
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
+
+  addUi(program, run);
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')

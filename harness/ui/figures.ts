@@ -70,7 +70,9 @@ export function figuresOf(
 
   function rate(name: keyof typeof COUNTERS): number | null {
     if (before === undefined || seconds <= 0) return null;
-    const growths = COUNTERS[name].map((counter) => growth(now.values.get(counter), before.values.get(counter)));
+    const growths = COUNTERS[name].map((counter) =>
+      growth(now.values.get(counter), before.values.get(counter)),
+    );
     const known = growths.filter((value) => value !== null);
     return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / seconds;
   }
@@ -117,7 +119,11 @@ export interface ReadingPair {
  * Percentile over all nodes of what was finished between their readings, milliseconds; between two bounds a straight line,
  * as Prometheus does it. `null`: nothing was finished.
  */
-export function latencyOf(pairs: readonly ReadingPair[], histogram: HistogramName, share: number): number | null {
+export function latencyOf(
+  pairs: readonly ReadingPair[],
+  histogram: HistogramName,
+  share: number,
+): number | null {
   const grown = new Map<number, number>();
   for (const { now, before } of pairs) {
     if (before === undefined) continue;

@@ -8,10 +8,10 @@ import { unlessOff } from '../books/node-books.ts';
 import type { Settlements } from '../client/money-types.ts';
 import type { Backlog, StatusRecord, Topology } from '../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { LinkView, NodeView, Row } from '../picture/live.ts';
 import { ask, type Reply } from '../status/ask.ts';
 import { saysBacklog } from '../status/congestion.ts';
 import { figuresOf, latencyOf, type Reading, type ReadingPair, readingOf } from './figures.ts';
-import type { LinkView, NodeView, Row } from '../picture/live.ts';
 
 /** More than `status` gives them: a node under load is what one wants to watch. */
 const ANSWER_LIMIT_MS = 3000;
@@ -234,7 +234,13 @@ export class NetworkLook {
 }
 
 /** What a node that does not run cannot have. */
-const NOTHING_NOW = { problem: null, peers: null, waiting: null, waitingFor: null, warmingUp: false } as const;
+const NOTHING_NOW = {
+  problem: null,
+  peers: null,
+  waiting: null,
+  waitingFor: null,
+  warmingUp: false,
+} as const;
 
 function unheardOf(node: LookedAt): NodeView {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;

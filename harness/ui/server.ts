@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { PartLog } from '../logs/file-log.ts';
+import type { Asset } from './assets.ts';
 import { judge, SECURITY_HEADERS, type Verdict } from './guard.ts';
 import { logAnswer } from './log-answer.ts';
 import { Viewers } from './viewers.ts';
@@ -14,12 +15,6 @@ import { ClusterWatch, type Watched } from './watch.ts';
 
 const TOKEN_BYTES = 24;
 const HOST = '127.0.0.1';
-
-/** A file of the page. */
-export interface Asset {
-  readonly type: string;
-  readonly body: string;
-}
 
 export interface UiOptions {
   /** 0: any that is free. */
@@ -115,7 +110,9 @@ function listen(server: Server, port: number): Promise<void> {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
         error.code === 'EADDRINUSE'
-          ? new HarnessError('PORT_IN_USE', `port ${port} is in use`, { hint: 'Leave out --port: a free one is taken then.' })
+          ? new HarnessError('PORT_IN_USE', `port ${port} is in use`, {
+              hint: 'Leave out --port: a free one is taken then.',
+            })
           : error,
       ),
     );

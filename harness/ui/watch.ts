@@ -7,10 +7,10 @@ import { messageOf } from '../base/errors.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../base/words.ts';
 import type { Chain } from '../chain/chain.ts';
 import { type Incident, incidentText, type Membership } from '../nodes/membership.ts';
+import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import type { DriverName } from '../places/driver.ts';
 import { ask } from '../status/ask.ts';
 import { type LookedAt, NetworkLook } from './look.ts';
-import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import { type Findings, UiState } from './state.ts';
 
 /** A look costs a node some milliseconds of processor time: 5 of them are 1 s apart, and 100 nodes 6 s. */

@@ -11,6 +11,7 @@ import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addUi } from './commands/line/ui.ts';
+import { addTrace } from './commands/line/trace.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -132,6 +133,7 @@ function commandLine(): Command {
         .default([], 'none'),
     )
     .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
+    .option('--trace', 'every node of ours keeps the events of its chunks, for svcnet trace')
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
@@ -240,6 +242,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
   addUi(program, run);
+  addTrace(about, run);
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')

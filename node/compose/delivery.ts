@@ -27,13 +27,13 @@ export interface DeliveryDeps extends Ground {
 }
 
 export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery {
-  const { clock, random, metrics, module, store, signer, serving, networkId, nonce } = deps;
+  const { clock, random, metrics, module, store, signer, serving, networkId, nonce, events } = deps;
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
   // Streams of these three protocols are opened to full peers alone, and a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
-  const shared = { host: serverHost, topology, accounting, store, clock, metrics };
+  const shared = { host: serverHost, topology, accounting, store, clock, metrics, events };
   const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
   // Messages come in chunks, and messaging sends chunks in turn.
   const onDelivered = (chunk: Chunk) => {
@@ -58,6 +58,7 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     clock,
     log: module('pusher'),
     metrics,
+    events,
   });
   const pullsync = createPullsync({ ...shared, reserve, postage, onDelivered, log: module('pullsync') });
   const pss = createPss(

@@ -32,7 +32,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
   const { pingpong, topology } = network;
   const { retrieval, pusher, pss, gsoc } = delivery;
   const { reserveWorker, snapshot, status } = deps.neighbourhood;
-  const uploader = createUploader({ postage, store, pusher });
+  const uploader = createUploader({ postage, store, pusher, events: deps.events });
   return {
     node: {
       version: VERSION,
@@ -76,6 +76,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
       request: (peer, ending) => status.request(peer, ending),
       isWarmingUp: () => !network.warmUp.isOver(),
     },
+    chunkEvents: deps.events,
     backlog: () => ({ congestion: reserveWorker.congestion(), uploads: pusher.held() }),
     chain,
     transactions,

@@ -178,7 +178,7 @@ class PullsyncProtocol implements Pullsync {
       this.#metrics.offered.inc(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);
       this.#metrics.wanted.inc(wanted.length);
-      const page = new Intake(claims, this.#deps, this.#metrics);
+      const page = new Intake({ from: peer, claims }, this.#deps, this.#metrics);
       const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
       using _limit = this.#deps.clock.timer(DELIVERY_MS, slow);
       try {
@@ -259,7 +259,7 @@ class PullsyncProtocol implements Pullsync {
   }
 
   async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
-    const { clock, reserve } = this.#deps;
+    const { clock, events, reserve } = this.#deps;
     const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
     using _limit = clock.timer(DELIVERY_MS, slow);
     for (const { address, batchId, stampHash } of items) {
@@ -270,6 +270,7 @@ class PullsyncProtocol implements Pullsync {
       } else {
         const { chunk, stamp } = held;
         await stream.write(Delivery, { address, data: chunk.data, stamp: encodeStamp(stamp) });
+        events?.add('pull-served', address, { peer: stream.peer.id });
       }
       this.#metrics.sent.inc();
     }

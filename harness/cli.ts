@@ -12,6 +12,7 @@ import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addUi } from './commands/line/ui.ts';
 import { addTrace } from './commands/line/trace.ts';
+import { addReport } from './commands/line/report.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
 import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
@@ -375,6 +376,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .action((names: string[], flags) =>
       run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
     );
+
+  addReport(program, run);
 
   about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
     .option('--all', 'every cluster')

@@ -30,6 +30,8 @@ export type HarnessErrorCode =
   | 'SNAPSHOT_REFUSED'
   | 'UPLOAD_UNKNOWN'
   | 'BATCH_UNKNOWN'
+  | 'REPORT_NOT_FOUND'
+  | 'REPORT_INVALID'
   | 'WAIT_TIMEOUT'
   | 'START_TIMEOUT'
   | 'INTERRUPTED';

@@ -45,6 +45,24 @@ export interface RunEvent {
 /** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
+/** Chunks of the ledger: of a last look for them, or of those acknowledged when nobody has looked. */
+export interface LedgerResult {
+  readonly acknowledged: number;
+  readonly found: number;
+  readonly missing: number;
+  /** The first of those missing. */
+  readonly losses?: readonly Loss[];
+}
+
+/** An acknowledged chunk that no node holds. */
+export interface Loss {
+  readonly chunk: string;
+  readonly reference: string;
+  readonly uploader: string;
+  /** Name of the node whose overlay is closest to the chunk. */
+  readonly closest: string;
+}
+
 export interface ScenarioResult {
   readonly name: string;
   readonly result: ScenarioOutcome;
@@ -56,7 +74,7 @@ export interface ScenarioResult {
   readonly slowest: readonly SlowOperation[];
   readonly figures: readonly Figure[];
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
+  readonly ledger: LedgerResult;
   readonly error?: string;
   /** What happened to nodes or the chain meanwhile that the scenario had not done; with any, it has not passed. */
   readonly incidents?: readonly Incident[];

@@ -212,11 +212,15 @@ async function runStep<R>(
   { display, events }: { display: StepDisplay | undefined; events: RunEvent[] },
 ): Promise<R> {
   const at = Date.now();
+  let about = '';
   display?.start(name);
   try {
     const result = await work({
-      detail: (text) => display?.detail(text),
-      progress: (done, total) => display?.progress(done, total),
+      detail(text) {
+        about = ` · ${text}`;
+        display?.detail(text);
+      },
+      progress: (done, total, unit) => display?.progress(done, total, unit),
     });
     display?.end(true);
     return result;
@@ -224,7 +228,7 @@ async function runStep<R>(
     display?.end(false);
     throw error;
   } finally {
-    events.push({ kind: 'phase', at, endAt: Date.now(), text: name });
+    events.push({ kind: 'phase', at, endAt: Date.now(), text: `${name}${about}` });
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { HarnessError } from '../base/errors.ts';
 import { parseSizeBytes } from '../base/words.ts';
+import type { SizeRange, Sizes } from './config.ts';
 
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
@@ -12,17 +13,6 @@ const SIGMA_MAX = 3;
 /** A lognormal distribution has no largest value: what is above this many medians counts as this much. */
 const MEDIANS_MAX = 64;
 const SIZE_MAX = 2 ** 30;
-
-export type SizeRange =
-  | { readonly kind: 'uniform'; readonly min: number; readonly max: number }
-  | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
-
-export interface Sizes {
-  /** As it was given. */
-  readonly text: string;
-  /** Weights are positive. */
-  readonly parts: readonly { readonly weight: number; readonly of: SizeRange }[];
-}
 
 const EXPECTED =
   "sizes such as '4KiB', '4KiB..1MiB', 'lognormal:64KiB', or several with weights: '4KiB*9,1MiB'";
@@ -32,7 +22,10 @@ export function parseSizes(text: string): Sizes {
   const parts = text.split(',').map((part) => {
     const [, range = '', weight = '1'] = /^\s*([^*]*?)\s*(?:\*\s*(\S+))?\s*$/.exec(part) ?? [];
     if (!/^\d{1,6}$/.test(weight) || Number(weight) === 0) {
-      throw sizesError(text, `a weight is a whole number from 1 to 999999, but '${part.trim()}' has '${weight}'`);
+      throw sizesError(
+        text,
+        `a weight is a whole number from 1 to 999999, but '${part.trim()}' has '${weight}'`,
+      );
     }
     return { weight: Number(weight), of: parseRange(text, range) };
   });
@@ -44,9 +37,17 @@ function parseRange(text: string, range: string): SizeRange {
   if (median !== undefined) {
     const bytes = sizeOf(text, median);
     if (!/^\d+(\.\d+)?$/.test(sigma) || Number(sigma) === 0 || Number(sigma) > SIGMA_MAX) {
-      throw sizesError(text, `the spread of a lognormal distribution is above 0 and at most ${SIGMA_MAX}, got '${sigma}'`);
+      throw sizesError(
+        text,
+        `the spread of a lognormal distribution is above 0 and at most ${SIGMA_MAX}, got '${sigma}'`,
+      );
     }
-    return { kind: 'lognormal', median: bytes, sigma: Number(sigma), max: Math.min(SIZE_MAX, bytes * MEDIANS_MAX) };
+    return {
+      kind: 'lognormal',
+      median: bytes,
+      sigma: Number(sigma),
+      max: Math.min(SIZE_MAX, bytes * MEDIANS_MAX),
+    };
   }
   const [first = '', last = first, ...more] = range.split('..');
   const [min, max] = [sizeOf(text, first), sizeOf(text, last)];

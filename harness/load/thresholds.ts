@@ -49,7 +49,10 @@ export function parseThreshold(text: string): Threshold {
   const [, operation, name = '', comparison = '', limit = ''] =
     /^(?:([a-z][a-z-]*):)?([a-z]+[\d.]*)(<=|>=|<|>)(.+)$/.exec(compact) ?? [];
   if (name === '') {
-    throw thresholdError(text, `expected a figure, a comparison and a limit, such as 'p95<500ms', 'errors<1%' or 'upload:rate>=20/s'`);
+    throw thresholdError(
+      text,
+      `expected a figure, a comparison and a limit, such as 'p95<500ms', 'errors<1%' or 'upload:rate>=20/s'`,
+    );
   }
   const figure = figureOf(text, name);
   const sense = comparison as Comparison;
@@ -107,13 +110,20 @@ export interface K6Threshold {
  * @param options.seconds of the measured part: k6's own rates are of the whole run, so that a rate becomes a count
  * @param options.helper whether the script uses the helper library
  */
-export function toK6(threshold: Threshold, options: { readonly seconds: number; readonly helper: boolean }): K6Threshold {
+export function toK6(
+  threshold: Threshold,
+  options: { readonly seconds: number; readonly helper: boolean },
+): K6Threshold {
   const { operation, figure, comparison, limit } = threshold;
   const metrics = options.helper ? METRICS : { ...K6_METRICS, succeeded: 'http_reqs' };
   const of = operation === undefined ? '' : `{operation:${operation}}`;
-  if (figure === 'errors') return { metric: `${metrics.errors}${of}`, expression: `rate${comparison}${limit}` };
+  if (figure === 'errors')
+    return { metric: `${metrics.errors}${of}`, expression: `rate${comparison}${limit}` };
   if (figure === 'rate') {
-    return { metric: `${metrics.succeeded}${of}`, expression: `count${comparison}${limit * options.seconds}` };
+    return {
+      metric: `${metrics.succeeded}${of}`,
+      expression: `count${comparison}${limit * options.seconds}`,
+    };
   }
   return { metric: `${metrics.latency}${of}`, expression: `${statOf(figure)}${comparison}${limit}` };
 }
@@ -125,7 +135,9 @@ function statOf(figure: Exclude<Threshold['figure'], 'errors' | 'rate'>): string
 
 /** Figures of latencies that k6 has to write into its summary. */
 export function statsOf(thresholds: readonly Threshold[]): string[] {
-  const named = thresholds.map(({ figure }) => (figure === 'errors' || figure === 'rate' ? 'count' : statOf(figure)));
+  const named = thresholds.map(({ figure }) =>
+    figure === 'errors' || figure === 'rate' ? 'count' : statOf(figure),
+  );
   return [...new Set(['avg', 'min', 'med', 'max', 'p(95)', 'count', ...named])];
 }
 
@@ -148,15 +160,26 @@ export function verdictOf(
   const none = { text, passed: false, expected };
   const ok = thresholds[expression]?.ok === true;
   if (figure === 'rate') {
-    return { text, passed: ok, observed: `${((values['count'] ?? 0) / options.seconds).toFixed(1)}/s`, expected };
+    return {
+      text,
+      passed: ok,
+      observed: `${((values['count'] ?? 0) / options.seconds).toFixed(1)}/s`,
+      expected,
+    };
   }
-  const count = figure === 'errors' ? (values['passes'] ?? 0) + (values['fails'] ?? 0) : (values['count'] ?? 0);
+  const count =
+    figure === 'errors' ? (values['passes'] ?? 0) + (values['fails'] ?? 0) : (values['count'] ?? 0);
   if (count === 0) {
     const what = operation === undefined ? 'operation' : `operation '${operation}'`;
     return { ...none, observed: `no ${what}${figure === 'errors' ? '' : ' that succeeded'}` };
   }
   if (figure === 'errors') {
-    return { text, passed: ok, observed: `${((values['rate'] ?? 0) * 100).toFixed(2)}% of ${count}`, expected };
+    return {
+      text,
+      passed: ok,
+      observed: `${((values['rate'] ?? 0) * 100).toFixed(2)}% of ${count}`,
+      expected,
+    };
   }
   if (typeof figure === 'object' && !enoughFor(figure.percentile, count)) {
     return { ...none, observed: `${count} operations, too few to tell p${figure.percentile}` };

@@ -11,6 +11,8 @@ export interface Assertion {
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
   readonly evidence?: string;
+  /** It is a condition on how fast and how well a load went, and nothing is wrong with what was stored. */
+  readonly threshold?: true;
 }
 
 /** An amount or a count that a scenario has come to. */

@@ -72,6 +72,7 @@ export async function runPlanned(
       name,
       command: command(runSeed),
       signal: context.signal,
+      ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
     };
   };
@@ -138,7 +139,7 @@ export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'sc
     : EXIT.checkFailed;
 }
 
-/** A parameter that is not one is a mistake of usage. */
+/** A parameter that is not one is a mistake of usage. @throws HarnessError `USAGE` */
 export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));

@@ -11,6 +11,7 @@ import { type FailureDocument, failureDocument, usageDocument } from './commands
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
 import { addReport } from './commands/line/report.ts';
+import { addLoad } from './commands/line/load.ts';
 import { addTrace } from './commands/line/trace.ts';
 import {
   beeBinaryOption,
@@ -394,6 +395,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     );
 
   addCompare(program, run);
+
+  addLoad(program, run);
   addDashboards(program, run);
   addReport(program, run);
 

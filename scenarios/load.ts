@@ -70,7 +70,7 @@ function runLoad(context: Context, plan: LoadPlan, prepared: PreparedLoad): Prom
       recorder: context.recorder,
       ...(k6 === '' ? {} : { k6 }),
       onProgress(seen) {
-        progress.progress(Math.round(seen.part * 1000), 1000);
+        progress.progress(Math.round(seen.goneMs / 1000), Math.round(seen.totalMs / 1000), "seconds");
         progress.detail(progressText(seen));
       },
     });
@@ -80,9 +80,9 @@ function runLoad(context: Context, plan: LoadPlan, prepared: PreparedLoad): Prom
   });
 }
 
-function progressText({ rate, p95Ms, errors, leftMs }: LoadProgress): string {
+function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   const p95 = p95Ms === null ? 'p95 -' : `p95 ${formatMs(p95Ms)}`;
-  return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}  ${Math.ceil(leftMs / 1000)} s left`;
+  return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
 }
 
 function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
@@ -136,7 +136,7 @@ async function bookUploads(
     let done = 0;
     const works = tagged.map(({ node, tag }) => async () => {
       await context.cluster.synced({ node, tag: tag as number }, { signal: context.signal });
-      progress.progress(++done, tagged.length);
+      progress.progress(++done, tagged.length, "uploads");
     });
     await atMost(TAGS_AT_ONCE, works);
     progress.detail(tagged.length === 0 ? 'every upload was direct' : `${plural(tagged.length, 'deferred upload')} on the network`);
@@ -148,7 +148,7 @@ async function bookUploads(
     for (const upload of uploads) {
       const problem = await book(context, plan, { upload, updates });
       if (problem !== undefined) wrong.push(problem);
-      progress.progress(++done, uploads.length);
+      progress.progress(++done, uploads.length, "uploads");
     }
     context.expect('each reference is the one that the bytes give', wrong.length === 0, {
       observed: `${wrong.length} of ${uploads.length} differ`,
@@ -194,7 +194,7 @@ async function readEncrypted(context: Context, plan: LoadPlan, uploads: readonly
         observed: part ?? 'the same bytes',
         expected: `${size} bytes`,
       });
-      progress.progress(++done, sample.length);
+      progress.progress(++done, sample.length, "uploads");
     }
   });
 }

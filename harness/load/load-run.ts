@@ -272,8 +272,8 @@ class LoadBook {
       p95Ms: this.#latencies.percentileMs(95),
       operations: this.#operations,
       errors: this.#errors,
-      leftMs: Math.max(0, totalMs - goneMs),
-      part: totalMs === 0 ? 0 : Math.min(1, goneMs / totalMs),
+      goneMs: Math.min(goneMs, totalMs),
+      totalMs,
     };
   }
 

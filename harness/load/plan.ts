@@ -54,9 +54,9 @@ export interface LoadProgress {
   readonly p95Ms: number | null;
   readonly operations: number;
   readonly errors: number;
-  readonly leftMs: number;
-  /** Part of the time that is over, 0 to 1. */
-  readonly part: number;
+  /** Since the first operation, and planned in all, with the warm-up. */
+  readonly goneMs: number;
+  readonly totalMs: number;
 }
 
 /** Something that k6 has uploaded, in the warm-up too. */

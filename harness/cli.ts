@@ -10,8 +10,8 @@ import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
-import { addReport } from './commands/line/report.ts';
 import { addLoad } from './commands/line/load.ts';
+import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
 import {
   beeBinaryOption,

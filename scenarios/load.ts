@@ -70,12 +70,14 @@ function runLoad(context: Context, plan: LoadPlan, prepared: PreparedLoad): Prom
       recorder: context.recorder,
       ...(k6 === '' ? {} : { k6 }),
       onProgress(seen) {
-        progress.progress(Math.round(seen.goneMs / 1000), Math.round(seen.totalMs / 1000), "seconds");
+        progress.progress(Math.round(seen.goneMs / 1000), Math.round(seen.totalMs / 1000), 'seconds');
         progress.detail(progressText(seen));
       },
     });
     const model = plan.model.model === 'open' ? `${plan.model.rate}/s` : plural(plan.model.vus, 'user');
-    progress.detail(`${plan.script}, ${plan.profile} ${model}: ${load.achievedRate.toFixed(1)}/s without errors`);
+    progress.detail(
+      `${plan.script}, ${plan.profile} ${model}: ${load.achievedRate.toFixed(1)}/s without errors`,
+    );
     return load;
   });
 }
@@ -90,9 +92,13 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   context.figure({ name: 'iterations started', value: Number(startedRate.toFixed(2)), unit: '1/s' });
   context.figure({ name: 'iterations without errors', value: Number(achievedRate.toFixed(2)), unit: '1/s' });
   context.figure({ name: 'iterations dropped', value: dropped, unit: 'iterations' });
-  if (k6Cpu !== undefined) context.figure({ name: 'processor time of k6', value: Number(k6Cpu.toFixed(2)), unit: 'cores' });
+  if (k6Cpu !== undefined)
+    context.figure({ name: 'processor time of k6', value: Number(k6Cpu.toFixed(2)), unit: 'cores' });
   const count = operations.reduce((sum, operation) => sum + operation.count + operation.errors, 0);
-  context.expect('the load does something', count > 0, { observed: plural(count, 'operation'), expected: 'operations' });
+  context.expect('the load does something', count > 0, {
+    observed: plural(count, 'operation'),
+    expected: 'operations',
+  });
   const wrong = operations.flatMap(({ errorClasses, errorExamples }) =>
     Object.entries(errorClasses)
       .filter(([kind]) => kind.startsWith('data.'))
@@ -115,7 +121,9 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   }
   const cores = availableParallelism();
   if (k6Cpu !== undefined && k6Cpu > K6_CPU_WARNING * cores) {
-    context.unchecked(`what the cluster takes without k6 beside it: k6 used ${k6Cpu.toFixed(1)} of ${cores} cores`);
+    context.unchecked(
+      `what the cluster takes without k6 beside it: k6 used ${k6Cpu.toFixed(1)} of ${cores} cores`,
+    );
   }
 }
 
@@ -136,10 +144,14 @@ async function bookUploads(
     let done = 0;
     const works = tagged.map(({ node, tag }) => async () => {
       await context.cluster.synced({ node, tag: tag as number }, { signal: context.signal });
-      progress.progress(++done, tagged.length, "uploads");
+      progress.progress(++done, tagged.length, 'uploads');
     });
     await atMost(TAGS_AT_ONCE, works);
-    progress.detail(tagged.length === 0 ? 'every upload was direct' : `${plural(tagged.length, 'deferred upload')} on the network`);
+    progress.detail(
+      tagged.length === 0
+        ? 'every upload was direct'
+        : `${plural(tagged.length, 'deferred upload')} on the network`,
+    );
   });
   const updates = findScript(plan.script).facts.updates === true ? signUpdates(plan).updates : [];
   await context.step('book', async (progress) => {
@@ -148,7 +160,7 @@ async function bookUploads(
     for (const upload of uploads) {
       const problem = await book(context, plan, { upload, updates });
       if (problem !== undefined) wrong.push(problem);
-      progress.progress(++done, uploads.length, "uploads");
+      progress.progress(++done, uploads.length, 'uploads');
     }
     context.expect('each reference is the one that the bytes give', wrong.length === 0, {
       observed: `${wrong.length} of ${uploads.length} differ`,
@@ -178,11 +190,20 @@ async function book(
 }
 
 /** Of encrypted content only the root is known: some of it is read on another node, which needs every chunk below. */
-async function readEncrypted(context: Context, plan: LoadPlan, uploads: readonly LoadUpload[]): Promise<void> {
+async function readEncrypted(
+  context: Context,
+  plan: LoadPlan,
+  uploads: readonly LoadUpload[],
+): Promise<void> {
   const bytes = uploads.filter(({ kind }) => kind === 'bytes');
   const draw = context.random('encrypted');
-  const sample = Array.from({ length: Math.min(ENCRYPTED_READ_BACK, bytes.length) }, () => bytes[draw.below(bytes.length)] as LoadUpload);
-  context.unchecked(`the chunks below encrypted references, besides their roots and ${plural(sample.length, 'upload')} read back`);
+  const sample = Array.from(
+    { length: Math.min(ENCRYPTED_READ_BACK, bytes.length) },
+    () => bytes[draw.below(bytes.length)] as LoadUpload,
+  );
+  context.unchecked(
+    `the chunks below encrypted references, besides their roots and ${plural(sample.length, 'upload')} read back`,
+  );
   await context.step('read back', async (progress) => {
     let done = 0;
     for (const { node, reference, index, size } of sample) {
@@ -194,7 +215,7 @@ async function readEncrypted(context: Context, plan: LoadPlan, uploads: readonly
         observed: part ?? 'the same bytes',
         expected: `${size} bytes`,
       });
-      progress.progress(++done, sample.length, "uploads");
+      progress.progress(++done, sample.length, 'uploads');
     }
   });
 }

@@ -1,8 +1,8 @@
 /** `svcnet load`: the scenario `load` by flags of its own. */
 import { HarnessError } from '../base/errors.ts';
+import { findK6 } from '../load/k6/find-k6.ts';
 import { loadPlan } from '../load/parameters.ts';
 import { SCRIPT_NAMES } from '../load/scripts.ts';
-import { findK6 } from '../load/find-k6.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { planScenarios } from '../run/runner.ts';
 import type { CommandContext } from './context.ts';
@@ -83,7 +83,13 @@ function scriptOf(name: string | undefined, { script }: LoadFlags): string {
 
 /** The command that repeats the load. */
 function repeatText(name: string | undefined, flags: LoadFlags, seed: bigint): string {
-  const { threshold, with: others, json: _json, report: _report, ...single } = flags as LoadFlags & { json?: boolean };
+  const {
+    threshold,
+    with: others,
+    json: _json,
+    report: _report,
+    ...single
+  } = flags as LoadFlags & { json?: boolean };
   const texts = Object.entries({ ...single, seed }).flatMap(([key, value]) => {
     const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     return value === true ? [flag] : [flag, quoted(String(value))];

@@ -54,7 +54,11 @@ export async function runPlanned(
   flags: RunFlags,
   context: CommandContext,
 ): Promise<number> {
-  const { seed, options: clusters, where } = await chooseClusters(
+  const {
+    seed,
+    options: clusters,
+    where,
+  } = await chooseClusters(
     flags,
     planned.map(({ scenario }) => scenario),
   );

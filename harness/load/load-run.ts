@@ -7,20 +7,20 @@ import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Distribution } from '../metrics/distribution.ts';
 import { createRecorder, type Recorder } from '../metrics/recorder.ts';
-import { bundle } from './bundle.ts';
+import { bundle } from './k6/bundle.ts';
 import {
   CONFIG_VARIABLE,
   type LoadConfig,
   type LoadData,
   type OperationRecord,
   type TargetNode,
-} from './config.ts';
-import { MEASURED, scenariosOf } from './executors.ts';
-import { findK6, type K6 } from './find-k6.ts';
-import { runK6 } from './k6-run.ts';
+} from './k6/config.ts';
+import { MEASURED, scenariosOf } from './k6/executors.ts';
+import { findK6, type K6 } from './k6/find-k6.ts';
+import { runK6 } from './k6/k6-run.ts';
+import { classOfFailure, recordOf, requestOf } from './k6/records.ts';
 import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
 import { FEED_UPDATE_BYTES, prepareLoad, signUpdates } from './prepare.ts';
-import { classOfFailure, recordOf, requestOf } from './records.ts';
 import { findScript, type Script } from './scripts.ts';
 import { type SummaryMetric, statsOf, toK6, verdictOf } from './thresholds.ts';
 
@@ -240,7 +240,7 @@ class LoadBook {
     this.#begunMs ??= record.endMs;
     const { node, endMs, upload } = record;
     if (upload !== undefined) this.#uploads.push({ ...upload, node, acknowledgedAtMs: endMs });
-    if (!('warmup' in record) || record.warmup !== true) this.#measured(record);
+    if (!('warmup' in record)) this.#measured(record);
   }
 
   #measured(record: Omit<OperationRecord, 'scenarioMs' | 'iteration'> & Partial<OperationRecord>): void {

@@ -13,7 +13,12 @@ const RATE_MAX = 10_000;
 const VUS_MAX = 1000;
 const SIZES_DEFAULT = '64KiB';
 const READS_DEFAULT = 'zipf:1.1';
-const DURATION_DEFAULT: Readonly<Record<LoadProfile, string>> = { constant: '1m', ramp: '1m', spike: '1m', soak: '30m' };
+const DURATION_DEFAULT: Readonly<Record<LoadProfile, string>> = {
+  constant: '1m',
+  ramp: '1m',
+  spike: '1m',
+  soak: '30m',
+};
 /** Nodes compile what they run often, and open their connections. */
 const WARMUP_DEFAULT = '3s';
 const REDUNDANCY_MAX = 4;
@@ -22,11 +27,25 @@ const DURATION_MAX_MS = 24 * 3_600_000;
 /** Texts are empty where the load chooses. */
 export const LOAD_PARAMETERS = {
   script: parameter('text', 'upload', 'what is done: a load of the package, or the path of a script for k6'),
-  profile: parameter('text', 'constant', 'how the rate or the number of users goes over time', { oneOf: LOAD_PROFILES }),
-  rate: parameter('text', '', `iterations per second, started by the clock, such as 20/s (default: ${RATE_DEFAULT})`),
-  vus: parameter('integer', 0, 'users at once instead, each of which waits for its last iteration; 0: a rate'),
+  profile: parameter('text', 'constant', 'how the rate or the number of users goes over time', {
+    oneOf: LOAD_PROFILES,
+  }),
+  rate: parameter(
+    'text',
+    '',
+    `iterations per second, started by the clock, such as 20/s (default: ${RATE_DEFAULT})`,
+  ),
+  vus: parameter(
+    'integer',
+    0,
+    'users at once instead, each of which waits for its last iteration; 0: a rate',
+  ),
   duration: parameter('text', '', 'of the measured part (default: 1m, of soak 30m)'),
-  warmup: parameter('text', '', `before it, in no figure (default: ${WARMUP_DEFAULT}, with a script of your own 0s)`),
+  warmup: parameter(
+    'text',
+    '',
+    `before it, in no figure (default: ${WARMUP_DEFAULT}, with a script of your own 0s)`,
+  ),
   sizes: parameter('text', '', `sizes of what is uploaded, such as 4KiB..1MiB (default: ${SIZES_DEFAULT})`),
   mode: parameter('text', 'direct', 'when an upload is answered: taken by the network, or stored locally', {
     oneOf: ['direct', 'deferred'],
@@ -78,7 +97,10 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
 function modelOf({ rate, vus }: LoadParameters): LoadModel {
   if (vus === 0) return { model: 'open', rate: rateOf(rate || RATE_DEFAULT) };
   if (rate !== '') {
-    throw new HarnessError('USAGE', `--rate ${rate} starts iterations by the clock, --vus ${vus} when users are free: choose one of them`);
+    throw new HarnessError(
+      'USAGE',
+      `--rate ${rate} starts iterations by the clock, --vus ${vus} when users are free: choose one of them`,
+    );
   }
   return { model: 'closed', vus: atMost('--vus', vus, VUS_MAX) };
 }
@@ -87,13 +109,19 @@ function rateOf(text: string): number {
   const rate = parseRate(text);
   // k6 counts in whole iterations per minute.
   if (rate !== undefined && rate * 60 >= 1 && rate <= RATE_MAX) return rate;
-  throw new HarnessError('USAGE', `--rate: got '${text}', expected a rate such as 20/s or 90/m, from 1/m to ${RATE_MAX}/s`);
+  throw new HarnessError(
+    'USAGE',
+    `--rate: got '${text}', expected a rate such as 20/s or 90/m, from 1/m to ${RATE_MAX}/s`,
+  );
 }
 
 function durationOf(flag: string, text: string, minMs: number): number {
   const ms = text === '0' ? 0 : parseDurationMs(text);
   if (ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS) return ms;
-  throw new HarnessError('USAGE', `${flag}: got '${text}', expected a duration such as 30s or 5m, from ${minMs / 1000}s to 24h`);
+  throw new HarnessError(
+    'USAGE',
+    `${flag}: got '${text}', expected a duration such as 30s or 5m, from ${minMs / 1000}s to 24h`,
+  );
 }
 
 function atMost(flag: string, value: number, max: number): number {

@@ -4,7 +4,7 @@
  * last one has ended.
  */
 import type { OperationSummary, Recorder } from '../metrics/recorder.ts';
-import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './config.ts';
+import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
 import type { Threshold, ThresholdVerdict } from './thresholds.ts';
 
 export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;

@@ -1,6 +1,6 @@
 /** Which of the things that are there a load reads: some much more often than others, or each as if for the first time. */
 import { HarnessError } from '../base/errors.ts';
-import type { Reads } from './config.ts';
+import type { Reads } from './k6/config.ts';
 
 const EXPONENT_MAX = 5;
 

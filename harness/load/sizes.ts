@@ -5,7 +5,7 @@
  */
 import { HarnessError } from '../base/errors.ts';
 import { parseSizeBytes } from '../base/words.ts';
-import type { SizeRange, Sizes } from './config.ts';
+import type { SizeRange, Sizes } from './k6/config.ts';
 
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
@@ -51,7 +51,7 @@ function parseRange(text: string, range: string): SizeRange {
   }
   const [first = '', last = first, ...more] = range.split('..');
   const [min, max] = [sizeOf(text, first), sizeOf(text, last)];
-  if (more.length > 0) throw sizesError(text, EXPECTED);
+  if (more.length > 0) throw sizesError(text, `expected ${EXPECTED}`);
   if (max < min) throw sizesError(text, `'${range}' ends below its begin`);
   return { kind: 'uniform', min, max };
 }

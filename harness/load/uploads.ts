@@ -5,7 +5,7 @@ import type { SplitOptions } from '../../node/files/splitter.ts';
 import { tarOf } from '../base/tree.ts';
 import { type ExpectedContent, expectBytes, expectTar } from '../ledger/content.ts';
 import type { LedgerEntry } from '../ledger/ledger.ts';
-import { filesOf, payloadsOf } from './pieces.ts';
+import { filesOf, payloadsOf } from './k6/pieces.ts';
 import type { LoadPlan, LoadUpload } from './plan.ts';
 import { loadContent, type SignedUpdate } from './prepare.ts';
 

@@ -28,32 +28,47 @@ export function addLoad(program: Command, run: RunCommand): void {
     .argument('[load]', `what is done: ${Object.keys(SCRIPTS).join(', ')}`)
     .option('--script <file>', 'script for k6 of your own instead; it may import svcnet/k6')
     .addOption(
-      new Option('--profile <profile>', `how the load goes over time: ${LOAD_PROFILES.join(', ')} (default: constant)`).argParser(
-        word(LOAD_PROFILES),
-      ),
+      new Option(
+        '--profile <profile>',
+        `how the load goes over time: ${LOAD_PROFILES.join(', ')} (default: constant)`,
+      ).argParser(word(LOAD_PROFILES)),
     )
     .option('--rate <rate>', 'iterations started by the clock, such as 20/s or 90/m (default: 10/s)')
     .option('--vus <count>', 'users at once instead, each of which waits for its answers', whole(1, VUS_MAX))
     .option('--duration <duration>', 'length of the measured part (default: 1m; of soak 30m)')
-    .option('--warmup <duration>', 'length of what comes before it and counts nowhere (default: 3s; 0s with --script)')
+    .option(
+      '--warmup <duration>',
+      'length of what comes before it and counts nowhere (default: 3s; 0s with --script)',
+    )
     .option(
       '--sizes <sizes>',
       'of what is uploaded: 4KiB, 4KiB..1MiB, lognormal:64KiB, or several with weights: 4KiB*9,1MiB (default: 64KiB)',
     )
     .addOption(
-      new Option('--mode <mode>', 'when an upload is answered: direct, taken by the network; deferred, stored locally (default: direct)').argParser(
-        word(['direct', 'deferred'] as const),
-      ),
+      new Option(
+        '--mode <mode>',
+        'when an upload is answered: direct, taken by the network; deferred, stored locally (default: direct)',
+      ).argParser(word(['direct', 'deferred'] as const)),
     )
     .option('--encrypt', 'encrypt what is uploaded')
     .option('--redundancy <level>', 'level of redundancy, 0 to 4 (default: 0)', whole(0, 4))
-    .option('--reads <choice>', 'which objects are read: zipf:EXPONENT, or cold, past all caches (default: zipf:1.1)')
-    .option('--objects <count>', 'things uploaded before the load, to be read by it (default: 50)', whole(1, OBJECTS_MAX))
+    .option(
+      '--reads <choice>',
+      'which objects are read: zipf:EXPONENT, or cold, past all caches (default: zipf:1.1)',
+    )
+    .option(
+      '--objects <count>',
+      'things uploaded before the load, to be read by it (default: 50)',
+      whole(1, OBJECTS_MAX),
+    )
     .option('--read-share <percent>', 'of the operations of mixed, in percent (default: 80)', whole(0, 100))
     .option('--files <count>', 'files of each directory (default: 10)', whole(1, FILES_MAX))
     .option('--on <node>', 'only node that is uploaded to (default: all in turn)')
     .addOption(
-      new Option('--threshold <condition>', "such as 'p95<500ms', 'errors<1%', 'rate>=20/s', 'upload:p99<1s' (repeatable)")
+      new Option(
+        '--threshold <condition>',
+        "such as 'p95<500ms', 'errors<1%', 'rate>=20/s', 'upload:p99<1s' (repeatable)",
+      )
         .argParser(collect)
         .default([], 'errors<1%'),
     )

@@ -13,7 +13,7 @@ const SHAPES = /** @type {const} */ (['scenarios', 'stages', 'vus', 'duration', 
 export function optionsOf(own = {}) {
   const { scenarios, thresholds, summaryTrendStats, ...rest } = /** @type {Options} */ (config.options);
   const hasShape = SHAPES.some((name) => own[name] !== undefined);
-  const all = /** @type {NonNullable<Options['thresholds']>} */ ({ ...own.thresholds });
+  const all = { ...own.thresholds };
   for (const [metric, conditions] of Object.entries(thresholds ?? {})) {
     all[metric] = [...(all[metric] ?? []), ...conditions];
   }

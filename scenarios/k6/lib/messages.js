@@ -6,7 +6,7 @@ import { ask, named } from './requests.js';
 import { Socket } from './socket.js';
 import { nextUploader, uniqueContent } from './uploads.js';
 
-/** @import { TargetNode } from '../../../harness/load/config.ts' */
+/** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
 
 const MESSAGE_SIZE = 64;
 /** Digits of a prefix of the receiver's overlay: one byte costs the sender some 256 hashes. */
@@ -18,7 +18,7 @@ export async function sendMessage() {
   const receivers = nodes.filter(({ mode, name }) => mode === 'full' && name !== sender.name);
   const receiver = inTurn(receivers, exec.scenario.iterationInTest);
   const { index, data } = await uniqueContent('message', MESSAGE_SIZE);
-  const topic = `${index.replaceAll(' ', '-')}`;
+  const topic = index.replaceAll(' ', '-');
   /** @type {Socket | undefined} */
   let socket;
   try {
@@ -28,6 +28,7 @@ export async function sendMessage() {
     });
     if (subscribed === undefined) return;
     const to = `${topic}/${receiver.overlay.slice(0, TARGET_DIGITS)}`;
+    const sentAtMs = Date.now();
     const sent = await operation('send', sender.name, () => post(sender, to, data.buffer));
     if (sent === undefined) return;
     await operation('deliver', receiver.name, async () => {
@@ -38,7 +39,8 @@ export async function sendMessage() {
           message: `${receiver.name} delivered another message`,
         });
       }
-      return { bytes: message.length };
+      // From its sending, and at least until the sender has its answer: k6 looks at sockets only between requests.
+      return { bytes: message.length, ms: Date.now() - sentAtMs };
     });
   } finally {
     socket?.close();

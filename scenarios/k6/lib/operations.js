@@ -6,7 +6,7 @@ import exec from 'k6/execution';
 import { Counter, Rate, Trend } from 'k6/metrics';
 import { intendedStartMs } from './arrivals.js';
 
-/** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/load/config.ts' */
+/** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/load/k6/config.ts' */
 
 /** Name of the scenario of k6 whose operations are in no figure. */
 export const WARMUP = 'warmup';

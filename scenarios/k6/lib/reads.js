@@ -1,6 +1,6 @@
 /** Which thing is read next. Runs in k6 and in Node.js. */
 
-/** @import { Reads } from '../../../harness/load/config.ts' */
+/** @import { Reads } from '../../../harness/load/k6/config.ts' */
 
 /**
  * @param {Reads} reads

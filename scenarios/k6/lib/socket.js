@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';
 import { OperationError } from './operations.js';
 
-/** @import { FailureRecord, TargetNode } from '../../../harness/load/config.ts' */
+/** @import { FailureRecord, TargetNode } from '../../../harness/load/k6/config.ts' */
 
 const TIMEOUT_MS = 60_000;
 
@@ -49,7 +49,7 @@ export class Socket {
       this.#wake?.();
     });
     this.#socket.addEventListener('error', (event) => {
-      this.#fail('client.reset', String(/** @type {{ error?: unknown }} */ (event).error ?? 'error'));
+      this.#fail('client.reset', /** @type {{ error?: string }} */ (event).error ?? 'no connection');
     });
     this.#socket.addEventListener('close', () => this.#fail('client.reset', 'closed by the node'));
   }

@@ -1,5 +1,5 @@
 /** Profiles as scenarios of k6: when iterations start, how many there will be, and how many users k6 needs for them. */
-import type { LoadPlan } from './plan.ts';
+import type { LoadPlan } from '../plan.ts';
 
 /** Name of the scenario of k6 that is measured; the other one is the warm-up. */
 export const MEASURED = 'load';

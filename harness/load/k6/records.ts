@@ -1,6 +1,6 @@
 /** The lines that k6 writes while it runs, as operations: those of the helper library, or k6's own samples. */
-import type { ClientErrorClass } from '../client/errors.ts';
-import { classOfAnswer } from '../client/errors.ts';
+import type { ClientErrorClass } from '../../client/errors.ts';
+import { classOfAnswer } from '../../client/errors.ts';
 import { type FailureRecord, type OperationRecord, RECORD_MARK, type TargetNode } from './config.ts';
 
 /** @returns undefined for a line that the script has written itself */

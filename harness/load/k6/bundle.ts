@@ -4,8 +4,11 @@
  */
 import { join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
-import { HarnessError, messageOf } from '../base/errors.ts';
-import { K6_FOLDER, type Script } from './scripts.ts';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import { K6_FOLDER, type Script } from '../scripts.ts';
+
+const LIBRARY = join(K6_FOLDER, 'lib/index.js');
+const ENTRY = join(K6_FOLDER, 'lib/entry.js');
 
 export interface Bundle {
   /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
@@ -21,7 +24,7 @@ export async function bundle(script: Script, outfile: string): Promise<Bundle> {
     platform: 'neutral',
     mainFields: ['module', 'main'],
     external: ['k6', 'k6/*', 'https://*'],
-    alias: { 'svcnet/k6': join(K6_FOLDER, 'lib/index.js') },
+    alias: { 'svcnet/k6': LIBRARY },
     logLevel: 'silent',
     legalComments: 'none',
     metafile: true,
@@ -31,7 +34,7 @@ export async function bundle(script: Script, outfile: string): Promise<Bundle> {
     const [output] = Object.values(looked.metafile?.outputs ?? {});
     const names = output?.exports ?? [];
     const helper = Object.keys(looked.metafile?.inputs ?? {}).some((path) =>
-      path.endsWith('k6/lib/config.js'),
+      path.endsWith('scenarios/k6/lib/config.js'),
     );
     await build({
       ...shared,
@@ -55,7 +58,7 @@ function entryOf({ path }: Script, names: readonly string[]): string {
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');
   return [
     `import * as script from ${of};`,
-    `import { optionsOf, summaryOf } from './lib/entry.js';`,
+    `import { optionsOf, summaryOf } from ${JSON.stringify(ENTRY)};`,
     `export * from ${of};`,
     ...(names.includes('default') ? [`export { default } from ${of};`] : []),
     `export const options = optionsOf(${own('options')});`,

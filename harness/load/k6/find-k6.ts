@@ -1,7 +1,7 @@
 /** Where k6 is: a program of this machine, or its container image when an engine answers. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError } from '../../base/errors.ts';
 
 /** The first version with all that the helper library uses. */
 const MAJOR_MIN = 2;

@@ -8,7 +8,7 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
+import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
 import {
   endProcess,
   type ProcessId,
@@ -16,7 +16,7 @@ import {
   type Spawned,
   spawnProgram,
   usageOf,
-} from '../machine/processes.ts';
+} from '../../machine/processes.ts';
 import { CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
 

@@ -10,6 +10,7 @@ import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
+import { addLoad } from './commands/line/load.ts';
 import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
 import { addUi } from './commands/line/ui.ts';
@@ -396,6 +397,8 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     );
 
   addCompare(program, run);
+
+  addLoad(program, run);
   addDashboards(program, run);
   addReport(program, run);
 

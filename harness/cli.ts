@@ -14,6 +14,7 @@ import { addLoad } from './commands/line/load.ts';
 import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
 import { addUi } from './commands/line/ui.ts';
+import { addMetrics } from './commands/line/metrics.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -397,6 +398,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     );
 
   addCompare(program, run);
+  addMetrics(program, run);
 
   addLoad(program, run);
   addDashboards(program, run);

@@ -66,6 +66,11 @@ function contentLines(content: TraceDocument['content'], page: PageStyle): strin
   ];
 }
 
+/** One chunk alone. */
+export function chunkPage(chunk: ChunkDocument, page: PageStyle): string[] {
+  return chunkLines(chunk, true, page);
+}
+
 function chunkLines(chunk: ChunkDocument, titled: boolean, page: PageStyle): string[] {
   const { holders, belongs, story } = chunk;
   return [

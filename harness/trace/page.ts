@@ -75,12 +75,7 @@ function chunkLines(chunk: ChunkDocument, titled: boolean, page: PageStyle): str
   const { holders, belongs, story } = chunk;
   return [
     ...(titled ? labelled('chunk', chunk.chunk, page) : []),
-    ...labelled(
-      'held by',
-      holders.length === 0 ? 'nobody' : `${holders.join(', ')}`,
-      page,
-      holders.length === 0,
-    ),
+    ...labelled('held by', holders.length === 0 ? 'nobody' : holders.join(', '), page, holders.length === 0),
     ...belongs.flatMap((one) =>
       labelled(one === belongs[0] ? 'belongs to' : '', belongingText(one), page, one.holds === false),
     ),

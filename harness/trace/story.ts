@@ -62,7 +62,7 @@ export interface Story {
   /** Oldest first. */
   readonly pushes: readonly Hop[];
   readonly pulls: readonly Moment[];
-  /** What was stored, cached and removed. */
+  /** What else was stored, cached and removed: pushed chunks are stored by the last hop of their way. */
   readonly kept: readonly Moment[];
   readonly requests: readonly Hop[];
 }
@@ -115,7 +115,7 @@ export function storyOf(
     testimonies
       .flatMap(({ node, events }) =>
         events
-          .filter(({ kind }) => kinds.includes(kind))
+          .filter((event) => kinds.includes(event.kind) && !isPartOfHop(event, events))
           .map(({ at, kind, peer, detail }) => ({
             node,
             at,
@@ -132,6 +132,15 @@ export function storyOf(
     kept: moments(KEPT),
     requests: new Ways(testimonies, REQUEST, named).roots(),
   };
+}
+
+/** Whoever signs a receipt has stored the chunk: the hop says so. */
+function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
+  return (
+    kind === 'stored' &&
+    of !== undefined &&
+    events.some((other) => other.kind === 'signed' && other.of === of)
+  );
 }
 
 /** An event, and who tells it. */

@@ -343,6 +343,12 @@ export const OPTIONS = {
   ),
   'reserve-wake-up': duration('pause between two looks whether the reserve is too empty', 900_000),
   'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
+  'chunk-events': whole(
+    'newest events of chunks kept for GET /chunk-events on the debug API, some 200 bytes each; 0: none',
+    0,
+    { min: 0, max: 1_000_000 },
+    'events',
+  ),
   'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
   'cors-allowed-origins': list(
     'origins that browsers may call the API from (repeatable, * for all)',

@@ -97,8 +97,8 @@ export function defineScenario<const T extends ParameterTable>(scenario: Scenari
 export interface StepProgress {
   /** Text behind the step's name, such as `node-3  64 MiB`. */
   detail(text: string): void;
-  /** Part done, for steps that know. */
-  progress(done: number, total: number): void;
+  /** Part done, for steps that know; the rate and the time left follow from it. @param unit what is counted, such as `chunks` */
+  progress(done: number, total: number, unit: string): void;
 }
 
 export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
@@ -266,7 +266,13 @@ export function createAssertions(): { list: Assertion[]; expect: ScenarioContext
   return {
     list,
     expect(name, condition, { observed, expected, evidence }) {
-      const shown = { name, passed: condition, observed: String(observed), expected: String(expected) };
+      const shown = {
+        name,
+        passed: condition,
+        observed: String(observed),
+        expected: String(expected),
+        at: Date.now(),
+      };
       list.push(evidence === undefined ? shown : { ...shown, evidence });
       return condition;
     },

@@ -5,6 +5,7 @@
 
 import type { Accounting } from '../accounting/ports.ts';
 import type { AccessControl } from '../act/access-control.ts';
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -66,6 +67,8 @@ export interface NodeServices {
   readonly status: StatusReader;
   /** What cannot be placed now. */
   readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
+  /** Undefined: none are kept. */
+  readonly chunkEvents: Pick<ChunkEvents, 'capacity' | 'page'> | undefined;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly staking: Staking;
   readonly redistribution: Redistribution;

@@ -32,14 +32,14 @@ export interface DeliveryDeps extends Ground {
 }
 
 export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery {
-  const { clock, random, metrics, tracing, module, store, signer, serving, networkId, nonce } = deps;
+  const { clock, random, metrics, tracing, module, store, signer, serving, networkId, nonce, events } = deps;
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
   // Streams of these three protocols are opened to full peers alone, and a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
   const carryingHost = tracing === undefined ? serverHost : tracedHost(serverHost, tracing, SERVED_AS);
-  const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing };
+  const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };
   const plainRetrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const retrieval = tracing === undefined ? plainRetrieval : tracedRetrieval(plainRetrieval, tracing);
   // Messages come in chunks, and messaging sends chunks in turn.
@@ -66,6 +66,7 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     clock,
     log: module('pusher'),
     metrics,
+    events,
   });
   const pullsync = createPullsync({
     ...shared,

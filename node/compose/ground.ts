@@ -3,6 +3,7 @@ import { dialectOf } from '../api/dialect.ts';
 import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { createSigner, type Signer } from '../crypto/signer.ts';
+import { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
@@ -48,6 +49,8 @@ export interface Ground extends Start {
   /** Chunks, with the doublings. */
   readonly reserveCapacity: number;
   readonly store: LocalStore;
+  /** Undefined: none are kept. */
+  readonly events: ChunkEvents | undefined;
 }
 
 /** @throws KeystoreError, StoreError */
@@ -67,13 +70,15 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
   if (tracing !== undefined) parts.defer(() => tracing.stop());
   const serving = options['full-node'] && !options['bootnode-mode'];
   const reserveCapacity = options['reserve-capacity'] * 2 ** options['reserve-capacity-doubling'];
+  const kept = options['chunk-events'];
+  const events = kept === 0 ? undefined : new ChunkEvents(kept, clock);
   const store = await platform.store(
     {
       cacheCapacity: options['cache-capacity'],
       reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
     },
-    { clock, log, overlay },
+    { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
   return {
@@ -91,6 +96,7 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     serving,
     reserveCapacity,
     store,
+    events,
   };
 }
 

@@ -34,7 +34,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
   const { retrieval, pusher, pss, gsoc } = delivery;
   const { reserveWorker, snapshot, status } = deps.neighbourhood;
   const onWaiting = (tagUid: number) => tracing?.keep(uploadKey(tagUid));
-  const uploader = createUploader({ postage, store, pusher, onWaiting });
+  const uploader = createUploader({ postage, store, pusher, onWaiting, events: deps.events });
   return {
     node: {
       version: VERSION,
@@ -78,6 +78,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
       request: (peer, ending) => status.request(peer, ending),
       isWarmingUp: () => !network.warmUp.isOver(),
     },
+    chunkEvents: deps.events,
     backlog: () => ({ congestion: reserveWorker.congestion(), uploads: pusher.held() }),
     chain,
     transactions,

@@ -180,7 +180,7 @@ class PullsyncProtocol implements Pullsync {
       this.#metrics.offered.inc(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);
       this.#metrics.wanted.inc(wanted.length);
-      const page = new Intake(claims, this.#deps, this.#metrics);
+      const page = new Intake({ from: peer, claims }, this.#deps, this.#metrics);
       const want = bitVectorOf(chunks.length, wanted);
       await this.#spanned('pull-chunks', { peer, bin, chunks: wanted.length }, async () => {
         using _limit = this.#deliveryLimit(stream);
@@ -263,7 +263,7 @@ class PullsyncProtocol implements Pullsync {
   }
 
   async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
-    const { reserve } = this.#deps;
+    const { events, reserve } = this.#deps;
     using _limit = this.#deliveryLimit(stream);
     for (const { address, batchId, stampHash } of items) {
       const held = reserve.load(address, batchId, stampHash);
@@ -273,6 +273,7 @@ class PullsyncProtocol implements Pullsync {
       } else {
         const { chunk, stamp } = held;
         await stream.write(Delivery, { address, data: chunk.data, stamp: encodeStamp(stamp) });
+        events?.add('pull-served', address, { peer: stream.peer.id });
       }
       this.#metrics.sent.inc();
     }

@@ -13,6 +13,7 @@ import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
+import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
@@ -53,6 +54,7 @@ export interface PusherDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly events?: ChunkEvents | undefined;
 }
 
 /** Uploads that wait because a neighbourhood takes nothing. */
@@ -333,12 +335,15 @@ class ChunkPusher implements Pusher {
   }
 
   async #attempt(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
-    const { clock, pushsync, store } = this.#deps;
+    const { clock, events, pushsync, store } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.toPush.inc();
     try {
       const { outcome } = await pushsync.push(chunk, stamp, options);
-      if (outcome === 'want-self') await store.reserve.put(chunk, stamp);
+      if (outcome === 'want-self') {
+        await store.reserve.put(chunk, stamp);
+        events?.add('stored', chunk.address, { detail: 'no other node takes it' });
+      }
       this.#pauses.arrived(chunk.address);
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       return outcome === 'synced' ? 'synced' : 'stored';

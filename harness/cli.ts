@@ -12,6 +12,7 @@ import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
 import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
+import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -254,6 +255,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
+  addUi(program, run);
   addTrace(about, run);
 
   about('logs', 'show what a node has written')

@@ -25,7 +25,7 @@ export function headlineStrip(
 }
 
 function headline({ title, value, unit, detail, verdict }: Headline, before: Headline | undefined): Html {
-  return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="number">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
+  return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="amount">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
 }
 
 /** One run against one run: a ratio without an interval, which `compare` gives for several. */

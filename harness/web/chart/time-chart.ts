@@ -14,6 +14,8 @@ const HEIGHT_PX = 190;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** Points of a line ascend, so a step ends this much before the next begins. */
+const STEP_GAP_SECONDS = 1e-4;
 /** Cursors of all charts of a page move together. */
 const SYNC_KEY = 'svcnet';
 
@@ -138,10 +140,7 @@ export class TimeChart {
             ...(one.dashed === true ? { dash: [5, 4] } : {}),
             show: !this.#hidden.has(one.label),
             spanGaps: false,
-            points: { size: 5, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
-            ...(steps && uPlot.paths.stepped !== undefined
-              ? { paths: uPlot.paths.stepped({ align: 1 }) }
-              : {}),
+            points: { size: 6, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
           };
         }),
       ],
@@ -179,10 +178,21 @@ export class TimeChart {
     ctx.restore();
   }
 
+  /** In steps each value has two points: where it begins to hold, and just before the next one does. */
   #columns(): uPlot.AlignedData {
-    const { timesMs, series } = this.#data;
+    const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
-    return [seconds, ...series.map(({ values }) => [...values])];
+    if (!steps) return [seconds, ...series.map(({ values }) => [...values])];
+    const ends = seconds.map((from, i) => Math.max(from, (seconds[i + 1] ?? from) - STEP_GAP_SECONDS));
+    return [
+      seconds.flatMap((from, i) => [from, ends[i] as number]),
+      ...series.map(({ values }) => values.flatMap((value) => [value, value])),
+    ];
+  }
+
+  /** Which value a point of the drawing belongs to. */
+  #valueIndex(point: number): number {
+    return this.#data.steps === true ? Math.floor(point / 2) : point;
   }
 
   #span(): { min: number; max: number } {
@@ -215,14 +225,15 @@ export class TimeChart {
   }
 
   #onCursor(chart: uPlot): void {
-    const { idx } = chart.cursor;
+    const { idx: point } = chart.cursor;
+    const idx = point === null || point === undefined ? undefined : this.#valueIndex(point);
     const values = [...this.#legend.querySelectorAll('.value')];
     for (const [i, one] of this.#data.series.entries()) {
-      const text = idx === null || idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
+      const text = idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
       const place = values[i];
       if (place !== undefined) place.textContent = text;
     }
-    if (idx !== null && idx !== undefined) this.#say(idx);
+    if (idx !== undefined) this.#say(idx);
   }
 
   #onKey(event: KeyboardEvent): void {

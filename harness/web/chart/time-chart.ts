@@ -10,10 +10,12 @@ import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 /** Room of the value axis, the same in all charts, so that their times stand below each other. `lanes.css` has it too. */
 const AXIS_PX = 76;
 const RIGHT_PX = 12;
-const HEIGHT_PX = 190;
+const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** The summary of more series is a wall of text: it is there for those who hear it. */
+const SUMMARY_SHOWN_MAX = 3;
 /** Points of a line ascend, so a step ends this much before the next begins. */
 const STEP_GAP_SECONDS = 1e-4;
 /** Cursors of all charts of a page move together. */
@@ -119,6 +121,7 @@ export class TimeChart {
       axes: [
         {
           ...axis,
+          size: 30,
           space: 70,
           values: (_, splits) => splits.map((at) => clock(at * 1000, needsTenths(splits))),
         },
@@ -268,6 +271,7 @@ export class TimeChart {
     this.#plot.setAttribute('aria-valuemax', String(Math.max(0, timesMs.length - 1)));
     if (!this.#plot.hasAttribute('aria-valuenow')) this.#say(0);
     this.#summary.textContent = chartSummary(this.#data);
+    this.#summary.classList.toggle('hidden', this.#data.series.length > SUMMARY_SHOWN_MAX);
   }
 
   #fillTable(): void {

@@ -11,10 +11,10 @@ import { type FailureDocument, failureDocument, usageDocument } from './commands
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
 import { addLoad } from './commands/line/load.ts';
+import { addMetrics } from './commands/line/metrics.ts';
 import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
 import { addUi } from './commands/line/ui.ts';
-import { addMetrics } from './commands/line/metrics.ts';
 import {
   beeBinaryOption,
   bigFlag,

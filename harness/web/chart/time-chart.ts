@@ -10,10 +10,14 @@ import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 /** Room of the value axis, the same in all charts, so that their times stand below each other. `lanes.css` has it too. */
 const AXIS_PX = 76;
 const RIGHT_PX = 12;
-const HEIGHT_PX = 190;
+const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** The summary of more series is a wall of text: it is there for those who hear it. */
+const SUMMARY_SHOWN_MAX = 3;
+/** Points of a line ascend, so a step ends this much before the next begins. */
+const STEP_GAP_SECONDS = 1e-4;
 /** Cursors of all charts of a page move together. */
 const SYNC_KEY = 'svcnet';
 
@@ -117,6 +121,7 @@ export class TimeChart {
       axes: [
         {
           ...axis,
+          size: 30,
           space: 70,
           values: (_, splits) => splits.map((at) => clock(at * 1000, needsTenths(splits))),
         },
@@ -138,10 +143,7 @@ export class TimeChart {
             ...(one.dashed === true ? { dash: [5, 4] } : {}),
             show: !this.#hidden.has(one.label),
             spanGaps: false,
-            points: { size: 5, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
-            ...(steps && uPlot.paths.stepped !== undefined
-              ? { paths: uPlot.paths.stepped({ align: 1 }) }
-              : {}),
+            points: { size: 6, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
           };
         }),
       ],
@@ -179,10 +181,21 @@ export class TimeChart {
     ctx.restore();
   }
 
+  /** In steps each value has two points: where it begins to hold, and just before the next one does. */
   #columns(): uPlot.AlignedData {
-    const { timesMs, series } = this.#data;
+    const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
-    return [seconds, ...series.map(({ values }) => [...values])];
+    if (!steps) return [seconds, ...series.map(({ values }) => [...values])];
+    const ends = seconds.map((from, i) => Math.max(from, (seconds[i + 1] ?? from) - STEP_GAP_SECONDS));
+    return [
+      seconds.flatMap((from, i) => [from, ends[i] as number]),
+      ...series.map(({ values }) => values.flatMap((value) => [value, value])),
+    ];
+  }
+
+  /** Which value a point of the drawing belongs to. */
+  #valueIndex(point: number): number {
+    return this.#data.steps === true ? Math.floor(point / 2) : point;
   }
 
   #span(): { min: number; max: number } {
@@ -215,14 +228,15 @@ export class TimeChart {
   }
 
   #onCursor(chart: uPlot): void {
-    const { idx } = chart.cursor;
+    const { idx: point } = chart.cursor;
+    const idx = point === null || point === undefined ? undefined : this.#valueIndex(point);
     const values = [...this.#legend.querySelectorAll('.value')];
     for (const [i, one] of this.#data.series.entries()) {
-      const text = idx === null || idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
+      const text = idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
       const place = values[i];
       if (place !== undefined) place.textContent = text;
     }
-    if (idx !== null && idx !== undefined) this.#say(idx);
+    if (idx !== undefined) this.#say(idx);
   }
 
   #onKey(event: KeyboardEvent): void {
@@ -257,6 +271,7 @@ export class TimeChart {
     this.#plot.setAttribute('aria-valuemax', String(Math.max(0, timesMs.length - 1)));
     if (!this.#plot.hasAttribute('aria-valuenow')) this.#say(0);
     this.#summary.textContent = chartSummary(this.#data);
+    this.#summary.classList.toggle('hidden', this.#data.series.length > SUMMARY_SHOWN_MAX);
   }
 
   #fillTable(): void {

@@ -15,7 +15,7 @@ import {
   stateText,
 } from './layout.ts';
 
-const SIZE_MAX_PX = 640;
+const SIZE_MAX_PX = 560;
 /** Around the ring: names of nodes and neighbourhoods. */
 const MARGIN_PX = 74;
 const MARGIN_NARROW_PX = 48;

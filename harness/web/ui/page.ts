@@ -135,7 +135,7 @@ class Page {
   apply(delta: Delta): void {
     this.#model.apply(delta);
     if (delta.moves !== undefined) this.#stage.show(delta.moves);
-    const { moves: _moves, moved: _moved, ...rest } = delta;
+    const { moves: _moves, ...rest } = delta;
     if (Object.keys(rest).length > 0) this.#changed();
   }
 

@@ -33,6 +33,8 @@ export interface Row {
   /** Per node in the order of the cluster, per figure; `null`: the node has not said. */
   readonly nodes: readonly (readonly (number | null)[] | null)[];
   readonly latencies: readonly (number | null)[];
+  /** Of a process that holds several nodes, percent of one core and bytes; `null`: there is none. */
+  readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
 /** A node; `null` stands for what it has not said. */
@@ -145,9 +147,8 @@ export interface Delta {
   readonly links?: readonly LinkView[];
   readonly row?: Row;
   readonly events?: readonly UiEvent[];
-  /** A sample of what went by since the message before, and how many there were. */
+  /** A sample of what went by since the message before. */
   readonly moves?: readonly ChunkMove[];
-  readonly moved?: number;
 }
 
 /** What a node, or the chain, has logged. */

@@ -1,5 +1,8 @@
 /** The figures of the charts from what nodes expose: counters become rates, histograms become percentiles. */
+import { processUsage } from '../machine/usage.ts';
 import { type Exposition, parseExposition, type Sample } from '../metrics/exposition.ts';
+import { keptName } from '../metrics/kept.ts';
+import { gained } from '../metrics/series.ts';
 import { FIGURES, type FigureName } from '../picture/live.ts';
 
 /** What the figures of a node are made of; the names are the same for ours and for Bees but for the prefix. */
@@ -18,22 +21,24 @@ export interface Reading {
   readonly at: number;
   /** Sums over labels, by full name. */
   readonly values: ReadonlyMap<string, number>;
+  /** Requests that this look had made of the node by then: they are not what is to be seen. */
+  readonly asked: number;
   /** Cumulative counts by upper bound, seconds. */
   readonly buckets: Readonly<Record<HistogramName, ReadonlyMap<number, number>>>;
 }
 
 /** @param text exposition of a node @throws SyntaxError */
-export function readingOf(text: string, at: number): Reading {
+export function readingOf(text: string, { at, asked }: Pick<Reading, 'at' | 'asked'>): Reading {
   const { samples }: Exposition = parseExposition(text);
   const values = new Map<string, number>();
   const buckets = { push: new Map<number, number>(), retrieval: new Map<number, number>() };
   for (const { name, labels, value } of samples) {
-    const plain = name.replace(/^(svc|bee)_/, '');
+    const plain = keptName(name);
     if (!plain.endsWith('_bucket')) values.set(plain, (values.get(plain) ?? 0) + value);
     const histogram = histogramOf(plain);
     if (histogram !== undefined) addBucket(buckets[histogram], { labels, value });
   }
-  return { at, values, buckets };
+  return { at, asked, values, buckets };
 }
 
 function histogramOf(name: string): HistogramName | undefined {
@@ -60,7 +65,7 @@ export function figuresOf(
     pushed: rate('pushed'),
     retrieved: rate('retrieved'),
     stored: rate('stored'),
-    requests: rate('requests'),
+    requests: requests(),
     queue: queue(),
     cpu: cpu(),
     memory: now.values.get('process_resident_memory_bytes') ?? null,
@@ -77,6 +82,11 @@ export function figuresOf(
     return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / seconds;
   }
 
+  function requests(): number | null {
+    const all = rate('requests');
+    return all === null || before === undefined ? null : Math.max(0, all - (now.asked - before.asked) / seconds);
+  }
+
   function queue(): number | null {
     const pushing = difference(now, 'pusher_total_to_push', 'pusher_total_synced');
     return pushing === null ? waiting : pushing + (waiting ?? 0);
@@ -90,10 +100,8 @@ export function figuresOf(
   }
 }
 
-/** A counter that became smaller began anew, with its process. */
 function growth(now: number | undefined, before: number | undefined): number | null {
-  if (now === undefined || before === undefined) return null;
-  return now >= before ? now - before : now;
+  return now === undefined || before === undefined ? null : gained(before, now);
 }
 
 function difference({ values }: Reading, more: string, less: string): number | null {
@@ -145,4 +153,26 @@ export function latencyOf(
     [lower, below] = [bound, count];
   }
   return null;
+}
+
+/** What a process has used until now. */
+export interface Used {
+  /** Monotonic, milliseconds. */
+  readonly at: number;
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+}
+
+/** Of a process that holds several nodes, which cannot say of themselves what is used for each. */
+export function usedOf(pid: number, at: number): Used | undefined {
+  const usage = processUsage(pid);
+  return usage === undefined ? undefined : { at, ...usage };
+}
+
+/** @returns percent of one core, `null` at the first reading; bytes */
+export function sharedFigures(now: Used, before: Used | undefined): { cpu: number | null; memory: number } {
+  const seconds = before === undefined ? 0 : (now.at - before.at) / 1000;
+  const cpu =
+    before === undefined || seconds <= 0 ? null : (gained(before.cpuSeconds, now.cpuSeconds) / seconds) * 100;
+  return { cpu: rounded(cpu), memory: now.residentBytes };
 }

@@ -11,12 +11,25 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { LinkView, NodeView, Row } from '../picture/live.ts';
 import { ask, type Reply } from '../status/ask.ts';
 import { saysBacklog } from '../status/congestion.ts';
-import { figuresOf, latencyOf, type Reading, type ReadingPair, readingOf } from './figures.ts';
+import {
+  figuresOf,
+  latencyOf,
+  type Reading,
+  type ReadingPair,
+  readingOf,
+  sharedFigures,
+  type Used,
+  usedOf,
+} from './figures.ts';
 
 /** More than `status` gives them: a node under load is what one wants to watch. */
 const ANSWER_LIMIT_MS = 3000;
 /** Enough that several which hang do not delay the others, few enough that a look is no load. */
 const NODES_AT_ONCE = 8;
+
+/** Of a node, in one look. */
+const FIGURE_REQUESTS = 3;
+const RELATION_REQUESTS = 6;
 
 /** What the look needs of a node. */
 export type LookedAt = Pick<
@@ -32,6 +45,7 @@ export type LookedAt = Pick<
   | 'container'
   | 'state'
   | 'running'
+  | 'pid'
   | 'client'
 >;
 
@@ -39,6 +53,8 @@ export type LookedAt = Pick<
 interface Memory {
   view: NodeView;
   reading?: Reading;
+  /** Requests made of it. */
+  asked: number;
 }
 
 /** What a node says about another one. */
@@ -63,10 +79,11 @@ export class NetworkLook {
   readonly #known: Memory[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #links = new Map<string, LinkMemory>();
+  #shared: Used | undefined;
 
   constructor(nodes: readonly LookedAt[]) {
     this.#nodes = nodes;
-    this.#known = nodes.map((node) => ({ view: unheardOf(node) }));
+    this.#known = nodes.map((node) => ({ view: unheardOf(node), asked: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
 
@@ -80,10 +97,14 @@ export class NetworkLook {
 
   /** Forgets what rates are made from: too long ago to be compared with. */
   forget(): void {
-    for (const known of this.#known) {
-      delete known.reading;
-    }
+    for (const known of this.#known) delete known.reading;
+    this.#shared = undefined;
     this.#links.clear();
+  }
+
+  /** Counts a request that somebody else has made of a node for the page. */
+  asked(place: number): void {
+    (this.#known[place] as Memory).asked++;
   }
 
   /** Status and figures of every running node. */
@@ -102,6 +123,7 @@ export class NetworkLook {
         latencyOf(pairs, 'retrieval', 0.5),
         latencyOf(pairs, 'retrieval', 0.95),
       ],
+      shared: this.#sharedNow(),
     };
   }
 
@@ -145,6 +167,15 @@ export class NetworkLook {
     });
   }
 
+  /** Of the one process that all nodes of our own run in, where they do. */
+  #sharedNow(): Row['shared'] {
+    const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
+    const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
+    const before = this.#shared;
+    this.#shared = shared === undefined ? undefined : usedOf(shared, performance.now());
+    return this.#shared === undefined ? null : sharedFigures(this.#shared, before);
+  }
+
   async #figuresOf(
     node: LookedAt,
     known: Memory,
@@ -156,9 +187,12 @@ export class NetworkLook {
       return undefined;
     }
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    known.asked += saysBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
     const [status, metrics, backlog] = await Promise.all([
       ask(node.client.status(limit)),
-      ask(node.client.metrics(limit).then((text) => readingOf(text, performance.now()))),
+      ask(
+        node.client.metrics(limit).then((text) => readingOf(text, { at: performance.now(), asked: known.asked })),
+      ),
       saysBacklog(node) ? ask(node.client.backlog(limit)) : undefined,
     ]);
     known.view = { ...known.view, state: node.state, ...statusView(status, backlog) };
@@ -180,6 +214,7 @@ export class NetworkLook {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    known.asked += RELATION_REQUESTS;
     const [topology, chainState, balances, byTime, byCheques, chequebook, health] = await Promise.all([
       ask(client.topology(limit)),
       ask(client.chainState(limit)),

@@ -25,7 +25,6 @@ export interface Findings {
   readonly row?: Row;
   readonly events?: readonly Omit<UiEvent, 'number'>[];
   readonly moves?: readonly ChunkMove[];
-  readonly moved?: number;
 }
 
 export class UiState {
@@ -72,14 +71,14 @@ export class UiState {
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
     const links = (findings.links ?? []).filter((link) => differs(link, this.#links.get(linkKey(link))));
     const events = (findings.events ?? []).map((event) => ({ number: ++this.#numbered, ...event }));
-    const { row, moves = [], moved = 0 } = findings;
+    const { row, moves = [] } = findings;
     const delta: Delta = {
       ...(differs(cluster, this.#cluster) && { cluster }),
       ...(nodes.length > 0 && { nodes }),
       ...(links.length > 0 && { links }),
       ...(row !== undefined && { row }),
       ...(events.length > 0 && { events }),
-      ...(moved > 0 && { moves, moved }),
+      ...(moves.length > 0 && { moves }),
     };
     this.#cluster = cluster;
     for (const node of nodes) this.#nodes.set(node.name, node);

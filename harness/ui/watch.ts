@@ -11,6 +11,7 @@ import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '
 import type { DriverName } from '../places/driver.ts';
 import { ask } from '../status/ask.ts';
 import { type LookedAt, NetworkLook } from './look.ts';
+import { MoveLook } from './moves.ts';
 import { type Findings, UiState } from './state.ts';
 
 /** A look costs a node some milliseconds of processor time: 5 of them are 1 s apart, and 100 nodes 6 s. */
@@ -19,6 +20,9 @@ const PAUSE_MS = { min: 1000, max: 10_000 } as const;
 /** Links change slowly, and asking for them costs more than the figures. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
+/** How often chunks are looked for, which costs a node less than a millisecond. */
+const MOVES_PAUSE_PER_NODE_MS = 20;
+const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
 /** How soon a change of state is shown, which membership sees several times a second. */
 const STATE_PAUSE_MS = 250;
 
@@ -44,6 +48,7 @@ export class ClusterWatch {
   readonly #cluster: Watched;
   readonly #deps: WatchDeps;
   readonly #look: NetworkLook;
+  readonly #moves: MoveLook;
   readonly #state: UiState;
   readonly #forget: () => void;
   readonly #closed = new AbortController();
@@ -55,6 +60,7 @@ export class ClusterWatch {
     this.#cluster = cluster;
     this.#deps = deps;
     this.#look = new NetworkLook(cluster.nodes);
+    this.#moves = new MoveLook(cluster.nodes, (place) => this.#look.asked(place));
     this.#state = new UiState(viewOf(cluster), this.#look.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
   }
@@ -90,7 +96,8 @@ export class ClusterWatch {
   async #run(signal: AbortSignal): Promise<void> {
     // Rates over the time in which nobody looked would be averages of it.
     this.#look.forget();
-    await Promise.all([this.#lookAgain(signal), this.#followStates(signal)]);
+    this.#moves.forget();
+    await Promise.all([this.#lookAgain(signal), this.#followStates(signal), this.#followChunks(signal)]);
   }
 
   async #lookAgain(signal: AbortSignal): Promise<void> {
@@ -112,6 +119,16 @@ export class ClusterWatch {
       }
       this.#put({ nodes: this.#look.views });
       await pause(STATE_PAUSE_MS, signal);
+    }
+  }
+
+  async #followChunks(signal: AbortSignal): Promise<void> {
+    const wanted = this.#cluster.nodes.length * MOVES_PAUSE_PER_NODE_MS;
+    const pauseMs = Math.min(MOVES_PAUSE_MS.max, Math.max(MOVES_PAUSE_MS.min, wanted));
+    while (!signal.aborted && this.#state.cluster.phase === 'here') {
+      const moves = await this.#moves.look(signal);
+      if (!signal.aborted) this.#put({ cluster: { chunkSight: this.#moves.sight }, moves });
+      await pause(pauseMs, signal);
     }
   }
 

@@ -7,8 +7,8 @@ import { themeColour } from '../base/dom.ts';
 import type { Point } from '../network/layout.ts';
 
 const FLIGHT_MS = 900;
-/** Moves come in batches; those of one are spread over the time until the next. */
-const SPREAD_MS = 500;
+/** Moves come in batches; those of one are spread over the time until the next, which is about that since the last. */
+const SPREAD_MS = { min: 300, max: 2500 } as const;
 /** More dots than this are a cloud; what else went by is in the figures. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
@@ -25,6 +25,7 @@ export class Flights {
   readonly #canvas: HTMLCanvasElement;
   readonly #still = matchMedia('(prefers-reduced-motion: reduce)');
   #flying: { readonly flight: Flight; readonly startsAt: number }[] = [];
+  #addedAt = 0;
   #frame: number | undefined;
 
   constructor(canvas: HTMLCanvasElement) {
@@ -33,7 +34,9 @@ export class Flights {
 
   add(flights: readonly Flight[]): void {
     const now = performance.now();
-    const begun = flights.map((flight, i) => ({ flight, startsAt: now + (i / flights.length) * SPREAD_MS }));
+    const spreadMs = Math.max(SPREAD_MS.min, Math.min(SPREAD_MS.max, now - this.#addedAt));
+    this.#addedAt = now;
+    const begun = flights.map((flight, i) => ({ flight, startsAt: now + (i / flights.length) * spreadMs }));
     this.#flying = [...this.#flying, ...begun].slice(-FLIGHTS_MAX);
     if (this.#flying.length > 0) this.#frame ??= requestAnimationFrame((at) => this.#draw(at));
   }

@@ -135,7 +135,7 @@ class Page {
   apply(delta: Delta): void {
     this.#model.apply(delta);
     if (delta.moves !== undefined) this.#stage.show(delta.moves);
-    const { moves: _moves, moved: _moved, ...rest } = delta;
+    const { moves: _moves, ...rest } = delta;
     if (Object.keys(rest).length > 0) this.#changed();
   }
 
@@ -177,8 +177,8 @@ class Page {
     setText(
       this.#sight,
       cluster.chunkSight === 'on'
-        ? 'A dot is a chunk on its way; of many only a sample is drawn.'
-        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what they are charged for. To see chunks travel, start the nodes with the option chunk-events, such as 10000.',
+        ? 'Each moving dash is a chunk on its way from one node to another; of many, a sample is drawn. Grey links are as wide as what their nodes charge each other.'
+        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the nodes with the option chunk-events, such as 10000.',
     );
     this.#stage.update();
     const frame = frameOf(rows, marksOf(events));

@@ -32,6 +32,11 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
+/** Of a process with several nodes, and of nodes with processes of their own. */
+function together(shared: number | null | undefined, own: number | null): number | null {
+  return shared === null || shared === undefined ? own : shared + (own ?? 0);
+}
+
 const CLUSTER_CHARTS: readonly ChartPlan[] = [
   {
     title: 'Chunks',
@@ -62,7 +67,7 @@ const CLUSTER_CHARTS: readonly ChartPlan[] = [
     title: 'Processor (100 % is one core)',
     unit: '%',
     series: [
-      { label: 'all nodes', of: total('cpu') },
+      { label: 'all nodes', of: (row) => together(row.shared?.cpu, totalOf(row, 'cpu')) },
       { label: 'busiest node', of: highest('cpu'), dashed: true },
     ],
   },
@@ -70,7 +75,7 @@ const CLUSTER_CHARTS: readonly ChartPlan[] = [
     title: 'Memory',
     unit: 'bytes',
     series: [
-      { label: 'all nodes', of: total('memory') },
+      { label: 'all nodes', of: (row) => together(row.shared?.memory, totalOf(row, 'memory')) },
       { label: 'largest node', of: highest('memory'), dashed: true },
     ],
   },

@@ -29,7 +29,7 @@ export type SizeMode = keyof typeof SIZE_MODES;
 
 const SIZE_PX = { min: 280, max: 860 } as const;
 const NARROW_PX = 520;
-const MARGIN_PX = { narrow: 34, wide: 96 } as const;
+const MARGIN_PX = { narrow: 34, wide: 82 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
 /** With more nodes than this, only those in trouble and the chosen one are named. */
 const NAMED_MAX = 44;
@@ -304,7 +304,7 @@ export class Stage {
     } else if (mode !== 'none') {
       const weights = links.map((link) => ({ link, weight: weightOf(link, mode) }));
       const heaviest = weights.reduce((most, { weight }) => Math.max(most, weight), 0);
-      const hue = colour({ traffic: '--series-1', debts: '--series-4', cheques: '--series-2' }[mode]);
+      const hue = colour({ traffic: '--muted', debts: '--series-4', cheques: '--series-2' }[mode]);
       for (const { link, weight } of weights) {
         if (weight === 0) continue;
         const share = Math.sqrt(weight / heaviest);

@@ -2,7 +2,7 @@
  * Makes `dist` a package: `npm run build` compiles into it (Node.js refuses to strip types below `node_modules`, so
  * the published package alone needs a build), this writes its package.json and copies what is not code.
  */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
@@ -31,3 +31,4 @@ const manifest = {
 };
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 for (const file of ['README.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));
+cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });

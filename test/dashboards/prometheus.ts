@@ -65,8 +65,8 @@ export class PrometheusApi {
   }
 
   async #get<T>(path: string, parameters: Readonly<Record<string, string>>): Promise<T> {
-    const body = new URLSearchParams(parameters);
-    const answer = await fetch(`${this.#url}${path}?${body}`);
+    const query = new URLSearchParams(parameters).toString();
+    const answer = await fetch(`${this.#url}${path}?${query}`);
     const document = (await answer.json()) as { status: string; data: T; error?: string };
     if (document.status !== 'success')
       throw new Error(`${document.error}: ${parameters['query'] ?? path} (${answer.status})`);

@@ -29,8 +29,8 @@ beforeAll(async () => {
   for (const { path } of readSources().filter(({ text }) => /kind: '(counter|gauge|histogram)'/.test(text))) {
     const tables = Object.values((await import(pathToFileURL(path).href)) as object) as unknown[];
     for (const table of tables.filter((each) => typeof each === 'object' && each !== null)) {
-      for (const spec of Object.values(table as object) as { kind?: string; name?: string }[]) {
-        if (spec?.kind === undefined || spec.name === undefined) continue;
+      for (const spec of Object.values(table) as ({ kind?: string; name?: string } | undefined)[]) {
+        if (spec?.kind === undefined) continue;
         known.add(`NODE_${spec.name}`);
         if (spec.kind === 'histogram') known.add(`NODE_${spec.name}_bucket`);
       }

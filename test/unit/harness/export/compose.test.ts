@@ -125,11 +125,10 @@ test('the profile has Prometheus and Grafana, which read what the first containe
   const folder = await prepared({ SVCNET_DEFINITION: 'nodes: 2', SVCNET_SEED: '42' });
   const path = (inside: string) => join(folder, inside.replace('/data/', ''));
   const [config = ''] = services['prometheus']?.['command'] as string[];
-  const { GF_PATHS_PROVISIONING = '', GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH = '' } = services[
-    'grafana'
-  ]?.['environment'] as Record<string, string>;
-  const board = path(GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH);
-  const source = join(path(GF_PATHS_PROVISIONING), 'datasources', 'prometheus.yml');
+  const environment = services['grafana']?.['environment'] as Record<string, string>;
+  const board = path(environment['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'] ?? '');
+  const provisioning = path(environment['GF_PATHS_PROVISIONING'] ?? '');
+  const source = join(provisioning, 'datasources', 'prometheus.yml');
   for (const file of [path(config.replace('--config.file=', '')), board, source])
     expect(statSync(file).mode & 0o777, file).toBe(0o644);
   expect(readFileSync(source, 'utf8')).toContain('url: http://prometheus:9090');

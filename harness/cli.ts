@@ -10,6 +10,7 @@ import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
+import { addMetrics } from './commands/line/metrics.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -389,6 +390,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
 
   addCompare(program, run);
   addDashboards(program, run);
+  addMetrics(program, run);
 
   about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
     .option('--all', 'every cluster')

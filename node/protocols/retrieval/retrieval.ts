@@ -211,7 +211,7 @@ class RetrievalProtocol implements Retrieval {
   }
 
   async #request(peer: Peer, address: Uint8Array, credit: Credit): Promise<Chunk> {
-    const { clock } = this.#deps;
+    const { accounting, clock } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.peerRequests.inc();
     try {
@@ -219,6 +219,7 @@ class RetrievalProtocol implements Retrieval {
       const chunk = chunkFrom(address, data);
       credit.apply();
       this.#metrics.retrieved.inc();
+      this.#metrics.chunkPrice.observe(Number(accounting.price(peer.overlay, address)));
       this.#metrics.chunkTime.observe((clock.monotonic() - startedAt) / 1000);
       return chunk;
     } catch (error) {

@@ -56,6 +56,8 @@ function metricsIn(expr: string): string[] {
   const ofNodes = [...expr.matchAll(/__name__=~"(?:\$\{namespace\}|\(svc\|bee\))_(\w+)"/g)];
   const named = expr
     .replaceAll(/"[^"]*"/g, '')
+    // Names of recording rules, which have colons.
+    .replaceAll(/\b\w+:[\w:]+/g, '')
     .matchAll(/\b((?:testbed|process|nodejs)_\w+|up(?=\{)|scrape_\w+)/g);
   return [...ofNodes.map(([, name]) => `NODE_${name}`), ...Array.from(named, ([name]) => name)];
 }

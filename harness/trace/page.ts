@@ -182,6 +182,8 @@ function hopText(hop: Hop): string {
         : `${node} gave it to ${from}${detail === undefined ? '' : `, ${detail}`}${credit}`;
     case 'not-delivered':
       return `${node} ✖ did not get it${from === undefined ? '' : ` for ${from}`}${why}${credit}`;
+    case 'silent':
+      return `${node} got it${sender} and tells nothing; what others tell of it:`;
     default:
       return `${node} has it under way${sender}${credit}`;
   }

@@ -102,7 +102,7 @@ test('the way of a chunk leads over every forwarder to its storers', async () =>
   await net.node(0).chunks.upload(chunk.data);
   await eventually('the neighbourhood does not hold the chunk', async () => {
     const held = await Promise.all([5, 6, 7].map((n) => net.node(n).chunks.has(address)));
-    return held.every(Boolean) ? undefined : `held: ${held}`;
+    return held.every(Boolean) ? undefined : `held: ${held.join()}`;
   });
   const { code, content, chunks, notes } = await traced(address);
   expect(code).toBe(0);
@@ -269,7 +269,7 @@ test('what left a reserve is told with the reason', async () => {
   await net.chain.mine(LIFETIME);
   await eventually('a node keeps the chunk', async () => {
     const held = await Promise.all(net.nodes.map((node) => node.chunks.has(address)));
-    return held.includes(true) ? `held: ${held}` : undefined;
+    return held.includes(true) ? `held: ${held.join()}` : undefined;
   });
   const { code, chunks } = await traced(address);
   expect(code).toBe(1);

@@ -80,10 +80,17 @@ describe('a push', () => {
     expect(pushes.map(shape)).toEqual(['a:synced[1-done-b:forwarded[1-done-c:signed]]']);
   });
 
-  test('through a node that tells nothing leaves what is known on both sides', () => {
+  test('goes through a node that tells nothing, by what others tell of it meanwhile', () => {
     const { pushes } = tell(origin, storer);
-    expect(pushes.map(shape)).toEqual(['a:synced[1-done-b]', 'c:signed']);
-    expect(pushes[1]).toMatchObject({ node: 'c', from: 'b' });
+    expect(pushes.map(shape)).toEqual(['a:synced[1-done-b:silent[1-open-c:signed]]']);
+  });
+
+  test('from a node that tells nothing begins with what is known', () => {
+    const { pushes } = tell(storer);
+    expect(pushes.map(shape)).toEqual(['c:signed']);
+    expect(pushes[0]).toMatchObject({ node: 'c', from: 'b' });
+    const later = { ...storer, events: storer.events.map((event) => ({ ...event, at: event.at + 60_000 })) };
+    expect(tell(origin, later).pushes.map(shape)).toEqual(['a:synced[1-done-b]', 'c:signed']);
   });
 
   test('shows peers that are not of the cluster by the beginning of their overlay', () => {

@@ -11,13 +11,16 @@ import { Html, html, table } from './html.ts';
 const SHORT_HEX = 8;
 /** Pairs with the largest amounts. */
 const PAIRS_MAX = 20;
+/** A longer table scrolls beside the ring. */
+const ROWS_SEEN = 20;
+const TALL = html` class="tall"`;
 
 export function network(index: number, { picture, metrics }: ScenarioResult): Html {
   if (picture === undefined) return html`<h3>Network</h3><p>No picture of the network was taken.</p>`;
   return html`<h3>Network</h3>
 <p>${networkSummary(picture)}${picture.linksInAll !== undefined && html` The ${picture.links.length} links with the largest payments of ${picture.linksInAll} are drawn.`}</p>
 <div class="split"><div ${new Html(`${RING_ATTRIBUTE}="${index}"`)}><noscript>The ring needs JavaScript; the table does not.</noscript></div>
-<div>${nodesTable(picture)}</div></div>
+<div${picture.nodes.length > ROWS_SEEN && TALL}>${nodesTable(picture)}</div></div>
 ${load(metrics)}`;
 }
 

@@ -3,20 +3,16 @@ import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts'
 import { byteSize, clock, groupedDigits, NOTHING, quantity } from '../../web/base/format.ts';
 import type { ChartFrame, ChartMark } from '../../web/chart/chart-data.ts';
 import { CHARTS_ATTRIBUTE } from '../../web/report/page-data.ts';
-import { errorClasses, type Headline, headlines, type OperationTotal, operationTotals } from '../measures.ts';
+import { errorClasses, type Headline, type OperationTotal, operationTotals } from '../measures.ts';
 import type { Figure, ScenarioResult } from '../result.ts';
 import { type Column, Html, html, table } from './html.ts';
 
 /** Rows of nodes beyond this are folded away. */
 const NODE_ROWS_OPEN = 12;
 
-export function headlineStrip(
-  scenario: ScenarioResult,
-  baseline: ScenarioResult | undefined,
-): Html | undefined {
-  const numbers = headlines(scenario);
+/** @param before the same of an earlier run; empty: there is none */
+export function headlineStrip(numbers: readonly Headline[], before: readonly Headline[]): Html | undefined {
   if (numbers.length === 0) return undefined;
-  const before = baseline === undefined ? [] : headlines(baseline);
   return html`<ul class="headlines">${numbers.map((one) =>
     headline(
       one,
@@ -69,10 +65,10 @@ const OPERATION_COLUMNS: readonly Column[] = [
   { title: 'operation' },
   { title: 'node' },
   { title: 'n', number: true },
+  { title: 'errors', number: true },
   { title: 'moved', number: true },
   { title: 'rate', number: true },
   ...LATENCIES.map(([title]) => ({ title, number: true })),
-  { title: 'errors', number: true },
 ];
 
 export function operations(scenario: ScenarioResult): Html | undefined {
@@ -109,10 +105,10 @@ function operationRow(row: OperationSummary | OperationTotal, node: string): (st
     row.operation,
     node,
     quantity(row.count, 'count'),
+    row.errors === 0 ? '0' : html`<strong class="bad">${quantity(row.errors, 'count')}</strong>`,
     row.bytes === 0 ? NOTHING : byteSize(row.bytes),
     quantity(row.mibPerSecond, 'MiB/s'),
     ...LATENCIES.map(([, key]) => quantity(row[key], 'ms')),
-    row.errors === 0 ? '0' : html`<strong class="bad">${quantity(row.errors, 'count')}</strong>`,
   ];
 }
 

@@ -7,9 +7,9 @@ import { element, onThemeChange, themeColour } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 
-/** Room of the value axis, the same in all charts, so that their times stand below each other. `lanes.css` has it too. */
-const AXIS_PX = 76;
-const RIGHT_PX = 12;
+/** Room of the value axis, the same in all charts, so that their times stand below each other. `chart.css` has both too. */
+const AXIS_PX = 84;
+const RIGHT_PX = 28;
 const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
@@ -32,6 +32,7 @@ export class TimeChart {
     tabindex: 0,
     'aria-orientation': 'horizontal',
   });
+  readonly #note = element('p', { class: 'chart-summary' });
   readonly #summary = element('p', { class: 'chart-summary' });
   readonly #table = element('details', { class: 'chart-table' });
   readonly #hidden = new Set<string>();
@@ -48,6 +49,7 @@ export class TimeChart {
       { class: 'time-chart' },
       element('figcaption', {}, element('span', { class: 'chart-title' }, data.title), this.#legend),
       this.#plot,
+      this.#note,
       this.#summary,
       this.#table,
     );
@@ -116,7 +118,10 @@ export class TimeChart {
       scales: {
         x: { time: false, auto: false },
         // From zero: a tenth of a millisecond must not look like a mountain.
-        y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+        y:
+          this.#data.scale === 'log'
+            ? { distr: 3, log: 10 }
+            : { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
         {
@@ -129,7 +134,8 @@ export class TimeChart {
           ...axis,
           size: AXIS_PX,
           space: 34,
-          values: (_, splits) => splits.map((value) => quantity(value, unit)),
+          // On a logarithmic axis most splits have no words.
+          values: (_, splits) => splits.map((value) => (value === null ? '' : quantity(value, unit))),
         },
       ],
       series: [
@@ -271,6 +277,7 @@ export class TimeChart {
     this.#plot.setAttribute('aria-valuemax', String(Math.max(0, timesMs.length - 1)));
     if (!this.#plot.hasAttribute('aria-valuenow')) this.#say(0);
     this.#summary.textContent = chartSummary(this.#data);
+    this.#note.textContent = this.#data.note ?? '';
     this.#summary.classList.toggle('hidden', this.#data.series.length > SUMMARY_SHOWN_MAX);
   }
 
@@ -321,14 +328,13 @@ function needsTenths(splits: readonly number[]): boolean {
   return splits.some((at) => !Number.isInteger(at));
 }
 
-/** What a chart shows, in a sentence per series: its mean over the time it has values, and its highest value. */
+/** What a chart shows, in words: between which values each series moves. */
 export function chartSummary({ series, unit }: TimeChartData): string {
-  const sentences = series.map(({ label, values }) => {
+  const parts = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== null);
     if (known.length === 0) return `${label}: no values`;
-    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-    const max = known.reduce((a, b) => Math.max(a, b));
-    return `${label}: mean ${quantity(mean, unit)}, highest ${quantity(max, unit)}`;
+    const [min, max] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
+    return `${label}: ${quantity(min, unit)} to ${quantity(max, unit)}`;
   });
-  return `${sentences.join('; ')}.`;
+  return `${parts.join('; ')}.`;
 }

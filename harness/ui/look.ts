@@ -23,7 +23,7 @@ import {
 } from './figures.ts';
 
 /** More than `status` gives them: a node under load is what one wants to watch. */
-const ANSWER_LIMIT_MS = 3000;
+const ANSWER_LIMIT_MS = 5000;
 /** Enough that several which hang do not delay the others, few enough that a look is no load. */
 const NODES_AT_ONCE = 8;
 

@@ -29,10 +29,13 @@ export type SizeMode = keyof typeof SIZE_MODES;
 
 const SIZE_PX = { min: 280, max: 860 } as const;
 const NARROW_PX = 520;
-const MARGIN_PX = { narrow: 34, wide: 82 } as const;
+const MARGIN_PX = { narrow: 44, wide: 82 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
 /** With more nodes than this, only those in trouble and the chosen one are named. */
 const NAMED_MAX = 44;
+/** From the ring to a name, and between two names. */
+const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
+const LABEL_LINE_PX = 14;
 const AREAS_NAMED_MAX = 32;
 const MARKS: Readonly<Record<string, string>> = {
   crashed: '✕',

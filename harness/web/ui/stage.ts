@@ -187,7 +187,10 @@ export class Stage {
       const share = shares[place] as number;
       const dot = this.#dot(place);
       dot.at = onCircle(share, radius, centre);
-      const scale = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
+      const ill = troubleOf(node) !== undefined;
+      const weighted = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
+      // Who is not well has nothing to show, and shall be seen.
+      const scale = ill ? 1 : weighted;
       const r = largest * (0.55 + 0.45 * scale);
       this.#place(dot, node, { place, r, centre, radius, share, narrow, named });
     }
@@ -234,22 +237,13 @@ export class Stage {
     if (button.textContent !== mark) button.textContent = mark;
     const short = node.name.replace(/^node-/, '');
     const wanted = named || trouble !== undefined || chosen;
-    label.textContent = wanted
-      ? narrow
-        ? short
-        : trouble === undefined
-          ? node.name
-          : `${node.name}: ${trouble}`
-      : '';
+    label.textContent = wanted ? (narrow ? short : node.name) : '';
     label.className = `dot-label${trouble === undefined ? '' : ' trouble'}${chosen ? ' chosen' : ''}`;
-    const end = onCircle(share, radius + (narrow ? 27 : 34), centre);
-    const side = narrow
-      ? 'centre'
-      : Math.abs(end.x - centre.x) < 24
-        ? 'centre'
-        : end.x > centre.x
-          ? 'right'
-          : 'left';
+    const out = radius + (narrow ? LABEL_OUT_PX.narrow : LABEL_OUT_PX.wide);
+    // At the top and at the bottom names are side by side: every second one stands further out.
+    const further = Math.abs(Math.sin(share * 2 * Math.PI)) < 0.7 && this.#order.indexOf(place) % 2 === 1;
+    const end = onCircle(share, out + (further ? LABEL_LINE_PX : 0), centre);
+    const side = narrow ? 'centre' : end.x > centre.x ? 'right' : 'left';
     label.style.cssText = `left:${end.x}px;top:${end.y}px`;
     label.dataset['side'] = side;
   }

@@ -23,7 +23,7 @@ import {
 } from './figures.ts';
 
 /** More than `status` gives them: a node under load is what one wants to watch. */
-const ANSWER_LIMIT_MS = 3000;
+const ANSWER_LIMIT_MS = 5000;
 /** Enough that several which hang do not delay the others, few enough that a look is no load. */
 const NODES_AT_ONCE = 8;
 
@@ -71,7 +71,10 @@ interface LinkMemory {
   /** Accounting units that `b` has ever been charged by `a`, less those the other way round. */
   readonly total: bigint;
   readonly paid: bigint;
+  /** Monotonic, milliseconds. */
   readonly at: number;
+  /** Accounting units per second. */
+  readonly flow: number;
 }
 
 export class NetworkLook {
@@ -258,14 +261,18 @@ export class NetworkLook {
 
   /** What was charged is what is owed now and was not before, and what was paid meanwhile. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
-    const now: LinkMemory = { total: balance + settled, paid: sent + received, at: performance.now() };
+    const [total, paid, at] = [balance + settled, sent + received, performance.now()];
     const before = this.#links.get(key);
-    this.#links.set(key, now);
-    // A cheque is in tokens, at a rate that is not known here.
-    if (before === undefined || before.paid !== now.paid) return 0;
-    const units = Number(now.total - before.total);
-    return Math.round(Math.abs(units) / ((now.at - before.at) / 1000));
+    const flow = before === undefined ? 0 : flowSince(before, { total, paid, at });
+    this.#links.set(key, { total, paid, at, flow });
+    return flow;
   }
+}
+
+function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
+  // A cheque is in tokens, at a rate that is not known here: what was before it is taken to go on.
+  if (before.paid !== now.paid) return before.flow;
+  return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
 }
 
 /** What a node that does not run cannot have. */

@@ -80,24 +80,16 @@ export class MoveLook {
     }
     const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
     this.#onAsked(place);
-    const page = await ask(node.client.chunkEvents({ after: reader.cursor ?? END, limit }, signal));
-    if ('failure' in page) {
-      reader.cursor = undefined;
-      return [];
-    }
-    const { capacity, events, last } = page.said;
-    if (capacity === 0) {
-      reader.cursor = undefined;
-      reader.without = LOOKS_WITHOUT;
-      return [];
-    }
-    reader.cursor = last;
-    // More has happened than is read: what is skipped now would be old by the next look.
-    if (events.length === limit) {
-      this.#onAsked(place);
-      const end = await ask(node.client.chunkEvents({ after: END, limit: 1 }, signal));
-      if ('said' in end) reader.cursor = end.said.last;
-    }
+    const end = await ask(node.client.chunkEvents({ after: END, limit: 1 }, signal));
+    const { cursor } = reader;
+    reader.cursor = 'said' in end && end.said.capacity > 0 ? end.said.last : undefined;
+    if ('said' in end && end.said.capacity === 0) reader.without = LOOKS_WITHOUT;
+    if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
+    // The newest ones; a node that was started anew counts anew.
+    const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
+    this.#onAsked(place);
+    const page = await ask(node.client.chunkEvents({ after, limit }, signal));
+    const events = 'said' in page ? page.said.events : [];
     return movesOf(events, place, this.#places);
   }
 }

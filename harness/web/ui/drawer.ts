@@ -7,7 +7,7 @@ import { neighbourhoods } from '../network/layout.ts';
 import { LiveTable } from './live-table.ts';
 import { LogView } from './log-view.ts';
 import { type Model, marksOf, troubleOf } from './model.ts';
-import { frameOf, nodeCharts } from './series.ts';
+import { frameOf, hasValues, nodeCharts } from './series.ts';
 import { debtText, orNothing, reserveText, tokens } from './words.ts';
 
 const COPIED_MS = 1500;
@@ -171,9 +171,7 @@ class OpenNode {
 
   #showCharts(model: Model, place: number): void {
     const { rows } = model;
-    const charts = nodeCharts(rows, place).filter(({ series }) =>
-      series.some(({ values }) => values.some((value) => value !== null)),
-    );
+    const charts = nodeCharts(rows, place).filter(hasValues);
     const frame = frameOf(rows, marksOf(model.events, this.name));
     if (charts.length !== this.#charts.length) {
       for (const chart of this.#charts) chart.destroy();

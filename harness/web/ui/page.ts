@@ -6,7 +6,7 @@ import { TimeChart } from '../chart/time-chart.ts';
 import { Drawer } from './drawer.ts';
 import { LiveTable, type TableRow } from './live-table.ts';
 import { Model, marksOf, troubleOf } from './model.ts';
-import { clusterCharts, frameOf } from './series.ts';
+import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { LINK_MODES, type LinkMode, SIZE_MODES, type SizeMode, Stage } from './stage.ts';
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './words.ts';
@@ -182,7 +182,13 @@ class Page {
     );
     this.#stage.update();
     const frame = frameOf(rows, marksOf(events));
-    for (const [i, data] of clusterCharts(rows).entries()) this.#charts[i]?.update(data, frame);
+    for (const [i, data] of clusterCharts(rows).entries()) {
+      const chart = this.#charts[i];
+      if (chart === undefined) continue;
+      // Not every node says everything: those that share a process say nothing of it.
+      chart.root.hidden = !hasValues(data);
+      chart.update(data, frame);
+    }
     this.#nodes.show(model.nodes.map((node, place) => nodeRow(node, place, model)));
     this.#showLinks();
     showEvents(this.#events, events);

@@ -111,6 +111,10 @@ export function nodeCharts(rows: readonly Row[], place: number): TimeChartData[]
   return plans.map((plan) => chartOf(plan, rows));
 }
 
+export function hasValues({ series }: TimeChartData): boolean {
+  return series.some(({ values }) => values.some((value) => value !== null));
+}
+
 /** Ends with the last row: what is now is 0:00, and what was before is negative. */
 export function frameOf(rows: readonly Row[], marks: readonly ChartMark[]): ChartFrame {
   const toMs = rows.at(-1)?.at ?? 0;

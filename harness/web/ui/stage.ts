@@ -29,10 +29,13 @@ export type SizeMode = keyof typeof SIZE_MODES;
 
 const SIZE_PX = { min: 280, max: 860 } as const;
 const NARROW_PX = 520;
-const MARGIN_PX = { narrow: 34, wide: 82 } as const;
+const MARGIN_PX = { narrow: 44, wide: 82 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
 /** With more nodes than this, only those in trouble and the chosen one are named. */
 const NAMED_MAX = 44;
+/** From the ring to a name, and between two names. */
+const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
+const LABEL_LINE_PX = 14;
 const AREAS_NAMED_MAX = 32;
 const MARKS: Readonly<Record<string, string>> = {
   crashed: '✕',
@@ -184,7 +187,10 @@ export class Stage {
       const share = shares[place] as number;
       const dot = this.#dot(place);
       dot.at = onCircle(share, radius, centre);
-      const scale = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
+      const ill = troubleOf(node) !== undefined;
+      const weighted = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
+      // Who is not well has nothing to show, and shall be seen.
+      const scale = ill ? 1 : weighted;
       const r = largest * (0.55 + 0.45 * scale);
       this.#place(dot, node, { place, r, centre, radius, share, narrow, named });
     }
@@ -231,22 +237,13 @@ export class Stage {
     if (button.textContent !== mark) button.textContent = mark;
     const short = node.name.replace(/^node-/, '');
     const wanted = named || trouble !== undefined || chosen;
-    label.textContent = wanted
-      ? narrow
-        ? short
-        : trouble === undefined
-          ? node.name
-          : `${node.name}: ${trouble}`
-      : '';
+    label.textContent = wanted ? (narrow ? short : node.name) : '';
     label.className = `dot-label${trouble === undefined ? '' : ' trouble'}${chosen ? ' chosen' : ''}`;
-    const end = onCircle(share, radius + (narrow ? 27 : 34), centre);
-    const side = narrow
-      ? 'centre'
-      : Math.abs(end.x - centre.x) < 24
-        ? 'centre'
-        : end.x > centre.x
-          ? 'right'
-          : 'left';
+    const out = radius + (narrow ? LABEL_OUT_PX.narrow : LABEL_OUT_PX.wide);
+    // At the top and at the bottom names are side by side: every second one stands further out.
+    const further = Math.abs(Math.sin(share * 2 * Math.PI)) < 0.7 && this.#order.indexOf(place) % 2 === 1;
+    const end = onCircle(share, out + (further ? LABEL_LINE_PX : 0), centre);
+    const side = narrow ? 'centre' : end.x > centre.x ? 'right' : 'left';
     label.style.cssText = `left:${end.x}px;top:${end.y}px`;
     label.dataset['side'] = side;
   }

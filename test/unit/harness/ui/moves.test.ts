@@ -65,11 +65,11 @@ test('what happened before the first look is not shown, and all that is new afte
   expect(await look.look(signal)).toEqual([]);
 });
 
-test('a node that is far ahead is read from its end, and not behind for ever', async () => {
+test('of a node that is far ahead the newest events are read', async () => {
   const node = new RingNode(0);
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
-  node.events = Array.from({ length: 5000 }, (_, i) => event(i + 1, 'pulled', OVERLAYS[1]));
+  node.events = Array.from({ length: 5000 }, (_, i) => event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]));
   expect((await look.look(signal)).length).toBe(100);
   expect(await look.look(signal)).toEqual([]);
 });
@@ -80,7 +80,7 @@ test('a node that begins to count anew is followed', async () => {
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
   node.events = [event(1, 'stored')];
-  await look.look(signal);
+  expect(await look.look(signal)).toEqual([]);
   node.events.push(event(2, 'pulled', OVERLAYS[1]));
   expect(await look.look(signal)).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** What the watch makes events of. *//
+/** What the watch makes events of. */
 import { expect, test } from 'vitest';
 import { chequeEvents, radiusEvents } from '../../../../harness/ui/watch.ts';
 import { linkView, nodeView } from './kit.ts';

@@ -46,7 +46,7 @@ export default defineScenario({
           for (const [done, reader] of readers.entries()) {
             progress.detail(`${file.name} of ${uploader.name} from ${reader.name}`);
             await readBack(context, reader, file);
-            progress.progress(done + 1, readers.length);
+            progress.progress(done + 1, readers.length, 'readers');
           }
         });
       }

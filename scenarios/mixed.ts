@@ -140,7 +140,7 @@ function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]
         });
         const what = `chunk ${i} of ${node.name}`;
         pieces.push({ what, by, data, download: (reader) => reader.chunks.download(reference, { signal }) });
-        progress.progress(++done, sides.length * count);
+        progress.progress(++done, sides.length * count, 'chunks');
       });
       return atMost(DOWNLOADS_AT_ONCE, works);
     });
@@ -260,7 +260,7 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
         );
         const part = difference(seen, data);
         if (part !== undefined) wrong.push(`${what}: ${part}, expected ${data.length} bytes`);
-        progress.progress(++done, side.nodes.length * foreign.length);
+        progress.progress(++done, side.nodes.length * foreign.length, 'downloads');
       });
       await atMost(DOWNLOADS_AT_ONCE, works);
       const other = foreign[0]?.by.uploader.name ?? 'nobody';

@@ -54,7 +54,7 @@ export default defineScenario({
         texts.push(text);
         await send(text, receiver, recipient);
         await expectHeard(context, receiver, mine, text);
-        progress.progress(i + 1, context.parameters.count);
+        progress.progress(i + 1, context.parameters.count, 'messages');
       }
     });
     // What everybody can open is sent last: who hears that has had the chance to hear all.

@@ -152,7 +152,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
         const size = given.sizes[random.below(given.sizes.length)] as number;
         const file = await uploadOne(context, stage, { node, stream: `${node.name}, file ${n}`, size });
         files.push(file);
-        progress.progress(Math.min(stage.uploaded, given.chunks), given.chunks);
+        progress.progress(Math.min(stage.uploaded, given.chunks), given.chunks, 'chunks');
       }
     });
     const uploads = Promise.all(uploading).finally(() => uploaded.abort());
@@ -316,7 +316,7 @@ function settle(context: Context, { gone }: Stage, files: readonly File[]): Prom
       const now = [...tags.values()].map((left) => [...left.values()].join()).join(';');
       if (now !== before) movedAt = Date.now();
       before = now;
-      progress.progress(synced.length, files.length);
+      progress.progress(synced.length, files.length, 'files');
       if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
     }
     progress.detail(`${synced.length} of ${files.length} files synced`);
@@ -372,7 +372,7 @@ function read(context: Context, { step, readers, filesOf, expected }: Reading): 
         }
         if (failure !== undefined)
           wrong.push(`${node.name}: ${file.reference} of ${file.node.name}: ${failure}`);
-        progress.progress(++done, total);
+        progress.progress(++done, total, 'downloads');
       });
     await Promise.all(readers.map((node) => atMost(READS_AT_ONCE, works(node))));
     const seconds = Math.round((Date.now() - startedAt) / 100) / 10;

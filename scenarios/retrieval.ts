@@ -53,7 +53,7 @@ function upload(context: Context, size: number): Promise<Piece[]> {
         expected: () => expectBytes(data),
       });
       pieces.push({ data, reference });
-      progress.progress(i + 1, count);
+      progress.progress(i + 1, count, 'chunks');
     }
     return pieces;
   });
@@ -83,7 +83,7 @@ function download(context: Context, size: number, pieces: readonly Piece[]): Pro
             expected: `${size} bytes of ${reference}`,
           },
         );
-        progress.progress(++done, readers.length * pieces.length);
+        progress.progress(++done, readers.length * pieces.length, 'downloads');
       });
       return atMost(concurrency, works);
     });

@@ -97,6 +97,7 @@ function uploadTree(
       mode: 'deferred',
       upload,
       expected,
+      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
     });
   });
 }
@@ -132,6 +133,7 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
       mode: 'deferred',
       upload: () => node.bytes.upload(file, { batch, redundancyLevel: 0, signal: context.signal }),
       expected: () => expectBytes(file),
+      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
     });
   });
 }
@@ -139,7 +141,9 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
 function readBack(context: Context, reader: ClusterNode, uploads: Uploads): Promise<void> {
   return context.step('download', async (progress) => {
     progress.detail(reader.name);
-    await readTreeBack(context, reader, uploads, (done) => progress.progress(done, uploads.tree.length + 1));
+    await readTreeBack(context, reader, uploads, (done) =>
+      progress.progress(done, uploads.tree.length + 1, 'files'),
+    );
     const { file, reference } = uploads;
     const work = () => reader.bytes.download(reference, { signal: context.signal });
     const seen = await context.measure(

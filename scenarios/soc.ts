@@ -49,7 +49,7 @@ export default defineScenario({
         const owned = make(context, i);
         await upload(context, uploader, owned);
         uploaded.push(owned);
-        progress.progress(i + 1, context.parameters.count);
+        progress.progress(i + 1, context.parameters.count, 'chunks');
       }
     });
     for (const reader of workingNodes(context.cluster.nodes)) {

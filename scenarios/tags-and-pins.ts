@@ -79,7 +79,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       for (const counter of COUNTERS)
         if (seen[counter] < last[counter]) falls.push(`${counter} ${last[counter]} → ${seen[counter]}`);
       last = seen;
-      progress.progress(seen.synced + seen.seen, seen.split);
+      progress.progress(seen.synced + seen.seen, seen.split, 'chunks');
       return isComplete(seen) ? undefined : written(seen);
     };
     const missing = await inTime('every chunk is synced', look, { timeoutMs: SYNCED_WITHIN_MS, signal });

@@ -54,7 +54,7 @@ export default defineScenario({
               }),
             expected: () => expectBytes(data),
           });
-          progress.progress(++done, count);
+          progress.progress(++done, count, 'uploads');
         });
         await atMost(concurrency, works);
       });

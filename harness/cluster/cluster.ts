@@ -108,6 +108,11 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
 }
 
+export interface SyncedLimits extends WaitLimits {
+  /** Told at every look how many chunks of the upload have reached their neighbourhood, and how many it has. */
+  readonly onProgress?: (synced: number, split: number) => void;
+}
+
 export interface SaveOptions extends WaitLimits {
   /** Replace a snapshot of that name. */
   readonly force?: boolean;
@@ -361,13 +366,15 @@ export class Cluster implements AsyncDisposable {
    */
   async synced(
     target: string | { node: number | string; tag: number },
-    limits: WaitLimits = {},
+    { onProgress, ...limits }: SyncedLimits = {},
   ): Promise<Tag | undefined> {
     const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
+    const isSynced = (tag: TagTarget) =>
+      until('the upload is not synced', (signal) => lookAtTag(tag, signal, onProgress), options);
     if (typeof target === 'object' && target !== null) {
       expectWhole('synced: tag', target.tag, { min: 0 });
       const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
-      return until('the upload is not synced', (signal) => lookAtTag(tag, signal), options);
+      return isSynced(tag);
     }
     expectHex('synced: reference', target, DIGITS.reference);
     const remembered = this.#uploads.find(target.toLowerCase());
@@ -376,10 +383,7 @@ export class Cluster implements AsyncDisposable {
       remembered?.tag === undefined
         ? await until('no upload is known', (signal) => findTags(target, this.nodes, signal), options)
         : [{ node: remembered.node, tag: remembered.tag }];
-    const synced = tags.map((tag) =>
-      until('the upload is not synced', (signal) => lookAtTag(tag, signal), options),
-    );
-    return (await Promise.all(synced))[0];
+    return (await Promise.all(tags.map(isSynced)))[0];
   }
 
   /**

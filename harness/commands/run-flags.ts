@@ -28,6 +28,7 @@ export interface RunFlags extends NodesFlags {
   /** `key=value` texts. */
   readonly set: readonly string[];
   readonly report?: string;
+  readonly metricsPort?: number;
 }
 
 /** The clusters of a run as far as the flags and the file decide. */
@@ -139,6 +140,6 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   return parts.join(' ');
 }
 
-function quoted(text: string): string {
-  return /\s/.test(text) ? `'${text}'` : text;
+export function quoted(text: string): string {
+  return /[\s<>*|&;()]/.test(text) ? `'${text}'` : text;
 }

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { readJson } from '../base/json-file.ts';
 import { suggestion } from '../base/words.ts';
-import { REPORT_FILE, REPORT_SCHEMA } from '../report/folder.ts';
+import { REPORT_FILE, REPORT_SCHEMA } from '../report/read-report.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 
 export interface Side {

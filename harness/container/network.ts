@@ -7,7 +7,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs } from '../base/words.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
 import { trimHolder } from '../places/embedded/rest.ts';
 import { lineProgress } from '../terminal/progress.ts';
@@ -45,13 +45,11 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
   const folder = environment['SVCNET_STATE'] ?? FOLDER;
   const documentFile = forgotten(folder);
   const health = await serveHealth();
-  const view = lineProgress((text) => process.stderr.write(text));
-  const cluster = await Cluster.start({
+  const cluster = await startShown({
     ...definition.input,
     source: definition.source,
     stateDir: folder,
     signal,
-    onProgress: (progress) => view.update(progress),
   });
   using _trimming = trimHolder();
   const document = JSON.stringify(cluster);
@@ -60,6 +58,15 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
   say(`usable after ${formatMs(cluster.timings.totalMs)}`);
   health.usable(cluster);
   return serve(cluster, health, signal);
+}
+
+async function startShown(options: ClusterOptions): Promise<Cluster> {
+  const view = lineProgress((text) => process.stderr.write(text));
+  try {
+    return await Cluster.start({ ...options, onProgress: (progress) => view.update(progress) });
+  } finally {
+    await view.end();
+  }
 }
 
 /** Until it is asked to stop, or something of the network is gone. */

@@ -241,9 +241,14 @@ export interface TagTarget {
 }
 
 /** A tag is synced when every chunk handed in was seen before or has reached its neighbourhood (4.5). */
-export async function lookAtTag({ node, tag }: TagTarget, signal: AbortSignal): Promise<Seen<Tag>> {
+export async function lookAtTag(
+  { node, tag }: TagTarget,
+  signal: AbortSignal,
+  onProgress?: (synced: number, split: number) => void,
+): Promise<Seen<Tag>> {
   try {
     const seen = await node.tags.get(tag, signal);
+    onProgress?.(seen.synced + seen.seen, seen.split);
     if (isSynced(seen)) return { done: seen };
     return {
       missing: `${node.name} tag ${tag}: ${seen.synced + seen.seen} of ${plural(seen.split, 'chunk')} synced`,

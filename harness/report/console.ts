@@ -1,7 +1,9 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 
+import { join } from 'node:path';
 import { grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
+import { type Part, paceText } from '../terminal/pace.ts';
 import { clip, renderTable } from '../terminal/table.ts';
 import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
 
@@ -48,12 +50,15 @@ export function formatCount(count: number): string {
   return count.toString().replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** The running step as a person sees it: name, detail, bar when the end is known, time. */
+/**
+ * The running step as a person sees it: name, detail, bar, rate and time left where the end is known, time. On a terminal
+ * its line is drawn again and again; elsewhere a long step says every few seconds how far it is.
+ */
 export class StepDisplay {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   #timer: NodeJS.Timeout | undefined;
-  #state: { name: string; detail: string; part: number | undefined; startedMs: number } | undefined;
+  #state: { name: string; detail: string; part: Part | undefined; startedMs: number } | undefined;
   #frame = 0;
 
   constructor(style: ConsoleStyle, write: (text: string) => void) {
@@ -62,10 +67,11 @@ export class StepDisplay {
   }
 
   start(name: string): void {
+    clearInterval(this.#timer);
     this.#state = { name, detail: '', part: undefined, startedMs: performance.now() };
-    if (!this.#style.live) return;
-    this.#draw();
-    this.#timer = setInterval(() => this.#draw(), FRAME_MS);
+    const { live } = this.#style;
+    if (live) this.#draw();
+    this.#timer = setInterval(() => (live ? this.#draw() : this.#tell()), live ? FRAME_MS : TELL_MS);
     this.#timer.unref();
   }
 
@@ -73,8 +79,9 @@ export class StepDisplay {
     if (this.#state !== undefined) this.#state.detail = text;
   }
 
-  progress(done: number, total: number): void {
-    if (this.#state !== undefined) this.#state.part = total === 0 ? 1 : done / total;
+  /** @param unit what is counted, such as `chunks` */
+  progress(done: number, total: number, unit: string): void {
+    if (this.#state !== undefined) this.#state.part = { done, total, unit };
   }
 
   /** @param ms as measured by the step itself; otherwise since `start` */
@@ -85,26 +92,46 @@ export class StepDisplay {
     this.#state = undefined;
     const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
     const took = formatMs(ms ?? performance.now() - state.startedMs);
-    // Where the name is longer than its column, what follows gives way, and the times stay below each other.
-    const name = state.name.padEnd(NAME_WIDTH);
+    this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
+  }
+
+  /** Where the name is longer than its column, what follows gives way, and the times stay below each other. */
+  #line(mark: string, { name: text }: { name: string }, detail: string, took: string): string {
+    const name = text.padEnd(NAME_WIDTH);
     const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
-    const line = `  ${mark} ${name} ${clip(state.detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`;
-    this.#write(`${this.#style.live ? CLEAR_LINE : ''}${line.trimEnd()}\n`);
+    return `  ${mark} ${name} ${clip(detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`.trimEnd();
+  }
+
+  #tell(): void {
+    const state = this.#state;
+    if (state === undefined) return;
+    const elapsedMs = performance.now() - state.startedMs;
+    // How far it is stands first: the end of a long line is cut.
+    const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
+    const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
+    this.#write(`${this.#line('…', state, detail, formatMs(elapsedMs))}\n`);
   }
 
   #draw(): void {
     const state = this.#state;
     if (state === undefined) return;
     const spinner = SPINNER[this.#frame++ % SPINNER.length] as string;
-    const bar =
-      state.part === undefined ? '' : `  ${progressBar(state.part)} ${Math.floor(state.part * 100)} %`;
-    const took = formatMs(performance.now() - state.startedMs);
-    const text = `  ${spinner} ${state.name.padEnd(NAME_WIDTH)} ${state.detail}${bar}  ${took}`;
+    const elapsedMs = performance.now() - state.startedMs;
+    const bar = state.part === undefined ? '' : `  ${barText(state.part, elapsedMs)}`;
+    const text = `  ${spinner} ${state.name.padEnd(NAME_WIDTH)} ${state.detail}${bar}  ${formatMs(elapsedMs)}`;
     this.#write(`${CLEAR_LINE}${clip(text, this.#style.width - 1)}`);
   }
 }
 
+/** `█████░░░  26 %  1,234 of 18,944 chunks, 2,310/s, 7.7 s left` */
+function barText(part: Part, elapsedMs: number): string {
+  const share = part.total === 0 ? 1 : part.done / part.total;
+  return `${progressBar(share)} ${Math.floor(share * 100)} %  ${paceText(part, elapsedMs)}`;
+}
+
 const FRAME_MS = 100;
+/** Often enough to see that it goes on, seldom enough for a log. */
+const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
 const CLEAR_LINE = '\r\u001b[2K';
@@ -119,7 +146,7 @@ function progressBar(part: number): string {
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parts = run.scenarios.map((scenario) => renderScenario(scenario, style));
   const footer = [
-    `  ${'report'.padEnd(NAME_WIDTH)} ${run.report}`,
+    `  ${'report'.padEnd(NAME_WIDTH)} ${join(run.report, 'report.html')}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(run.kept === undefined
       ? []

@@ -10,7 +10,9 @@ import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { createRecorder } from '../metrics/recorder.ts';
+import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, writeReport } from '../report/folder.ts';
@@ -22,8 +24,10 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
+import { takePicture } from '../status/take-picture.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
+import { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
@@ -69,10 +73,15 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   createReport(options.report);
   const results: ScenarioResult[] = [];
   const events: RunEvent[] = [];
-  await using clusters = new Clusters(options);
+  await using metrics = await RunMetrics.open(options);
+  const { testbed } = metrics;
+  await using clusters = new Clusters(options, metrics);
   for (const planned of options.planned) {
-    const result = await runOne(planned, await clusters.of(planned.scenario), options, events);
-    results.push(result);
+    const cluster = await clusters.of(planned.scenario);
+    const result = await runOne(planned, { cluster, options, events, testbed });
+    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
+    results.push(picture === undefined ? result : { ...result, picture });
+    if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
   }
@@ -89,20 +98,29 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     events: events.toSorted((a, b) => a.at - b.at),
     environment: environment(),
     report: options.report,
+    ...(metrics.file === undefined ? {} : { series: metrics.file }),
     ...(kept === undefined ? {} : { kept }),
   };
   await writeReport(run);
   return run;
 }
 
+/** What a scenario runs in. */
+interface Surroundings {
+  /** Undefined: none was started, because it would not suit. */
+  readonly cluster: Cluster | undefined;
+  readonly options: RunOptions;
+  readonly events: RunEvent[];
+  readonly testbed: TestbedMetrics;
+}
+
 async function runOne(
   { scenario, parameters }: PlannedScenario,
-  cluster: Cluster | undefined,
-  options: RunOptions,
-  events: RunEvent[],
+  { cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
+  const startedAt = Date.now();
   const startMs = performance.now();
-  const recorder = createRecorder(classOf);
+  const recorder = createRecorder(classOf, testbed);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
   const figures: Figure[] = [];
@@ -114,6 +132,7 @@ async function runOne(
     name: scenario.name,
     result,
     durationMs: performance.now() - startMs,
+    startedAt,
     assertions: assertions.list,
     metrics: recorder.summaries(),
     timelines: recorder.timelines(),
@@ -140,16 +159,23 @@ async function runOne(
       skipReason: `needs ${scenario.needs.nodes} running full or light nodes, the cluster has ${working.length}`,
     });
   }
+  testbed.scenario(scenario.name, options.seed.toString());
+  testbed.ledger(ledger);
   using watch = new MemberWatch(cluster, (incident) => events.push(incidentEvent(incident)));
   const deadline = AbortSignal.timeout(scenario.timeoutMs);
   const context: ScenarioContext = {
     cluster,
     parameters,
     ledger,
+    folder: options.report,
     signal: AbortSignal.any([options.signal, deadline, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
+    recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
-    expect: (name, condition, seen) => assertions.expect(name, condition, seen),
+    expect(name, condition, seen) {
+      testbed.assertion(condition);
+      return assertions.expect(name, condition, seen);
+    },
     figure: (figure) => void figures.push(figure),
     unchecked: (what) => void unchecked.add(what),
     skip(reason) {
@@ -159,7 +185,10 @@ async function runOne(
       const lacking = lackingCapability(driver, capability);
       if (lacking !== undefined) throw new Skipped(lacking);
     },
-    step: (name, work) => runStep(name, work, { display: options.display, events }),
+    step: (name, work) => {
+      const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
+      return runStep(name, work, { display: options.display, events, ended });
+    },
   };
   try {
     await orAborted(scenario.run(context), context.signal);
@@ -182,6 +211,12 @@ async function runOne(
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
 }
 
+/** Of a cluster that is dead, too: each of its nodes has a second to answer. */
+async function pictureAfter(cluster: Cluster, signal: AbortSignal): Promise<NetworkPicture | undefined> {
+  await cluster.membership.look();
+  return signal.aborted ? undefined : takePicture(cluster, signal);
+}
+
 /** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
@@ -194,17 +229,27 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
+interface StepSurroundings {
+  readonly display: StepDisplay | undefined;
+  readonly events: RunEvent[];
+  readonly ended: (ms: number) => void;
+}
+
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { display, events }: { display: StepDisplay | undefined; events: RunEvent[] },
+  { display, events, ended }: StepSurroundings,
 ): Promise<R> {
   const at = Date.now();
+  let about = '';
   display?.start(name);
   try {
     const result = await work({
-      detail: (text) => display?.detail(text),
-      progress: (done, total) => display?.progress(done, total),
+      detail(text) {
+        about = ` · ${text}`;
+        display?.detail(text);
+      },
+      progress: (done, total, unit) => display?.progress(done, total, unit),
     });
     display?.end(true);
     return result;
@@ -212,7 +257,9 @@ async function runStep<R>(
     display?.end(false);
     throw error;
   } finally {
-    events.push({ kind: 'phase', at, endAt: Date.now(), text: name });
+    const endAt = Date.now();
+    events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
+    ended(endAt - at);
   }
 }
 

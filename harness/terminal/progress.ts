@@ -1,8 +1,13 @@
-/** Progress of a start: a live list on a terminal, one line per finished step elsewhere. */
+/**
+ * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds one of what is
+ * under way.
+ */
 import { formatMs } from '../base/words.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
+/** Often enough to see that it goes on, seldom enough for a log. */
+const TELL_MS = 5000;
 
 /** News of one step. */
 export interface StepNews {
@@ -26,11 +31,24 @@ function progressLine(progress: StepNews): string {
 }
 
 export function lineProgress(write: (text: string) => void): ProgressView {
+  const underWay = new Map<string, { news: StepNews; sinceMs: number }>();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    for (const { news, sinceMs } of underWay.values())
+      write(`  … ${progressLine({ ...news, ms: nowMs - sinceMs })}\n`);
+  }, TELL_MS);
+  timer.unref();
   return {
-    update(progress) {
-      if (progress.done) write(`  ✔ ${progressLine(progress)}\n`);
+    update(news) {
+      const sinceMs = underWay.get(news.step)?.sinceMs ?? performance.now();
+      if (!news.done) {
+        underWay.set(news.step, { news, sinceMs });
+        return;
+      }
+      underWay.delete(news.step);
+      write(`  ✔ ${progressLine(news)}\n`);
     },
-    end: () => Promise.resolve(),
+    end: () => Promise.resolve(clearInterval(timer)),
   };
 }
 

@@ -22,19 +22,25 @@ export interface LedgeredUpload {
   readonly upload: () => Promise<Uploaded>;
   /** Computed after the upload, so that it takes no time from it. */
   readonly expected: () => Promise<ExpectedContent>;
+  /** Told how many of its chunks have reached their neighbourhood. */
+  readonly onSynced?: (synced: number, split: number) => void;
 }
 
 /** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
 export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
-  { operation, kind, node, batch, size, mode, upload, expected }: LedgeredUpload,
+  { operation, kind, node, batch, size, mode, upload, expected, onSynced }: LedgeredUpload,
 ): Promise<string> {
   const requestedAtMs = Date.now();
   const { reference, tag } = await context.measure({ operation, node: node.name }, upload, () => size);
   if (mode === 'deferred') {
     if (tag === undefined)
       throw new HarnessError('NODE_STATE', `${node.name} answered a deferred upload without a tag`);
-    const work = () => context.cluster.synced({ node: node.name, tag }, { signal: context.signal });
+    const limits = {
+      signal: context.signal,
+      ...(onSynced === undefined ? {} : { onProgress: onSynced }),
+    };
+    const work = () => context.cluster.synced({ node: node.name, tag }, limits);
     await context.measure({ operation: 'sync', node: node.name }, work, () => size);
   }
   const acknowledgedAtMs = Date.now();
@@ -83,7 +89,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   await context.step('ledger', async (progress) => {
     const verdict = await ledger.verify(holders, {
       signal,
-      onProgress: (done, total) => progress.progress(done, total),
+      onProgress: (done, total) => progress.progress(done, total, 'chunks'),
     });
     const losses = verdict.losses.map(
       ({ chunk, closest, uploader, reference }) =>

@@ -111,7 +111,10 @@ test('in the middle of a deferred upload: what was stored is rolled back, and th
 
   const again = await uploader.bytes.upload(data);
   expect(again.reference).toBe(reference);
-  expect(await net.synced(reference)).toMatchObject({ split: 1033, seen: 0, synced: 1033 });
+  const looks: [synced: number, split: number][] = [];
+  const tag = await net.synced(reference, { onProgress: (...look) => looks.push(look) });
+  expect(tag).toMatchObject({ split: 1033, seen: 0, synced: 1033 });
+  expect(looks.at(-1)).toEqual([1033, 1033]);
   expect(new Set(await heldBy(net.nodes, chunks)).size).toBe(chunks.length);
 });
 

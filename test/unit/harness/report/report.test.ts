@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import {
   consoleStyle,
@@ -206,6 +206,46 @@ test('elsewhere than on a terminal a step is one plain line without colour', () 
   expect(written).toHaveLength(1);
   expect(written[0]).toMatch(/^ {2}✔ upload +419 files on node-0 +\d.* ms\n$/);
   expect(written[0]).not.toContain('\u001b');
+});
+
+test('elsewhere than on a terminal a long step says every five seconds how far and how fast it is', () => {
+  vi.useFakeTimers();
+  try {
+    const written: string[] = [];
+    const display = new StepDisplay({ width: 100, colour: false, live: false }, (text) => written.push(text));
+    display.start('ledger');
+    display.progress(0, 18_944, 'chunks');
+    vi.advanceTimersByTime(4000);
+    expect(written).toEqual([]);
+    display.progress(2500, 18_944, 'chunks');
+    vi.advanceTimersByTime(1000);
+    expect(written.splice(0)).toEqual([
+      expect.stringMatching(/^ {2}… ledger +2,500 of 18,944 chunks, 500\/s, 32\.9 s left +5\.0 s\n$/),
+    ]);
+    display.end(true);
+    vi.advanceTimersByTime(60_000);
+    expect(written).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a terminal shows the bar, the rate and the time left of the running step', () => {
+  vi.useFakeTimers();
+  try {
+    let shown = '';
+    const display = new StepDisplay({ width: 140, colour: false, live: true }, (text) => void (shown = text));
+    display.start('upload');
+    display.detail('on node-0');
+    display.progress(50, 200, 'uploads');
+    vi.advanceTimersByTime(2000);
+    expect(shown).toMatch(
+      /upload +on node-0 {2}█{5}░{15} 25 % {2}50 of 200 uploads, 25\.0\/s, 6\.0 s left {2}2\.0 s/,
+    );
+    display.end(true);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('NO_COLOR keeps a terminal plain', () => {

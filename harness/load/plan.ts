@@ -1,0 +1,114 @@
+/**
+ * What a load is: a script, how its iterations are started over time, and what they move. An open model starts them by
+ * the clock, whatever the network answers; in a closed one each of a number of users starts its next iteration when the
+ * last one has ended.
+ */
+import type { OperationSummary, Recorder } from '../metrics/recorder.ts';
+import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
+import type { Threshold, ThresholdVerdict } from './thresholds.ts';
+
+export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
+export type LoadProfile = (typeof LOAD_PROFILES)[number];
+
+/** Iterations per second (open) or users at once (closed); of `ramp` and `spike` the highest. */
+export type LoadModel =
+  | { readonly model: 'open'; readonly rate: number }
+  | { readonly model: 'closed'; readonly vus: number };
+
+export interface LoadPlan {
+  /** Name of a script of the package, or path of a file. */
+  readonly script: string;
+  readonly profile: LoadProfile;
+  readonly model: LoadModel;
+  /** The only node that is uploaded to; undefined: all that have a batch, in turn. */
+  readonly node: string | undefined;
+  /** What is measured, without the warm-up. */
+  readonly durationMs: number;
+  /** Before it, at the rate or number that the profile begins with; in no figure. */
+  readonly warmupMs: number;
+  readonly sizes: Sizes;
+  readonly mode: 'direct' | 'deferred';
+  readonly encrypt: boolean;
+  /** 0 to 4. */
+  readonly redundancyLevel: number;
+  readonly reads: Reads;
+  /** Things that are uploaded before the load begins, to be read by it; scripts that read. */
+  readonly objects: number;
+  /** Of the operations of `mixed`, 0 to 1. */
+  readonly readShare: number;
+  /** Of downloads, the share that is compared byte by byte; of all others the hash is. */
+  readonly compareShare: number;
+  /** Files of a directory. */
+  readonly files: number;
+  readonly thresholds: readonly Threshold[];
+  /** All content follows from it and from the label. */
+  readonly seed: bigint;
+  /** Tells loads of one run apart: two of the same label and seed upload the same bytes. */
+  readonly label: string;
+}
+
+/** How a load is going, about once a second. Rates are of the last seconds, percentiles of all of it. */
+export interface LoadProgress {
+  /** Operations per second. */
+  readonly rate: number;
+  readonly p95Ms: number | null;
+  readonly operations: number;
+  readonly errors: number;
+  /** Since the first operation, and planned in all, with the warm-up. */
+  readonly goneMs: number;
+  readonly totalMs: number;
+}
+
+/** Something that k6 has uploaded, in the warm-up too. */
+export interface LoadUpload extends UploadRecord {
+  readonly node: string;
+  readonly acknowledgedAtMs: number;
+}
+
+/** What a load came to. Without the warm-up, besides `uploads`. */
+export interface LoadStep {
+  /** Iterations started per second. */
+  readonly startedRate: number;
+  /** Iterations per second in which every operation succeeded. */
+  readonly achievedRate: number;
+  /** Iterations that k6 could not start in time, because every user was busy. Open models only. */
+  readonly dropped: number;
+  readonly operations: readonly OperationSummary[];
+  readonly thresholds: readonly ThresholdVerdict[];
+  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  readonly k6Cpu: number | undefined;
+  /** Of k6: 0, or 99 for a breached threshold. */
+  readonly exitCode: number;
+  /** When the measured part began and ended, ms since the epoch. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly uploads: readonly LoadUpload[];
+}
+
+/** What must be there before a load: batches, and things to read. Several loads of one plan may share it. */
+export interface PreparedLoad {
+  readonly nodes: readonly TargetNode[];
+  readonly batches: readonly PreparedBatch[];
+  readonly objects: readonly StoredObject[];
+}
+
+export interface PreparedBatch {
+  readonly node: string;
+  readonly id: string;
+  readonly depth: number;
+  /** Else it is one that the node had. */
+  readonly bought: boolean;
+}
+
+export interface LoadOptions {
+  readonly signal: AbortSignal;
+  /** Gets what k6 reads and writes; created. */
+  readonly folder: string;
+  /** Program of k6; default: `SVCNET_K6`, then `PATH`, then the container image. */
+  readonly k6?: string;
+  /** Default: made for this load alone. */
+  readonly prepared?: PreparedLoad;
+  readonly onProgress?: (progress: LoadProgress) => void;
+  /** Told of every measured operation as it ends. */
+  readonly recorder?: Pick<Recorder, 'succeeded' | 'failed'>;
+}

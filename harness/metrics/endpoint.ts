@@ -1,0 +1,51 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HarnessError } from '../base/errors.ts';
+import type { TestbedMetrics } from './testbed.ts';
+
+/** Only programs of this machine scrape a run. */
+const HOST = '127.0.0.1';
+
+export interface MetricsEndpoint extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:9464/metrics`. */
+  readonly url: string;
+}
+
+/**
+ * Answers `GET /metrics` with the harness's own series.
+ * @param port 0: any free one @throws HarnessError `PORT_IN_USE`
+ */
+export async function serveTestbed(testbed: TestbedMetrics, port: number): Promise<MetricsEndpoint> {
+  const server = createServer((request, response) => void answer(testbed, request, response));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', (cause: NodeJS.ErrnoException) => {
+    const message = `port ${port} of ${HOST} is already in use`;
+    const hint = 'Choose another one, or 0 for any that is free.';
+    reject(cause.code === 'EADDRINUSE' ? new HarnessError('PORT_IN_USE', message, { cause, hint }) : cause);
+  });
+  server.listen(port, HOST, resolve);
+  await promise;
+  // Those who only look must not keep a run alive.
+  server.unref();
+  return {
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}/metrics`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((done) => server.close(done));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(
+  testbed: TestbedMetrics,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.url !== '/metrics') {
+    response.writeHead(404).end('the only path is /metrics\n');
+    return;
+  }
+  const text = await testbed.expose();
+  response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
+}

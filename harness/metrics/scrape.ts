@@ -1,0 +1,63 @@
+/**
+ * One reading of all series of a cluster. Each series has a number, given when it is met first; a reading has the values by
+ * number. What did not answer has no values: a gap, not an error.
+ */
+import { parseExposition } from './exposition.ts';
+import { isKept, keptName } from './kept.ts';
+import type { SeriesId } from './series.ts';
+
+/** All values of one moment. */
+export interface Scrape {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** By the number of the series. Absent: no value now. */
+  readonly values: ReadonlyMap<number, number>;
+}
+
+/** Numbers series, once and for good. */
+export class SeriesNumbers {
+  readonly ids: SeriesId[] = [];
+  /** By node, then by the series as it is exposed; -1: not kept. */
+  readonly #numbers = new Map<string, Map<string, number>>();
+
+  /** Adds the values of one exposition. @param node undefined: the harness @throws SyntaxError */
+  read(node: string | undefined, text: string, values: Map<number, number>): void {
+    let known = this.#numbers.get(node ?? '');
+    if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    // Only an exposition with something new in it is parsed: that is one in hundreds.
+    if (lines.some((line) => !known.has(seriesText(line)))) this.#learn(node, text, lines, known);
+    for (const line of lines) {
+      const series = seriesText(line);
+      const number = known.get(series) as number;
+      const value = Number(line.slice(series.length + 1));
+      // What a gauge says before it knows is no value.
+      if (number >= 0 && Number.isFinite(value)) values.set(number, value);
+    }
+  }
+
+  #learn(node: string | undefined, text: string, lines: readonly string[], known: Map<string, number>): void {
+    const { families, samples } = parseExposition(text);
+    for (const [i, line] of lines.entries()) {
+      const sample = samples[i];
+      const series = seriesText(line);
+      if (known.has(series) || sample === undefined) continue;
+      known.set(series, isKept(sample.name) ? this.ids.length : -1);
+      if (!isKept(sample.name)) continue;
+      const family =
+        families.get(sample.name) ?? families.get(sample.name.replace(/_(sum|count|bucket)$/, ''));
+      this.ids.push({
+        ...(node === undefined ? {} : { node }),
+        name: keptName(sample.name),
+        labels: sample.labels,
+        // A histogram's parts only grow.
+        kind: family?.kind === 'histogram' ? 'counter' : (family?.kind ?? 'untyped'),
+      });
+    }
+  }
+}
+
+/** A line without its value. Neither Bee nor we write timestamps behind values. */
+function seriesText(line: string): string {
+  return line.slice(0, line.lastIndexOf(' '));
+}

@@ -1,0 +1,189 @@
+/**
+ * Reads the metrics of all nodes of a cluster again and again, together with what the harness knows of their processes,
+ * and hands each reading on: to the file of a run, to a page that shows it. What it costs is bounded: the more nodes, and
+ * the longer a reading takes, the rarer it is.
+ */
+import { atMost } from '../base/at-most.ts';
+import { messageOf } from '../base/errors.ts';
+import { processUsage } from '../machine/usage.ts';
+import { NetworkTotals } from './network-totals.ts';
+import { type Scrape, SeriesNumbers } from './scrape.ts';
+import type { SeriesId } from './series.ts';
+import type { NodeFigures, TestbedMetrics } from './testbed.ts';
+
+const INTERVAL_PER_NODE_MS = 100;
+const INTERVAL_MIN_MS = 1000;
+/** The pause after a reading is at least so many times as long as the reading was. */
+const REST_FACTOR = 4;
+const AT_ONCE = 8;
+/** A node that takes longer is a gap. */
+const ANSWER_LIMIT_MS = 5000;
+/** What a process of this machine is called that holds several nodes. */
+const SHARED = { node: 'all', group: 'embedded' } as const;
+/** States that somebody has brought a node into, and what was done. */
+const FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
+
+/** A node as a scraper sees it; `ClusterNode` is one. */
+export interface ScrapedNode {
+  readonly name: string;
+  readonly flavour: string;
+  readonly mode: string;
+  readonly state: string;
+  readonly running: boolean;
+  /** Process of this machine that it runs in. */
+  readonly pid: number | undefined;
+  readonly client: { metrics(signal?: AbortSignal): Promise<string> };
+  stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number }>;
+}
+
+export interface ScraperOptions {
+  /** Gets what the nodes' processes use, and is read with the nodes. */
+  readonly testbed: TestbedMetrics;
+  /** Gets every reading, one after the other. A failure ends the watch, and is thrown by `release`. */
+  readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
+  /** Default: by the number of nodes. */
+  readonly intervalMs?: number;
+  /** Ends what is under way, and the last reading is left out. */
+  readonly signal?: AbortSignal;
+}
+
+/** Milliseconds between two readings of so many nodes. */
+export function scrapeIntervalMs(nodes: number): number {
+  return Math.max(INTERVAL_MIN_MS, nodes * INTERVAL_PER_NODE_MS);
+}
+
+export class Scraper implements AsyncDisposable {
+  /** Why a node that runs has given no metrics, the last time of each. */
+  readonly failures = new Map<string, string>();
+  readonly #options: ScraperOptions;
+  readonly #numbers = new SeriesNumbers();
+  readonly #totals = new NetworkTotals();
+  #watch:
+    | { readonly closing: AbortController; readonly ended: Promise<{ readonly error: unknown } | undefined> }
+    | undefined;
+
+  constructor(options: ScraperOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to read a cluster. The numbers of series go on when another one was read before. */
+  watch(nodes: readonly ScrapedNode[]): void {
+    if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
+    const closing = new AbortController();
+    const ended = this.#run(nodes, closing.signal);
+    this.#watch = { closing, ended };
+  }
+
+  /** Reads the cluster once more, and lets go of it. @throws what `onScrape` has thrown */
+  async release(): Promise<void> {
+    const { closing, ended } = this.#watch ?? {};
+    this.#watch = undefined;
+    closing?.abort();
+    const failure = await ended;
+    if (failure !== undefined) throw failure.error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** @returns what has ended it early */
+  async #run(
+    nodes: readonly ScrapedNode[],
+    closing: AbortSignal,
+  ): Promise<{ readonly error: unknown } | undefined> {
+    const intervalMs = this.#options.intervalMs ?? scrapeIntervalMs(nodes.length);
+    try {
+      while (!closing.aborted) {
+        const startMs = performance.now();
+        await this.#scrape(nodes);
+        const tookMs = performance.now() - startMs;
+        await rest(Math.max(intervalMs - tookMs, REST_FACTOR * tookMs), closing);
+      }
+      if (this.#options.signal?.aborted !== true) await this.#scrape(nodes);
+      return undefined;
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  async #scrape(nodes: readonly ScrapedNode[]): Promise<void> {
+    const { testbed, onScrape } = this.#options;
+    const at = Date.now();
+    const values = new Map<number, number>();
+    const answered = await atMost(
+      AT_ONCE,
+      nodes.map((node) => () => this.#read(node, values)),
+    );
+    this.#totals.add({ at, values }, this.#numbers.ids);
+    testbed.network(this.#totals.figures());
+    testbed.usage(await usageOf(nodes));
+    testbed.nodes(
+      nodes.map((node, i) => ({
+        node: node.name,
+        group: groupOf(node),
+        up: answered[i] as boolean,
+        fault: FAULTS[node.state],
+      })),
+    );
+    this.#numbers.read(undefined, await testbed.expose(), values);
+    await onScrape({ at, values }, this.#numbers.ids);
+  }
+
+  /** @returns whether it has answered: one that does not may be about to die, and is a gap */
+  async #read(node: ScrapedNode, values: Map<number, number>): Promise<boolean> {
+    if (!node.running) return false;
+    try {
+      const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
+      const { signal } = this.#options;
+      const text = await node.client.metrics(signal === undefined ? limit : AbortSignal.any([signal, limit]));
+      this.#numbers.read(node.name, text, values);
+      return true;
+    } catch (error) {
+      this.failures.set(node.name, messageOf(error));
+      return false;
+    }
+  }
+}
+
+async function rest(ms: number, closing: AbortSignal): Promise<void> {
+  if (closing.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms).unref();
+  const wake = () => resolve();
+  closing.addEventListener('abort', wake, { once: true });
+  await promise;
+  clearTimeout(timer);
+  closing.removeEventListener('abort', wake);
+}
+
+async function usageOf(nodes: readonly ScrapedNode[]): Promise<NodeFigures[]> {
+  const running = nodes.filter((node) => node.running);
+  const byProcess = Map.groupBy(running, ({ pid }) => pid);
+  const figures = await Promise.all(
+    Array.from(byProcess, async ([pid, held]) => {
+      if (pid === undefined) return Promise.all(held.map(statsOf));
+      const [first] = held as [ScrapedNode];
+      const who = held.length > 1 ? SHARED : { node: first.name, group: groupOf(first) };
+      return [{ ...who, ...processUsage(pid) }];
+    }),
+  );
+  return figures.flat();
+}
+
+/** Of a node that is no process of this machine, what its driver tells. */
+async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
+  const [stats] = await Promise.allSettled([node.stats()]);
+  const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};
+  return {
+    node: node.name,
+    group: groupOf(node),
+    cpuSeconds: cpuMs === undefined ? undefined : cpuMs / 1000,
+    residentBytes: memoryBytes,
+  };
+}
+
+/** `svc-full`, `bee-light` */
+function groupOf({ flavour, mode }: ScrapedNode): string {
+  return `${flavour}-${mode}`;
+}

@@ -1,0 +1,132 @@
+/**
+ * `metrics.jsonl` of a run's folder: all series of all scrapes, without any server. Lines in the order of their writing:
+ *
+ *   {"schema":1}
+ *   {"series":[["node-0","pushsync_total_sent",{},"counter"],…]}   new ones; numbered from 0 through the whole file
+ *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, number, value: what has changed
+ *
+ * A series keeps its value until another line changes it, or says that it is gone. So a quiet series costs nothing, and
+ * fifty busy nodes write about 25 MB in an hour.
+ */
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { cannotWrite, HarnessError } from '../base/errors.ts';
+import type { Scrape } from './scrape.ts';
+import type { Series, SeriesColumns, SeriesId } from './series.ts';
+
+export const METRICS_FILE = 'metrics.jsonl';
+const SCHEMA = 1;
+/** Of what is no whole number; the rest of a duration's digits is noise. */
+const DIGITS = 7;
+
+type SeriesRow = readonly [
+  node: string | null,
+  name: string,
+  labels: SeriesId['labels'],
+  kind: SeriesId['kind'],
+];
+interface Line {
+  readonly schema?: number;
+  readonly series?: readonly SeriesRow[];
+  readonly at?: number;
+  readonly values?: readonly number[];
+  readonly gone?: readonly number[];
+}
+
+/** Writes the file of one run. */
+export class SeriesFile {
+  readonly #path: string;
+  readonly #last = new Map<number, number>();
+  #known = 0;
+  #begun = false;
+
+  /** @param folder of the run */
+  constructor(folder: string) {
+    this.#path = join(folder, METRICS_FILE);
+  }
+
+  /** @param ids all series so far, by number @throws HarnessError `CANNOT_WRITE` */
+  async append({ at, values }: Scrape, ids: readonly SeriesId[]): Promise<void> {
+    const lines: Line[] = this.#begun ? [] : [{ schema: SCHEMA }];
+    const added = ids.slice(this.#known);
+    if (added.length > 0) lines.push({ series: added.map(rowOf) });
+    const changed: number[] = [];
+    for (const [number, exact] of values) {
+      const value = Number.isInteger(exact) ? exact : Number(exact.toPrecision(DIGITS));
+      if (this.#last.get(number) === value) continue;
+      this.#last.set(number, value);
+      changed.push(number, value);
+    }
+    const gone = [...this.#last.keys()].filter((number) => !values.has(number));
+    for (const number of gone) this.#last.delete(number);
+    lines.push({ at, values: changed, ...(gone.length === 0 ? {} : { gone }) });
+    try {
+      if (!this.#begun) await mkdir(dirname(this.#path), { recursive: true });
+      await appendFile(this.#path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    } catch (error) {
+      throw cannotWrite(dirname(this.#path), error);
+    }
+    this.#begun = true;
+    this.#known = ids.length;
+  }
+}
+
+function rowOf({ node, name, labels, kind }: SeriesId): SeriesRow {
+  return [node ?? null, name, labels, kind];
+}
+
+/**
+ * Series of a run as columns. A last line that was cut off when the run was killed is left out.
+ * @param folder of the run @param wanted leaves out what nobody needs: an hour of fifty nodes is some millions of values
+ * @returns undefined when the run has kept none @throws HarnessError `STATE_INVALID` naming the line
+ */
+export async function readSeries(
+  folder: string,
+  wanted: (id: SeriesId) => boolean = () => true,
+): Promise<SeriesColumns | undefined> {
+  const path = join(folder, METRICS_FILE);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const lines = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line, i) => parseLine(line, `${path}:${i + 1}`));
+  const times = Float64Array.from(lines.flatMap(({ at }) => (at === undefined ? [] : [at])));
+  const columns = new Map<number, Series>();
+  const current = new Map<number, number>();
+  let known = 0;
+  let row = 0;
+  for (const { series = [], at, values = [], gone = [] } of lines) {
+    for (const [node, name, labels, kind] of series) {
+      const id: SeriesId = { ...(node === null ? {} : { node }), name, labels, kind };
+      if (wanted(id)) columns.set(known, { ...id, values: new Float64Array(times.length).fill(Number.NaN) });
+      known++;
+    }
+    for (let i = 0; i < values.length; i += 2) {
+      const number = values[i] as number;
+      if (columns.has(number)) current.set(number, values[i + 1] as number);
+    }
+    for (const number of gone) current.delete(number);
+    if (at === undefined) continue;
+    for (const [number, value] of current) (columns.get(number) as Series).values[row] = value;
+    row++;
+  }
+  return { times, series: [...columns.values()] };
+}
+
+function parseLine(line: string, where: string): Line {
+  try {
+    const parsed = JSON.parse(line) as Line;
+    if (parsed.schema !== undefined && parsed.schema !== SCHEMA)
+      throw new HarnessError('STATE_INVALID', `${where}: got schema ${parsed.schema}, expected ${SCHEMA}`);
+    return parsed;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new HarnessError('STATE_INVALID', `${where}: got '${line.slice(0, 80)}', expected a line of JSON`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,57 @@
+/** Series of a run in columns: one value per scrape, `NaN` where there is none. */
+import type { MetricFamily, Sample } from './exposition.ts';
+
+export interface SeriesId extends Omit<Sample, 'value'> {
+  /** Name of the node that says so; absent: the harness. */
+  readonly node?: string;
+  readonly kind: MetricFamily['kind'];
+}
+
+/** The name is without the prefix of a dialect, so that nodes of all flavours share it: `pushsync_total_sent`. */
+export interface Series extends SeriesId {
+  /** As many as there are times. `NaN`: the node did not answer, or did not say. */
+  readonly values: Float64Array;
+}
+
+export interface SeriesColumns {
+  /** Of the scrapes, ms since the epoch, ascending. */
+  readonly times: Float64Array;
+  readonly series: readonly Series[];
+}
+
+/**
+ * What a counter gained per second, for every scrape since the one before that has a value: `NaN` at gaps and at the first
+ * value. A counter that has fallen began again at zero.
+ * @param times ms
+ */
+export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float64Array {
+  const rates = new Float64Array(values.length).fill(Number.NaN);
+  let before = -1;
+  for (let i = 0; i < values.length; i++) {
+    if (Number.isNaN(values[i])) continue;
+    if (before >= 0) {
+      const seconds = ((times[i] as number) - (times[before] as number)) / 1000;
+      if (seconds > 0) rates[i] = gained(values[before] as number, values[i] as number) / seconds;
+    }
+    before = i;
+  }
+  return rates;
+}
+
+/** What a counter gained from its first value to its last, over all its new beginnings; `NaN` when it has no value. */
+export function increase(values: ArrayLike<number>): number {
+  let total = Number.NaN;
+  let before: number | undefined;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number;
+    if (Number.isNaN(value)) continue;
+    total = before === undefined ? 0 : total + gained(before, value);
+    before = value;
+  }
+  return total;
+}
+
+/** Between two values of a counter. */
+export function gained(before: number, after: number): number {
+  return after < before ? after : after - before;
+}

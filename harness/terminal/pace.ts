@@ -1,0 +1,25 @@
+/** How fast something goes, and when it will be done. */
+import { formatMs, grouped } from '../base/words.ts';
+
+/** Before, a rate says more about the first item than about the step. */
+const KNOWN_AFTER_MS = 1500;
+
+/** What of a step is done. */
+export interface Part {
+  readonly done: number;
+  readonly total: number;
+  /** What is counted, such as `chunks`. */
+  readonly unit: string;
+}
+
+/** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as far as it is known. */
+export function paceText({ done, total, unit }: Part, elapsedMs: number): string {
+  const counts = `${grouped(done)} of ${grouped(total)} ${unit}`;
+  if (done === 0 || done >= total || elapsedMs < KNOWN_AFTER_MS) return counts;
+  const perSecond = (done * 1000) / elapsedMs;
+  return `${counts}, ${rateText(perSecond)}/s, ${formatMs(((total - done) * 1000) / perSecond)} left`;
+}
+
+function rateText(perSecond: number): string {
+  return perSecond >= 100 ? grouped(Math.round(perSecond)) : perSecond.toFixed(1);
+}

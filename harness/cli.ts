@@ -2,27 +2,39 @@
 /** `svcnet`: commands and flags. Each command is a file of `commands/`, loaded when it is asked for. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../node/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
-import { parseDurationMs, suggestion } from './base/words.ts';
-import { DIALECT_NAMES } from './client/dialect.ts';
 import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addUi } from './commands/line/ui.ts';
 import { addTrace } from './commands/line/trace.ts';
+import { addCompare } from './commands/line/compare.ts';
 import { addReport } from './commands/line/report.ts';
+import {
+  beeBinaryOption,
+  bigFlag,
+  collect,
+  creditOption,
+  dialectOption,
+  driverOption,
+  durationFlag,
+  intervalFlag,
+  machineFlag,
+  NODES_MAX,
+  profileOption,
+  seedFlag,
+  whole,
+  withFlavours,
+  word,
+} from './commands/line/values.ts';
 import { NODE_ACTIONS, type NodeAction } from './commands/node-action-names.ts';
-import type { FlavourCount } from './commands/nodes-flags.ts';
 import type { UpFlags } from './commands/up.ts';
-import { DEFAULT_SEED, type Machine } from './export/export-request.ts';
+import { DEFAULT_SEED } from './export/export-request.ts';
 import { TARGETS, type Target } from './export/obstacles.ts';
-import { FLAVOUR_NAMES } from './flavours/flavour.ts';
-import { CREDITS, PROFILES } from './flavours/profiles.ts';
 import { svcProgram } from './flavours/svc-program.ts';
 import { compile } from './machine/compile.ts';
-import { DRIVER_DEFAULT, DRIVER_NAMES } from './places/driver.ts';
 import { PRESET_NAMES } from './plan/presets/names.ts';
 import { consoleStyle, paint } from './report/console.ts';
 import { compileCacheDir, defaultStateDir } from './state/state.ts';
@@ -35,17 +47,13 @@ blocks come at their pace and never on demand, and every node keeps to the publi
 refresh-rate, also in the fast profile: a Bee refuses and blocks peers that settle at another rate.
 `;
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
-const NODES_MAX = 200;
 /** Of one command: more keep the chain busy for longer than a call may take. */
 const MINED_MAX = 10_000;
 const REPEATS_MAX = 10_000;
-const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
 
 const interruption = new AbortController();
 
 type Flags = Record<string, unknown>;
-/** Runs a command with its context; commands know nothing of the terminal they run on. */
-type Run<F> = (flags: F, context: CommandContext) => Promise<number | void>;
 
 /** What a command that finds something out returns; the others succeed or throw. */
 let exitCode: number = EXIT.success;
@@ -65,7 +73,10 @@ function contextOf(flags: Flags): CommandContext {
   };
 }
 
-async function run<F>(flags: F, command: Run<F>): Promise<void> {
+async function run<F>(
+  flags: F,
+  command: (flags: F, context: CommandContext) => Promise<number | void>,
+): Promise<void> {
   // Halves the time that a command takes to load. Only where there is state already: looking must leave no trace.
   if (existsSync(defaultStateDir())) enableCompileCache(compileCacheDir(defaultStateDir(), 'tools'));
   const code = await command(flags, contextOf(flags as Flags));
@@ -242,7 +253,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
-  addUi(program, run);
+  addUi(about, run);
   addTrace(about, run);
 
   about('logs', 'show what a node has written')
@@ -371,12 +382,18 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .default([], 'none'),
     )
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
+    .option(
+      '--metrics-port <port>',
+      'port of this machine for /metrics of the run itself, while it runs (default: none)',
+      whole(1024, 65_535),
+    )
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText('after', MIXED_NOTE)
     .action((names: string[], flags) =>
       run(flags, async (f, c) => (await import('./commands/run.ts')).run(names, f, c)),
     );
 
+  addCompare(program, run);
   addReport(program, run);
 
   about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
@@ -384,94 +401,6 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .action((flags) => run(flags, async (f, c) => (await import('./commands/down.ts')).down(f, c)));
 
   return program;
-}
-
-function whole(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
-  };
-}
-
-function word<W extends string>(words: readonly W[]): (text: string) => W {
-  return (text) => {
-    const known = words.find((candidate) => candidate === text);
-    if (known !== undefined) return known;
-    throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
-  };
-}
-
-function driverOption(): Option {
-  const help = `where nodes run: process (one each), embedded (all in one process) or docker (a container each) (default: ${DRIVER_DEFAULT})`;
-  return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
-}
-
-function beeBinaryOption(): Option {
-  const help = 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)';
-  return new Option('--bee-binary <path>', help);
-}
-
-function profileOption(): Option {
-  const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
-  return new Option('--profile <profile>', help).argParser(word(PROFILES));
-}
-
-function creditOption(fallback: string): Option {
-  const help = `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: ${fallback})`;
-  return new Option('--credit <credit>', help).argParser(word(CREDITS));
-}
-
-function dialectOption(): Option {
-  const help = `names that our nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`;
-  return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));
-}
-
-function withFlavours(): Option {
-  return new Option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)')
-    .argParser(flavourCount)
-    .default([], 'none');
-}
-
-function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
-  const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
-  return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
-}
-
-function collect(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
-}
-
-function machineFlag(text: string, before: readonly Machine[]): readonly Machine[] {
-  const [, name = '', address = ''] = /^([^=\s]+)=([^=\s:/]+)$/.exec(text) ?? [];
-  if (name === '')
-    throw new InvalidArgumentError('Expected a host name and an address, such as worker-1=10.0.0.11.');
-  if (before.some((machine) => machine.name === name))
-    throw new InvalidArgumentError(`${name} is named twice.`);
-  return [...before, { name, address }];
-}
-
-function seedFlag(text: string): bigint {
-  const value = /^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/.test(text) ? BigInt(text) : undefined;
-  if (value !== undefined && value >> 64n === 0n) return value;
-  throw new InvalidArgumentError('Expected a whole number from 0 to 2^64 - 1.');
-}
-
-function bigFlag(text: string): bigint {
-  if (/^\d{1,78}$/.test(text)) return BigInt(text);
-  throw new InvalidArgumentError('Expected a whole number.');
-}
-
-function durationFlag(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined) return ms;
-  throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
-}
-
-function intervalFlag(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
-  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, such as 2s.');
 }
 
 function interrupt(signal: NodeJS.Signals): void {

@@ -74,3 +74,9 @@ export function sizeText(bytes: number): string {
   const [unit, size] = Object.entries(SIZE_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
   return `${bytes / size} ${unit}`;
 }
+
+/** `5%`, `0.5 %` → share of 1; undefined when the text is none of these. */
+export function parsePercent(text: string): number | undefined {
+  const [, count] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) / 100;
+}

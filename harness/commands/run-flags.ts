@@ -28,6 +28,7 @@ export interface RunFlags extends NodesFlags {
   /** `key=value` texts. */
   readonly set: readonly string[];
   readonly report?: string;
+  readonly metricsPort?: number;
 }
 
 /** The clusters of a run as far as the flags and the file decide. */

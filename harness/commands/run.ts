@@ -46,6 +46,7 @@ export async function run(
       name,
       command: repeatCommand(names, flags, runSeed),
       signal: context.signal,
+      ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
     };
   };
@@ -106,8 +107,8 @@ function exitCodeOf({ passed, scenarios }: RunResult): number {
   return scenarios.some(({ result }) => result === 'failed') ? EXIT.checkFailed : EXIT.usage;
 }
 
-/** A parameter that is not one is a mistake of usage. */
-function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
+/** A parameter that is not one is a mistake of usage. @throws HarnessError `USAGE` */
+export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));
   } catch (error) {

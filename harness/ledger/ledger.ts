@@ -53,6 +53,8 @@ const VERIFY_CONCURRENCY = 64;
 export class Ledger {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string | undefined;
+  /** Distinct chunks, with the first upload of each. */
+  readonly #origins = new Map<string, LedgerEntry>();
   #verdict: LedgerVerdict | undefined;
 
   /** @param path file of the run's folder; without it the ledger lives in memory */
@@ -62,6 +64,7 @@ export class Ledger {
 
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
+    for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
     if (this.#path === undefined) return;
     const folder = dirname(this.#path);
     try {
@@ -74,7 +77,7 @@ export class Ledger {
 
   /** Distinct chunks acknowledged so far. */
   acknowledgedChunks(): number {
-    return this.#origins().size;
+    return this.#origins.size;
   }
 
   /**
@@ -85,7 +88,7 @@ export class Ledger {
     holders: readonly Holder[],
     options: { signal: AbortSignal; onProgress?: (done: number, total: number) => void },
   ): Promise<LedgerVerdict> {
-    const origins = [...this.#origins()];
+    const origins = [...this.#origins];
     const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
     const losses: Loss[] = [];
     let missing = 0;
@@ -118,13 +121,6 @@ export class Ledger {
     if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
     const { losses, ...counts } = this.#verdict;
     return losses.length === 0 ? counts : { ...counts, losses };
-  }
-
-  #origins(): Map<string, LedgerEntry> {
-    const origins = new Map<string, LedgerEntry>();
-    for (const entry of this.entries)
-      for (const chunk of entry.chunks) if (!origins.has(chunk)) origins.set(chunk, entry);
-    return origins;
   }
 }
 

@@ -77,8 +77,14 @@ export interface Recorder {
   slowest(): SlowOperation[];
 }
 
-/** @param classify error → class of the taxonomy (`scenarios.md` 8.4) */
-export function createRecorder(classify: (error: unknown) => string): Recorder {
+/**
+ * @param classify error → class of the taxonomy (`scenarios.md` 8.4)
+ * @param listener is told of every operation
+ */
+export function createRecorder(
+  classify: (error: unknown) => string,
+  listener?: Pick<Recorder, 'succeeded' | 'failed'>,
+): Recorder {
   const all = new Map<string, Series>();
   const timelines = new Map<string, TimelineRecorder>();
   let slowest: SlowOperation[] = [];
@@ -101,7 +107,9 @@ export function createRecorder(classify: (error: unknown) => string): Recorder {
     series.lastEndMs = Math.max(series.lastEndMs, endMs);
   };
 
-  function succeeded(key: OperationKey, { endMs, latencyMs, bytes, subject }: Measured): void {
+  function succeeded(key: OperationKey, measured: Measured): void {
+    listener?.succeeded(key, measured);
+    const { endMs, latencyMs, bytes, subject } = measured;
     const series = seriesOf(key);
     series.latencies.add(latencyMs);
     series.bytes += bytes;
@@ -114,7 +122,9 @@ export function createRecorder(classify: (error: unknown) => string): Recorder {
     slowest = [...slowest, slow].toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_KEPT);
   }
 
-  function failed(key: OperationKey, { endMs, class: kind, message }: Mistake): void {
+  function failed(key: OperationKey, mistake: Mistake): void {
+    listener?.failed(key, mistake);
+    const { endMs, class: kind, message } = mistake;
     const series = seriesOf(key);
     series.errors.set(kind, (series.errors.get(kind) ?? 0) + 1);
     obtain(series.examples, kind, () => message.slice(0, EXAMPLE_LENGTH_MAX));

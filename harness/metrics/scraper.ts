@@ -43,6 +43,8 @@ export interface ScraperOptions {
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
   /** Default: by the number of nodes. */
   readonly intervalMs?: number;
+  /** Ends what is under way, and the last reading is left out. */
+  readonly signal?: AbortSignal;
 }
 
 /** Milliseconds between two readings of so many nodes. */
@@ -98,7 +100,7 @@ export class Scraper implements AsyncDisposable {
         const tookMs = performance.now() - startMs;
         await rest(Math.max(intervalMs - tookMs, REST_FACTOR * tookMs), closing);
       }
-      await this.#scrape(nodes);
+      if (this.#options.signal?.aborted !== true) await this.#scrape(nodes);
       return undefined;
     } catch (error) {
       return { error };
@@ -132,7 +134,9 @@ export class Scraper implements AsyncDisposable {
   async #read(node: ScrapedNode, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
-      const text = await node.client.metrics(AbortSignal.timeout(ANSWER_LIMIT_MS));
+      const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
+      const { signal } = this.#options;
+      const text = await node.client.metrics(signal === undefined ? limit : AbortSignal.any([signal, limit]));
       this.#numbers.read(node.name, text, values);
       return true;
     } catch (error) {

@@ -7,8 +7,13 @@ import { junitXml } from './junit.ts';
 import { reportMarkdown } from './markdown.ts';
 import { gatherMaterial } from './material.ts';
 import { reportPage } from './page/report-page.ts';
-import { REPORT_SCHEMA } from './read-report.ts';
 import type { RunResult } from './result.ts';
+
+/** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
+export const REPORT_SCHEMA = 2;
+
+/** Everything about a run; what makes a folder one of a run. */
+export const REPORT_FILE = 'report.json';
 
 /** Of a run's folder: what a person opens. */
 export const REPORT_PAGE = 'report.html';
@@ -28,7 +33,7 @@ export function createReport(folder: string): void {
 /** Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are. */
 export async function writeReport(run: RunResult): Promise<void> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
-  await writeInto(run.report, { 'report.json': document, 'junit.xml': junitXml(run) });
+  await writeInto(run.report, { [REPORT_FILE]: document, 'junit.xml': junitXml(run) });
   await writePages(run);
 }
 

@@ -105,6 +105,8 @@ export interface RunResult {
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
+  /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
+  readonly series?: string;
   /** Name of the cluster that it left running. */
   readonly kept?: string;
 }

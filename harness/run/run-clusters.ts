@@ -18,6 +18,7 @@ import { seedToJson } from '../plan/seed.ts';
 import type { StartProgress } from '../start/start-context.ts';
 import { findCluster } from '../state/state.ts';
 import { type Present, unmetNeed } from './needs.ts';
+import type { RunMetrics } from './run-metrics.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -26,11 +27,14 @@ type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 /** The clusters of a run: a running one, or fresh ones, each for as long as scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
+  readonly #metrics: Pick<RunMetrics, 'watch' | 'release'>;
   #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
   #kept = 0;
 
-  constructor(options: RunOptions) {
+  /** @param metrics watches each cluster as long as there is one */
+  constructor(options: RunOptions, metrics: Pick<RunMetrics, 'watch' | 'release'>) {
     this.#options = options;
+    this.#metrics = metrics;
   }
 
   /** @returns undefined when a fresh one would be started for nothing */
@@ -47,6 +51,7 @@ export class Clusters implements AsyncDisposable {
     await this.close();
     const cluster = await openCluster(this.#options, kind);
     this.#current = { kind: key, cluster };
+    this.#metrics.watch(cluster);
     return cluster;
   }
 
@@ -61,6 +66,7 @@ export class Clusters implements AsyncDisposable {
     this.#current = undefined;
     if (cluster === undefined) return;
     try {
+      await this.#metrics.release();
       await this.#keepEvidence(cluster);
     } finally {
       await (this.#options.attachTo === undefined ? cluster.stop() : cluster.detach());
@@ -75,6 +81,7 @@ export class Clusters implements AsyncDisposable {
       return undefined;
     }
     const { cluster } = this.#current;
+    await this.#metrics.release();
     await this.#keepEvidence(cluster);
     this.#current = undefined;
     await cluster.detach();

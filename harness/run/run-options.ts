@@ -36,5 +36,7 @@ export interface RunOptions {
   /** Repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
+  /** Port of this machine at which the run's own metrics can be scraped meanwhile; 0: any free one. */
+  readonly metricsPort?: number;
   readonly display?: StepDisplay;
 }

@@ -4,12 +4,15 @@
  */
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { VERSION } from '../../node/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { sourceCommit } from '../machine/source-commit.ts';
 import { createRecorder } from '../metrics/recorder.ts';
+import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
 import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
@@ -24,8 +27,10 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import { takePicture } from '../status/take-picture.ts';
+import { faultsOf } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
+import { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 import {
   createAssertions,
@@ -71,12 +76,16 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   createReport(options.report);
   const results: ScenarioResult[] = [];
   const events: RunEvent[] = [];
-  await using clusters = new Clusters(options);
+  await using metrics = await RunMetrics.open(options);
+  const { testbed } = metrics;
+  await using clusters = new Clusters(options, metrics);
   for (const planned of options.planned) {
     const cluster = await clusters.of(planned.scenario);
-    const result = await runOne(planned, cluster, options, events);
+    const result = await runOne(planned, { cluster, options, events, testbed });
+    if (cluster !== undefined) events.push(...faultsOf(cluster.nodes, result.startedAt ?? 0));
     const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
     results.push(picture === undefined ? result : { ...result, picture });
+    if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
   }
@@ -91,23 +100,31 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     command: options.command,
     scenarios: results,
     events: events.toSorted((a, b) => a.at - b.at),
-    environment: environment(),
+    environment: await environment(),
     report: options.report,
+    ...(metrics.file === undefined ? {} : { series: metrics.file }),
     ...(kept === undefined ? {} : { kept }),
   };
   await writeReport(run);
   return run;
 }
 
+/** What a scenario runs in. */
+interface Surroundings {
+  /** Undefined: none was started, because it would not suit. */
+  readonly cluster: Cluster | undefined;
+  readonly options: RunOptions;
+  readonly events: RunEvent[];
+  readonly testbed: TestbedMetrics;
+}
+
 async function runOne(
   { scenario, parameters }: PlannedScenario,
-  cluster: Cluster | undefined,
-  options: RunOptions,
-  events: RunEvent[],
+  { cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
   const startedAt = Date.now();
   const startMs = performance.now();
-  const recorder = createRecorder(classOf);
+  const recorder = createRecorder(classOf, testbed);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
   const assertions = createAssertions();
   const figures: Figure[] = [];
@@ -146,6 +163,8 @@ async function runOne(
       skipReason: `needs ${scenario.needs.nodes} running full or light nodes, the cluster has ${working.length}`,
     });
   }
+  testbed.scenario(scenario.name, options.seed.toString());
+  testbed.ledger(ledger);
   using watch = new MemberWatch(cluster, (incident) => events.push(incidentEvent(incident)));
   const deadline = AbortSignal.timeout(scenario.timeoutMs);
   const context: ScenarioContext = {
@@ -155,7 +174,10 @@ async function runOne(
     signal: AbortSignal.any([options.signal, deadline, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
-    expect: (name, condition, seen) => assertions.expect(name, condition, seen),
+    expect(name, condition, seen) {
+      testbed.assertion(condition);
+      return assertions.expect(name, condition, seen);
+    },
     figure: (figure) => void figures.push(figure),
     unchecked: (what) => void unchecked.add(what),
     skip(reason) {
@@ -165,7 +187,10 @@ async function runOne(
       const lacking = lackingCapability(driver, capability);
       if (lacking !== undefined) throw new Skipped(lacking);
     },
-    step: (name, work) => runStep(name, work, { display: options.display, events }),
+    step: (name, work) => {
+      const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
+      return runStep(name, work, { display: options.display, events, ended });
+    },
   };
   try {
     await orAborted(scenario.run(context), context.signal);
@@ -206,10 +231,16 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
+interface StepSurroundings {
+  readonly display: StepDisplay | undefined;
+  readonly events: RunEvent[];
+  readonly ended: (ms: number) => void;
+}
+
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { display, events }: { display: StepDisplay | undefined; events: RunEvent[] },
+  { display, events, ended }: StepSurroundings,
 ): Promise<R> {
   const at = Date.now();
   let about = '';
@@ -228,7 +259,9 @@ async function runStep<R>(
     display?.end(false);
     throw error;
   } finally {
-    events.push({ kind: 'phase', at, endAt: Date.now(), text: `${name}${about}` });
+    const endAt = Date.now();
+    events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
+    ended(endAt - at);
   }
 }
 
@@ -268,8 +301,11 @@ async function lost(
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }
 
-function environment(): Record<string, string | number> {
+async function environment(): Promise<Record<string, string | number>> {
+  const commit = await sourceCommit();
   return {
+    svcnet: VERSION,
+    ...(commit === undefined ? {} : { commit }),
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
     cpu: cpus()[0]?.model ?? 'unknown',

@@ -1,0 +1,129 @@
+/**
+ * The runs of `svcnet compare --flavours`: fresh clusters of each flavour under the same scenario and seed, taking turns,
+ * so that what the machine does besides meets them alike.
+ */
+import { join, resolve } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/words.ts';
+import { readSide, type Side } from '../compare/sides.ts';
+import { turnsOf } from '../compare/turns.ts';
+import type { FlavourName } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { DefinitionInput } from '../plan/schema.ts';
+import { drawSeed } from '../plan/seed.ts';
+import { StepDisplay } from '../report/console.ts';
+import type { RunResult } from '../report/result.ts';
+import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
+import type { NodesInput, RunOptions } from '../run/run-options.ts';
+import { runScenarios } from '../run/runner.ts';
+import type { Scenario } from '../run/scenario.ts';
+import type { CommandContext } from './context.ts';
+import { plan } from './run.ts';
+
+export interface FlavoursFlags {
+  readonly flavours?: readonly FlavourName[];
+  /** Name or path. */
+  readonly scenario?: string;
+  /** Runs of each flavour; default: `ROUNDS_DEFAULT`. */
+  readonly rounds?: number;
+  /** Nodes of each cluster; default: what the scenario asks for. */
+  readonly nodes?: number;
+  readonly driver?: DefinitionInput['driver'];
+  readonly beeBinary?: string;
+  readonly seed?: bigint;
+  /** `key=value` texts. */
+  readonly set: readonly string[];
+  /** Folder of all runs; default: one of the state directory. */
+  readonly report?: string;
+}
+
+/** Enough for an interval that a run which the machine has disturbed does not decide alone. */
+const ROUNDS_DEFAULT = 6;
+
+/** @throws HarnessError `USAGE`, and what a start throws; a scenario that fails is in its run's report */
+export async function runFlavours(
+  flags: FlavoursFlags,
+  context: CommandContext,
+): Promise<[Side, Side, ...Side[]]> {
+  const { flavours = [], scenario: named, rounds = ROUNDS_DEFAULT } = flags;
+  if (new Set(flavours).size < flavours.length || flavours.length < 2) {
+    throw new HarnessError(
+      'USAGE',
+      `--flavours: got ${flavours.join(',')}, expected two or more different ones`,
+    );
+  }
+  if (named === undefined) {
+    throw new HarnessError('USAGE', '--flavours: nothing to run on them', {
+      hint: 'Name a scenario, such as --scenario upload.',
+    });
+  }
+  const scenario = await loadScenario(named);
+  const seed = flags.seed ?? drawSeed();
+  const title = `compare-${flavours.join('-')}-${scenarioTitle(named)}`;
+  const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  const folder = resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`));
+  const optionsOf = optionsFor(flags, { scenario, folder, title, seed, context });
+  const turns = turnsOf(flavours, rounds);
+  const say = context.json ? context.note : context.out;
+  say(`\n  svcnet compare   ${flavours.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
+  for (const [done, { side, round }] of turns.entries()) {
+    say(`\n  round ${round + 1} of ${rounds}, ${side} (run ${done + 1} of ${turns.length})\n\n`);
+    const run = await runScenarios(optionsOf(side, round));
+    if (!isUsable(run)) throw unusable(run, side);
+  }
+  const [first, second, ...more] = flavours.map((flavour) => readSide(flavour, join(folder, flavour)));
+  return [first as Side, second as Side, ...more];
+}
+
+interface Plan {
+  readonly scenario: Scenario;
+  readonly folder: string;
+  readonly title: string;
+  readonly seed: bigint;
+  readonly context: CommandContext;
+}
+
+function optionsFor(
+  flags: FlavoursFlags,
+  { scenario, folder, title, seed, context }: Plan,
+): (flavour: FlavourName, round: number) => RunOptions {
+  const planned = plan([scenario], flags.set);
+  const display = context.json ? undefined : new StepDisplay(context.style, context.out);
+  return (flavour, round) => ({
+    planned,
+    nodes: nodesOf(flavour, flags.nodes ?? scenario.cluster.nodes, flags.beeBinary),
+    exactNodes: true,
+    // A Bee settles as the public network does; to be compared with it, all do.
+    definition: { credit: 'network', ...(flags.driver === undefined ? {} : { driver: flags.driver }) },
+    // Another network in each round, the same one for all flavours.
+    seed: seed + BigInt(round),
+    stateDir: context.stateDir,
+    report: join(folder, flavour, `round-${round + 1}`),
+    name: `${title}-${flavour}-${round + 1}`,
+    command: `npm run svcnet -- compare ${folder}`,
+    signal: context.signal,
+    ...(display === undefined ? {} : { display }),
+  });
+}
+
+function nodesOf(flavour: FlavourName, count: number, beeBinary: string | undefined): NodesInput {
+  const binary = FLAVOURS[flavour].binaryVariable === undefined ? undefined : beeBinary;
+  return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
+}
+
+/** A failed condition leaves its measurements; what could not run has none. */
+function isUsable({ scenarios }: RunResult): boolean {
+  return scenarios.every(({ result }) => result === 'passed' || result === 'failed');
+}
+
+function unusable({ scenarios, report }: RunResult, flavour: FlavourName): HarnessError {
+  const [first] = scenarios.filter(({ result }) => result === 'error' || result === 'skipped');
+  const why = first?.error ?? first?.skipReason ?? '';
+  return new HarnessError(
+    'RUN_INVALID',
+    `${first?.name} on ${flavour}: ${first?.result}: ${why.split('\n')[0]}`,
+    {
+      hint: `Its report and logs: ${report}`,
+    },
+  );
+}

@@ -1,0 +1,67 @@
+/** `svcnet compare A B [C…]`: runs side by side, and whether one is worse. */
+import { EXIT, HarnessError } from '../base/errors.ts';
+import { type Comparison, compareSides } from '../compare/compare.ts';
+import { readSides, type Side } from '../compare/sides.ts';
+import { renderComparison } from '../compare/table.ts';
+import { TOLERANCE_DEFAULT } from '../compare/verdict.ts';
+import { type FlavoursFlags, runFlavours } from './compare-flavours.ts';
+import { answer, type CommandContext } from './context.ts';
+
+export interface CompareFlags extends FlavoursFlags {
+  /** Share; default: `TOLERANCE_DEFAULT`. */
+  readonly tolerance?: number;
+  readonly wide?: boolean;
+}
+
+/** Flags that say something about runs that are still to be made. */
+const FOR_RUNS = ['scenario', 'rounds', 'nodes', 'driver', 'seed', 'report', 'beeBinary'] as const;
+
+/** @returns the exit code: a failed check when a figure is worse beyond the tolerance */
+export async function compare(
+  runs: readonly string[],
+  flags: CompareFlags,
+  context: CommandContext,
+): Promise<number> {
+  const { tolerance = TOLERANCE_DEFAULT } = flags;
+  const comparison = compareSides(await sidesOf(runs, flags, context), tolerance);
+  answer(context, comparison, linesOf(comparison, flags, context));
+  return comparison.verdict === 'worse' ? EXIT.checkFailed : EXIT.success;
+}
+
+async function sidesOf(
+  runs: readonly string[],
+  flags: CompareFlags,
+  context: CommandContext,
+): Promise<[Side, Side, ...Side[]]> {
+  if (flags.flavours !== undefined) {
+    if (runs.length === 0) return runFlavours(flags, context);
+    throw new HarnessError('USAGE', `--flavours: makes runs of its own, but ${runs.join(', ')} were given`, {
+      hint: 'Either name runs to compare, or the flavours to run.',
+    });
+  }
+  const extra =
+    FOR_RUNS.find((flag) => flags[flag] !== undefined) ?? (flags.set.length > 0 ? 'set' : undefined);
+  if (extra !== undefined) {
+    const name = extra.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new HarnessError('USAGE', `--${name}: for the runs of --flavours, which was not given`);
+  }
+  const [first, second, ...more] = readSides(runs, context.stateDir);
+  if (first === undefined || second === undefined) {
+    throw new HarnessError(
+      'USAGE',
+      `got ${runs.length === 1 ? 'one run' : 'no run'}, expected two or more to compare`,
+      {
+        hint: 'Name folders of runs, runs of the state directory, or flavours with --flavours svc,bee.',
+      },
+    );
+  }
+  return [first, second, ...more];
+}
+
+function linesOf(
+  comparison: Comparison,
+  { wide = false }: CompareFlags,
+  { style, width }: CommandContext,
+): string[] {
+  return renderComparison(comparison, { style, width, wide });
+}

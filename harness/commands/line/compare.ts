@@ -1,0 +1,77 @@
+/** `svcnet compare` on the command line. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parsePercent } from '../../base/words.ts';
+import { TOLERANCE_DEFAULT } from '../../compare/verdict.ts';
+import { FLAVOUR_NAMES, type FlavourName } from '../../flavours/flavour.ts';
+import {
+  beeBinaryOption,
+  collect,
+  driverOption,
+  NODES_MAX,
+  type RunCommand,
+  seedFlag,
+  whole,
+  word,
+} from './values.ts';
+
+const ROUNDS_MAX = 1000;
+
+export function addCompare(program: Command, run: RunCommand): void {
+  program
+    .command('compare')
+    .description('put runs side by side: what is better, the same or worse; fails when something is worse')
+    .argument('[runs...]', 'folders of runs, or names of runs; a folder may hold repeats of one run')
+    .option(
+      '--tolerance <percent>',
+      `difference that still counts as the same (default: ${TOLERANCE_DEFAULT * 100}%)`,
+      percentFlag,
+    )
+    .option('--wide', 'print the figures of every node')
+    .option(
+      '--flavours <names>',
+      'make the runs now: fresh clusters of each flavour, taking turns',
+      flavoursFlag,
+    )
+    .option('--scenario <name>', 'with --flavours: what they run')
+    .option('--rounds <count>', 'with --flavours: runs of each flavour (default: 6)', whole(1, ROUNDS_MAX))
+    .option(
+      '-n, --nodes <count>',
+      'with --flavours: nodes of each cluster (default: what the scenario asks for)',
+      whole(1, NODES_MAX),
+    )
+    .addOption(beeBinaryOption())
+    .addOption(driverOption())
+    .option('--seed <number>', 'with --flavours: seed of the first round (default: drawn)', seedFlag)
+    .addOption(
+      new Option('--set <key=value>', 'with --flavours: parameter of the scenario (repeatable)')
+        .argParser(collect)
+        .default([], 'none'),
+    )
+    .option('--report <folder>', 'with --flavours: where the runs go (default: .svcnet/runs)')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText(
+      'after',
+      `
+Exits with 0 when nothing is worse, with 1 when a figure is worse beyond the tolerance, with 2 when the runs cannot be
+compared. worse and better: the whole 95 % interval of the ratio lies beyond the tolerance. same: all of it lies within.
+too few samples: neither. Single runs tell little: repeat both sides in turns, four times or more.
+
+Examples:
+  svcnet compare before after --tolerance 5%
+  svcnet compare .svcnet/runs/2026-11-22T10-00-00-upload-1 .svcnet/runs/2026-11-22T11-00-00-upload-1 --json
+  svcnet compare --flavours svc,bee --scenario upload --rounds 6 --bee-binary ./bee`,
+    )
+    .action((runs: string[], flags) =>
+      run(flags, async (f, c) => (await import('../compare.ts')).compare(runs, f, c)),
+    );
+}
+
+function percentFlag(text: string): number {
+  const share = parsePercent(text);
+  if (share !== undefined && share > 0 && share <= 1) return share;
+  throw new InvalidArgumentError('Expected a share above 0% and at most 100%, such as 5%.');
+}
+
+function flavoursFlag(text: string): FlavourName[] {
+  return text.split(',').map((name) => word(FLAVOUR_NAMES)(name.trim()));
+}

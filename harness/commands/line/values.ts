@@ -1,0 +1,107 @@
+/** What options of the command line are given, as values: each names what was expected; and options that several commands have. */
+import { InvalidArgumentError, Option } from 'commander';
+import { parseDurationMs, suggestion } from '../../base/words.ts';
+import { DIALECT_NAMES } from '../../client/dialect.ts';
+import type { Machine } from '../../export/export-request.ts';
+import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
+import { CREDITS, PROFILES } from '../../flavours/profiles.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../places/driver.ts';
+import type { CommandContext } from '../context.ts';
+import type { FlavourCount } from '../nodes-flags.ts';
+
+export const NODES_MAX = 200;
+const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
+
+/** Runs a command with its context; commands know nothing of the terminal they run on. */
+export type RunCommand = <F>(
+  flags: F,
+  command: (flags: F, context: CommandContext) => Promise<number | void>,
+) => Promise<void>;
+
+export function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+export function word<W extends string>(words: readonly W[]): (text: string) => W {
+  return (text) => {
+    const known = words.find((candidate) => candidate === text);
+    if (known !== undefined) return known;
+    throw new InvalidArgumentError(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
+  };
+}
+
+export function driverOption(): Option {
+  const help = `where nodes run: process (one each), embedded (all in one process) or docker (a container each) (default: ${DRIVER_DEFAULT})`;
+  return new Option('--driver <driver>', help).argParser(word(DRIVER_NAMES));
+}
+
+export function beeBinaryOption(): Option {
+  const help = 'program of the nodes of flavour bee (default: SVCNET_BEE_BINARY)';
+  return new Option('--bee-binary <path>', help);
+}
+
+export function profileOption(): Option {
+  const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
+  return new Option('--profile <profile>', help).argParser(word(PROFILES));
+}
+
+export function creditOption(fallback: string): Option {
+  const help = `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: ${fallback})`;
+  return new Option('--credit <credit>', help).argParser(word(CREDITS));
+}
+
+export function dialectOption(): Option {
+  const help = `names that our nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`;
+  return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));
+}
+
+export function withFlavours(): Option {
+  return new Option('--with <flavour=count>', 'nodes of another flavour beside them (repeatable)')
+    .argParser(flavourCount)
+    .default([], 'none');
+}
+
+export function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
+  const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
+  return [...before, { flavour: word(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
+}
+
+export function collect(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
+export function machineFlag(text: string, before: readonly Machine[]): readonly Machine[] {
+  const [, name = '', address = ''] = /^([^=\s]+)=([^=\s:/]+)$/.exec(text) ?? [];
+  if (name === '')
+    throw new InvalidArgumentError('Expected a host name and an address, such as worker-1=10.0.0.11.');
+  if (before.some((machine) => machine.name === name))
+    throw new InvalidArgumentError(`${name} is named twice.`);
+  return [...before, { name, address }];
+}
+
+export function seedFlag(text: string): bigint {
+  const value = /^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/.test(text) ? BigInt(text) : undefined;
+  if (value !== undefined && value >> 64n === 0n) return value;
+  throw new InvalidArgumentError('Expected a whole number from 0 to 2^64 - 1.');
+}
+
+export function bigFlag(text: string): bigint {
+  if (/^\d{1,78}$/.test(text)) return BigInt(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+export function durationFlag(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError('Expected a duration such as 500ms, 15s or 24h.');
+}
+
+export function intervalFlag(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
+  throw new InvalidArgumentError('Expected a duration from 100ms to 1h, such as 2s.');
+}

@@ -1,0 +1,179 @@
+/** Runs side by side: each figure of the first side with those of the others, and what is better, the same or worse. */
+import type { RunResult } from '../report/result.ts';
+import { estimateOf, isShare, pooled } from './estimate.ts';
+import { type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
+import { commonScenarios, differencesOf, type Side } from './sides.ts';
+import type { Estimate, Interval } from './statistics.ts';
+import { CONFIDENCE, judge, type Verdict, verdictOfAll } from './verdict.ts';
+
+/** Errors have no tolerance: more of them is worse. As long as fewer than this share may be more, they are the same. */
+const ERRORS_UNSEEN = 0.01;
+
+export interface ComparedSide {
+  readonly name: string;
+  /** Names of its runs. */
+  readonly runs: readonly string[];
+}
+
+/** A figure of one side beside that of the first one. */
+export interface Compared {
+  /** Name of the side. */
+  readonly side: string;
+  /** Side to base; null of errors, and when one of them has none. */
+  readonly ratio: number | null;
+  /** Of errors: side minus base, percentage points. */
+  readonly difference: number | null;
+  /** 95 %, of the ratio or the difference; null when there are too few samples. */
+  readonly interval: Interval | null;
+  readonly verdict: Verdict;
+}
+
+export interface ComparedFigure extends FigureKey {
+  /** Of each side, the first one among them: the median of its runs, of errors over all its runs. */
+  readonly values: readonly (number | null)[];
+  /** Of each side but the first. */
+  readonly compared: readonly Compared[];
+}
+
+export interface Comparison {
+  readonly verdict: Verdict;
+  readonly tolerance: number;
+  readonly confidence: number;
+  readonly sides: readonly ComparedSide[];
+  /** What else is different about the sides, a line each. */
+  readonly differences: readonly string[];
+  readonly figures: readonly ComparedFigure[];
+}
+
+/**
+ * @param sides at least two; the first one is what the others are compared with
+ * @param tolerance share by which a figure may differ and still be the same
+ * @throws HarnessError `RUNS_DIFFER`
+ */
+export function compareSides(sides: readonly [Side, Side, ...Side[]], tolerance: number): Comparison {
+  const [base, ...others] = sides;
+  const scenarios = others
+    .map((other) => commonScenarios(base, other))
+    .reduce((all, some) => all.filter((name) => some.includes(name)));
+  const tables = sides.map((side) => readingsOf(side, scenarios));
+  const rows = Array.from(tables[0] as Table, ([text, { key }]) => ({
+    key,
+    readings: tables.map((table) => table.get(text)?.readings ?? []),
+  })).filter(({ readings }) => readings.every((some) => some.length > 0));
+  const turns = others.map((other) => isInterleaved(base, other));
+  const estimates = rows.map(({ key, readings: [first = [], ...rest] }) =>
+    rest.map((other, i) => estimateOf(key, { base: first, other, interleaved: turns[i] === true })),
+  );
+  const judged = estimates.flat().filter((estimate) => estimate !== undefined).length;
+  const figures = rows.map(({ key, readings }, row): ComparedFigure => {
+    const values = readings.map((some) => valueOf(key, some));
+    const compared = others.map(({ name }, i) =>
+      comparedOf(key, { name, base: values[0] ?? null, value: values[i + 1] ?? null }, estimates[row]?.[i], {
+        tolerance,
+        figures: Math.max(1, judged),
+      }),
+    );
+    return { ...key, values, compared };
+  });
+  return {
+    verdict: verdictOfAll(figures.flatMap(({ compared }) => compared.map(({ verdict }) => verdict))),
+    tolerance,
+    confidence: CONFIDENCE,
+    sides: sides.map(({ name, runs }) => ({ name, runs: runs.map(({ run }) => run) })),
+    differences: others
+      .flatMap((other) => [
+        ...differencesOf(base, other).map(({ text }) => `${base.name}, ${other.name}: ${text}`),
+        ...unfinished(other),
+      ])
+      .concat(unfinished(base)),
+    figures,
+  };
+}
+
+type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: readonly Reading[] }>;
+
+function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
+  const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
+  for (const run of runs) {
+    for (const figure of scenarios.flatMap((scenario) => figuresOf(run, scenario))) {
+      const text = keyText(figure);
+      const row = table.get(text) ?? { key: keyOf(figure), readings: [] };
+      row.readings.push(figure);
+      table.set(text, row);
+    }
+  }
+  // A figure that some runs lack, such as an operation that was not reached, is none of the side.
+  return new Map([...table].filter(([, { readings }]) => readings.length === runs.length));
+}
+
+function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureKey {
+  return { scenario, what, ...(of === undefined ? {} : { of }), figure, unit, better };
+}
+
+/** Whether the runs of two sides took turns: in the order of time, of every two one is of either side. */
+export function isInterleaved(base: Side, other: Side): boolean {
+  if (base.runs.length !== other.runs.length) return false;
+  const order = [base, other]
+    .flatMap((side) => side.runs.map((run) => ({ side, at: Date.parse(run.startedAt) })))
+    .toSorted((a, b) => a.at - b.at);
+  return base.runs.every((_, i) => order[2 * i]?.side !== order[2 * i + 1]?.side);
+}
+
+function valueOf(key: FigureKey, readings: readonly Reading[]): number | null {
+  if (isShare(key)) {
+    const { count, total } = pooled(readings.flatMap(({ share }) => share ?? []));
+    return total === 0 ? null : (100 * count) / total;
+  }
+  const values = readings.map(({ value }) => value).filter((value) => value !== null);
+  if (values.length < readings.length) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [
+    sorted[Math.ceil(sorted.length / 2) - 1] ?? 0,
+    sorted[Math.floor(sorted.length / 2)] ?? 0,
+  ];
+  return (low + high) / 2;
+}
+
+function comparedOf(
+  key: FigureKey,
+  {
+    name,
+    base,
+    value,
+  }: { readonly name: string; readonly base: number | null; readonly value: number | null },
+  estimate: Estimate | undefined,
+  { tolerance, figures }: { readonly tolerance: number; readonly figures: number },
+): Compared {
+  const { better } = key;
+  if (isShare(key)) {
+    return {
+      side: name,
+      ratio: null,
+      difference: base === null || value === null ? null : value - base,
+      interval: estimate === undefined ? null : scaled(estimate.interval(CONFIDENCE), (share) => 100 * share),
+      verdict: judge(estimate, { tolerance: ERRORS_UNSEEN, beyond: 0, better, figures }),
+    };
+  }
+  const limit = Math.log1p(tolerance);
+  const plain = base === null || value === null || base === 0 ? null : value / base;
+  return {
+    side: name,
+    ratio: estimate === undefined ? plain : Math.exp(estimate.value),
+    difference: null,
+    interval: estimate === undefined ? null : scaled(estimate.interval(CONFIDENCE), Math.exp),
+    verdict: judge(estimate, { tolerance: limit, beyond: limit, better, figures }),
+  };
+}
+
+function scaled([low, high]: Interval, scale: (value: number) => number): Interval {
+  return [scale(low), scale(high)];
+}
+
+/** Runs whose numbers are those of a part of the work. */
+function unfinished({ name, runs }: Side): string[] {
+  return runs.flatMap((run: RunResult) =>
+    run.scenarios
+      .filter(({ result }) => result === 'error' || result === 'skipped')
+      .map((scenario) => `${name}: ${scenario.name} of ${run.run}: ${scenario.result}`),
+  );
+}

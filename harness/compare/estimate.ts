@@ -1,0 +1,100 @@
+/** How far a figure of one side is from that of another, by as much as their runs tell. */
+import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
+import {
+  blockBootstrapError,
+  differenceOfMeans,
+  differenceOfShares,
+  type Estimate,
+  mean,
+  normalEstimate,
+  type Share,
+  standardDeviation,
+  trimmedMean,
+} from './statistics.ts';
+
+/** From so many runs of each side on, their spread is measured; before, it is assumed. */
+export const REPEATS_MIN = 4;
+/**
+ * Standard deviation of the logarithm between runs of the same program on the same machine, as long as it cannot be
+ * measured: single runs differ by up to 7 % for no reason.
+ */
+const BETWEEN_RUNS = 0.025;
+/** Whole windows of a run below which their spread says nothing. */
+const WINDOWS_MIN = 10;
+
+/** Of the same figure, one reading per run in the order of time. */
+export interface Readings {
+  readonly base: readonly Reading[];
+  readonly other: readonly Reading[];
+  /** The runs of both sides took turns: each has a partner that saw the same machine. */
+  readonly interleaved: boolean;
+}
+
+/**
+ * Of errors the difference of their shares, of everything else the logarithm of the ratio; other to base.
+ * @returns undefined when there are too few samples for any
+ */
+export function estimateOf(key: FigureKey, readings: Readings): Estimate | undefined {
+  return isShare(key) ? shareEstimate(readings) : ratioEstimate(readings);
+}
+
+export function isShare({ figure }: FigureKey): boolean {
+  return figure === 'errors';
+}
+
+function ratioEstimate({ base, other, interleaved }: Readings): Estimate | undefined {
+  const [a, b] = [logsOf(base), logsOf(other)];
+  if (a === undefined || b === undefined) return undefined;
+  if (Math.min(a.length, b.length) >= REPEATS_MIN) return repeatedEstimate(a, b, interleaved);
+  const [aError, bError] = [errorWithin(base), errorWithin(other)];
+  if (aError === undefined || bError === undefined) return undefined;
+  const spread = (logs: readonly number[]) =>
+    Math.max(BETWEEN_RUNS, logs.length > 1 ? standardDeviation(logs) : 0) / Math.sqrt(logs.length);
+  return normalEstimate(mean(b) - mean(a), Math.hypot(aError, bError, spread(a), spread(b)));
+}
+
+/** @returns undefined when a run has no value above zero */
+function logsOf(readings: readonly Reading[]): number[] | undefined {
+  const values = readings.map(({ value }) => value ?? 0);
+  return values.length === 0 || values.some((value) => value <= 0) ? undefined : values.map(Math.log);
+}
+
+/** Where runs took turns, what disturbed both of a pair cancels out. */
+function repeatedEstimate(a: readonly number[], b: readonly number[], interleaved: boolean): Estimate {
+  return interleaved ? trimmedMean(a.map((value, i) => (b[i] as number) - value)) : differenceOfMeans(a, b);
+}
+
+/** Standard error of the mean logarithm by what happened within the runs; undefined when one is too short. */
+function errorWithin(readings: readonly Reading[]): number | undefined {
+  const errors = readings.map(({ windows }) => (windows === undefined ? undefined : windowsError(windows)));
+  const known = errors.filter((error) => error !== undefined);
+  return known.length < errors.length ? undefined : Math.hypot(...known) / known.length;
+}
+
+function windowsError({ windows, statistic }: WindowSeries): number | undefined {
+  return windows.length < WINDOWS_MIN ? undefined : blockBootstrapError(windows, statistic);
+}
+
+function shareEstimate({ base, other, interleaved }: Readings): Estimate | undefined {
+  const [a, b] = [sharesOf(base), sharesOf(other)];
+  if (a === undefined || b === undefined) return undefined;
+  const [aPooled, bPooled] = [pooled(a), pooled(b)];
+  // Errors come in bursts: where there are any, the runs tell how differently often.
+  if (Math.min(a.length, b.length) >= REPEATS_MIN && aPooled.count + bPooled.count > 0) {
+    const rates = (shares: readonly Share[]) => shares.map(({ count, total }) => count / total);
+    return repeatedEstimate(rates(a), rates(b), interleaved);
+  }
+  return differenceOfShares(aPooled, bPooled);
+}
+
+function sharesOf(readings: readonly Reading[]): Share[] | undefined {
+  const shares = readings.flatMap(({ share }) => (share === undefined || share.total === 0 ? [] : [share]));
+  return shares.length === 0 || shares.length < readings.length ? undefined : shares;
+}
+
+export function pooled(shares: readonly Share[]): Share {
+  return {
+    count: shares.reduce((sum, { count }) => sum + count, 0),
+    total: shares.reduce((sum, { total }) => sum + total, 0),
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * The figures of a run that can be compared, each a number with its unit and the direction in which it is better: of every
+ * operation over all nodes and on each node, and what the run says of the whole cluster.
+ */
+import { Distribution } from '../metrics/distribution.ts';
+import type { OperationSummary } from '../metrics/recorder.ts';
+import type { OperationTimeline } from '../metrics/timeline.ts';
+import type { RunResult, ScenarioResult } from '../report/result.ts';
+import { mean, type Share, weightedMedian } from './statistics.ts';
+
+export interface FigureKey {
+  readonly scenario: string;
+  /** Operation, or what a figure of the cluster is called. */
+  readonly what: string;
+  /** Node or link; absent: all. */
+  readonly of?: string;
+  readonly figure: string;
+  readonly unit: string;
+  readonly better: 'higher' | 'lower';
+}
+
+/** What one run says of a figure. */
+export interface Reading {
+  /** Null when there are too few samples to tell it. */
+  readonly value: number | null;
+  /** Of errors: how many out of how many. */
+  readonly share?: Share;
+  /** The same number in windows of equal length, where the run has kept them. */
+  readonly windows?: WindowSeries;
+}
+
+/** Windows of a run and a statistic of any of them that moves as the figure does. */
+export interface WindowSeries {
+  readonly windows: readonly Window[];
+  readonly statistic: (windows: readonly Window[]) => number;
+}
+
+export interface Window {
+  readonly count: number;
+  readonly bytes: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+export interface RunFigure extends FigureKey, Reading {}
+
+const LATENCIES = [
+  { figure: 'p50', percent: 50 },
+  { figure: 'p90', percent: 90 },
+  { figure: 'p99', percent: 99 },
+] as const;
+/** Figures of whole runs that are better when they are lower; any other may be so either way. */
+const COSTS = /^(cpu[- ]seconds per gb|peak rss)$/i;
+
+/** Same order in every run of the same scenario. */
+export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
+  const result = run.scenarios.find(({ name }) => name === scenario);
+  return result === undefined ? [] : [...operationFigures(result), ...costFigures(result)];
+}
+
+function operationFigures({ name: scenario, metrics, timelines }: ScenarioResult): RunFigure[] {
+  const operations = [...new Set(metrics.map(({ operation }) => operation))];
+  return operations.flatMap((operation) => {
+    const rows = metrics.filter((row) => row.operation === operation);
+    const timeline = timelines.find((one) => one.operation === operation);
+    const all = rowFigures({ scenario, what: operation }, rows, timeline);
+    const each = rows.flatMap((row) => rowFigures({ scenario, what: operation, of: row.node }, [row]));
+    return [...all, ...each];
+  });
+}
+
+/** @param rows of one operation, one per node */
+function rowFigures(
+  key: Pick<FigureKey, 'scenario' | 'what' | 'of'>,
+  rows: readonly OperationSummary[],
+  timeline?: OperationTimeline,
+): RunFigure[] {
+  const latencies = Distribution.merged(rows.map((row) => Distribution.of(row)));
+  const sum = (of: (row: OperationSummary) => number) => rows.reduce((total, row) => total + of(row), 0);
+  const seconds = Math.max(...rows.map(({ wallMs }) => wallMs)) / 1000;
+  const [count, bytes, errors] = [sum((row) => row.count), sum((row) => row.bytes), sum((row) => row.errors)];
+  const windows = timeline === undefined ? undefined : windowsOf(timeline);
+  const series = (statistic: WindowSeries['statistic']) =>
+    windows === undefined ? {} : { windows: { windows, statistic } };
+  const perSecond = (amount: number) => (seconds > 0 ? amount / seconds : null);
+  const rate: RunFigure =
+    bytes > 0
+      ? {
+          ...key,
+          figure: 'throughput',
+          unit: 'MiB/s',
+          better: 'higher',
+          value: perSecond(bytes / 2 ** 20),
+          ...series((drawn) => mean(drawn.map((window) => window.bytes))),
+        }
+      : {
+          ...key,
+          figure: 'throughput',
+          unit: '1/s',
+          better: 'higher',
+          value: perSecond(count),
+          ...series((drawn) => mean(drawn.map((window) => window.count))),
+        };
+  return [
+    rate,
+    ...LATENCIES.map(
+      ({ figure, percent }): RunFigure => ({
+        ...key,
+        figure,
+        unit: 'ms',
+        better: 'lower',
+        value: latencies.percentileMs(percent),
+        // Windows have no p90: their p99 varies more, so the interval is too wide rather than too narrow.
+        ...series(percent === 50 ? typicalMedian : typicalTail),
+      }),
+    ),
+    {
+      ...key,
+      figure: 'errors',
+      unit: '%',
+      better: 'lower',
+      value: count + errors === 0 ? null : (100 * errors) / (count + errors),
+      share: { count: errors, total: count + errors },
+    },
+  ];
+}
+
+function typicalMedian(windows: readonly Window[]): number {
+  return weightedMedian(windows.map(({ p50Ms, count }) => [p50Ms ?? 0, count]));
+}
+
+function typicalTail(windows: readonly Window[]): number {
+  return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
+}
+
+/** Without the first and the last one, which are not whole. */
+function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
+  return count
+    .map((n, i) => ({
+      count: n,
+      bytes: bytes[i] ?? 0,
+      p50Ms: p50Ms[i] ?? null,
+      p99Ms: p99Ms[i] ?? null,
+    }))
+    .slice(1, -1);
+}
+
+function costFigures({ name: scenario, figures }: ScenarioResult): RunFigure[] {
+  return figures
+    .filter(({ name, value }) => COSTS.test(name) && typeof value === 'number')
+    .map(({ name, of, value, unit }) => ({
+      scenario,
+      what: name,
+      ...(of === undefined ? {} : { of }),
+      figure: 'value',
+      unit,
+      better: 'lower',
+      value: value as number,
+    }));
+}
+
+/** The same for the same figure of another run. */
+export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
+  return JSON.stringify([scenario, what, of, figure, unit]);
+}

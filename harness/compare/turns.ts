@@ -1,0 +1,19 @@
+/** The order of runs that take turns. */
+
+/** One run of a side. */
+export interface Turn<S> {
+  readonly side: S;
+  /** From 0. */
+  readonly round: number;
+}
+
+/**
+ * Each side once per round, every other round backwards (A B, B A, …): what changes steadily, such as a machine that
+ * warms up, meets all sides alike.
+ */
+export function turnsOf<S>(sides: readonly S[], rounds: number): Turn<S>[] {
+  return Array.from({ length: rounds }, (_, round) => {
+    const order = round % 2 === 0 ? sides : sides.toReversed();
+    return order.map((side) => ({ side, round }));
+  }).flat();
+}

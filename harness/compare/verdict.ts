@@ -1,0 +1,45 @@
+/** What is said of a figure: better, the same, worse, or that there are too few samples to say. */
+import type { Estimate, Interval } from './statistics.ts';
+
+export const VERDICTS = ['worse', 'better', 'same', 'too few samples'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** By how much a ratio may differ and still be the same: short runs on a machine that has other work do so for no reason. */
+export const TOLERANCE_DEFAULT = 0.1;
+
+/** Of the intervals that are shown and judged. */
+export const CONFIDENCE = 0.95;
+
+export interface Judgement {
+  /** By how much it may differ and still be the same; in the estimate's own measure. */
+  readonly tolerance: number;
+  /** By how much it must differ to be worse or better; usually the tolerance. */
+  readonly beyond: number;
+  readonly better: 'higher' | 'lower';
+  /** How many figures are judged together. */
+  readonly figures: number;
+}
+
+/**
+ * Worse and better: the whole 95 % interval lies beyond, and it is not by chance even though so many figures are looked
+ * at: widened to hold for all of them at once (Bonferroni), the interval still leaves out no difference at all. Same: the
+ * whole 95 % interval lies within the tolerance. Everything else cannot be told.
+ */
+export function judge(estimate: Estimate | undefined, judgement: Judgement): Verdict {
+  if (estimate === undefined) return 'too few samples';
+  const { tolerance, beyond, better, figures } = judgement;
+  const loss = (interval: Interval): Interval =>
+    better === 'lower' ? interval : [-interval[1], -interval[0]];
+  const [low, high] = loss(estimate.interval(CONFIDENCE));
+  const [surelyLow, surelyHigh] = loss(estimate.interval(1 - (1 - CONFIDENCE) / figures));
+  if (low > beyond && surelyLow > 0) return 'worse';
+  if (high < -beyond && surelyHigh < 0) return 'better';
+  return low >= -tolerance && high <= tolerance ? 'same' : 'too few samples';
+}
+
+/** One word for many: one that is worse decides, then what cannot be told. */
+export function verdictOfAll(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes('worse')) return 'worse';
+  if (verdicts.includes('better')) return 'better';
+  return verdicts.includes('same') ? 'same' : 'too few samples';
+}

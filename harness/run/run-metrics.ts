@@ -1,0 +1,52 @@
+/** What a run measures of itself and of its clusters: series in its folder, and for a Prometheus that scrapes it. */
+import type { Cluster } from '../cluster/cluster.ts';
+import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
+import { Scraper } from '../metrics/scraper.ts';
+import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
+import { TestbedMetrics } from '../metrics/testbed.ts';
+import type { RunOptions } from './run-options.ts';
+
+export class RunMetrics implements AsyncDisposable {
+  readonly testbed: TestbedMetrics;
+  readonly #scraper: Scraper;
+  readonly #endpoint: MetricsEndpoint | undefined;
+  #watched = false;
+
+  private constructor(testbed: TestbedMetrics, scraper: Scraper, endpoint: MetricsEndpoint | undefined) {
+    this.testbed = testbed;
+    this.#scraper = scraper;
+    this.#endpoint = endpoint;
+  }
+
+  /** @throws HarnessError `PORT_IN_USE` */
+  static async open({ name, report, signal, metricsPort }: RunOptions): Promise<RunMetrics> {
+    const testbed = new TestbedMetrics(name);
+    const file = new SeriesFile(report);
+    const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
+    const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
+    return new RunMetrics(testbed, scraper, endpoint);
+  }
+
+  /** File of the run's folder; undefined when there was no cluster to read. */
+  get file(): string | undefined {
+    return this.#watched ? METRICS_FILE : undefined;
+  }
+
+  /** Reads the metrics of its nodes from here on. */
+  watch(cluster: Cluster): void {
+    const { totalMs } = cluster.timings;
+    // Zero of one that somebody else has started.
+    if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
+    this.#scraper.watch(cluster.nodes);
+    this.#watched = true;
+  }
+
+  /** Reads them once more, before the nodes are stopped. @throws HarnessError `CANNOT_WRITE` */
+  release(): Promise<void> {
+    return this.#scraper.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#endpoint?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,196 @@
+import { expect, test, vi } from 'vitest';
+import { type ScrapedNode, Scraper, scrapeIntervalMs } from '../../../../harness/metrics/scraper.ts';
+import type { SeriesColumns } from '../../../../harness/metrics/series.ts';
+import { SeriesRing } from '../../../../harness/metrics/series-ring.ts';
+import { TestbedMetrics } from '../../../../harness/metrics/testbed.ts';
+
+/** Short: the tests wait for readings. */
+const INTERVAL_MS = 5;
+
+interface Fake extends ScrapedNode {
+  state: string;
+  running: boolean;
+  pid: number | undefined;
+  /** What it answers; an error: that it fails with. */
+  text: string | Error;
+}
+
+function fakeNode(name: string, text: string, about: Partial<Fake> = {}): Fake {
+  const node: Fake = {
+    name,
+    flavour: 'svc',
+    mode: 'full',
+    state: 'running',
+    running: true,
+    pid: undefined,
+    text,
+    client: {
+      metrics: () => (node.text instanceof Error ? Promise.reject(node.text) : Promise.resolve(node.text)),
+    },
+    stats: () => Promise.resolve({}),
+    ...about,
+  };
+  return node;
+}
+
+const counter = (name: string, value: number, labels = '') =>
+  `# TYPE ${name} counter\n${name}${labels} ${value}\n`;
+
+/** A scraper, what it has read, and readings to wait for. */
+function watching(nodes: readonly ScrapedNode[]) {
+  const ring = new SeriesRing(1000);
+  let readings = 0;
+  const testbed = new TestbedMetrics('test');
+  const scraper = new Scraper({
+    testbed,
+    intervalMs: INTERVAL_MS,
+    onScrape(scrape, ids) {
+      ring.append(scrape, ids);
+      readings++;
+    },
+  });
+  scraper.watch(nodes);
+  return {
+    scraper,
+    testbed,
+    ring,
+    /** A reading that has begun from here on has ended. */
+    read: async () => {
+      const wanted = readings + 2;
+      await vi.waitUntil(() => readings >= wanted, { interval: 1 });
+    },
+  };
+}
+
+function valuesOf({ series }: SeriesColumns, name: string, node?: string): number[] {
+  const found = series.find((one) => one.name === name && one.node === node);
+  return [...(found?.values ?? [])];
+}
+
+test('nodes of both dialects share the names of their series, and buckets are left out', async () => {
+  const histogram =
+    '# TYPE svc_pusher_sync_time histogram\nsvc_pusher_sync_time_bucket{le="1"} 3\nsvc_pusher_sync_time_sum 1.5\nsvc_pusher_sync_time_count 3\n';
+  const own = fakeNode('node-0', counter('svc_pushsync_total_sent', 7) + histogram);
+  const bee = fakeNode(
+    'node-1',
+    `${counter('bee_pushsync_total_sent', 9)}bee_localstore_leveldb_stats_sum 5\n`,
+  );
+  const { scraper, read, ring } = watching([own, bee]);
+  await read();
+  await scraper.release();
+  const columns = ring.columns();
+  const ofNodes = columns.series.filter(({ node }) => node !== undefined);
+  expect(ofNodes.map(({ node, name, kind }) => `${node} ${name} ${kind}`)).toEqual([
+    'node-0 pushsync_total_sent counter',
+    'node-0 pusher_sync_time_sum counter',
+    'node-0 pusher_sync_time_count counter',
+    'node-1 pushsync_total_sent counter',
+  ]);
+  expect(valuesOf(columns, 'pushsync_total_sent', 'node-1').at(-1)).toBe(9);
+});
+
+test('a node that does not answer is a gap, is down, and has a reason', async () => {
+  const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
+  const { scraper, read, ring, testbed } = watching([node]);
+  await read();
+  node.text = new Error('connection reset');
+  await read();
+  expect(await testbed.expose()).toContain('testbed_node_up{node="node-0",group="svc-full",run="test"} 0');
+  node.text = counter('svc_pusher_total_synced', 2);
+  await read();
+  await scraper.release();
+  const values = valuesOf(ring.columns(), 'pusher_total_synced', 'node-0');
+  expect(values[0]).toBe(1);
+  expect(values.some(Number.isNaN)).toBe(true);
+  expect(values.at(-1)).toBe(2);
+  expect(scraper.failures.get('node-0')).toBe('connection reset');
+});
+
+test('a node whose answer is none of the format is a gap', async () => {
+  const { scraper, read } = watching([fakeNode('node-0', '<html>\n')]);
+  await read();
+  await scraper.release();
+  expect(scraper.failures.get('node-0')).toContain("got '<html>', expected 'name{labels} value'");
+});
+
+test('what was done to a node shows as a fault, and it is not asked', async () => {
+  const node = fakeNode('node-0', 'never', { running: false, state: 'killed' });
+  const { scraper, read, testbed } = watching([node]);
+  await read();
+  await scraper.release();
+  expect(await testbed.expose()).toContain('testbed_fault_active{kind="kill",target="node-0",run="test"} 1');
+  expect(scraper.failures.size).toBe(0);
+});
+
+test('what nodes count is summed over the cluster and never falls when one is restarted', async () => {
+  const bytes = (value: number) =>
+    counter('svc_libp2p_protocol_bytes_total', value, '{protocol="pushsync",direction="sent"}');
+  const restarted = fakeNode('node-0', counter('svc_swap_cheques_sent', 100) + bytes(1000));
+  const other = fakeNode('node-1', counter('svc_swap_cheques_sent', 5) + bytes(10));
+  const { scraper, read, testbed } = watching([restarted, other]);
+  await read();
+  restarted.text = counter('svc_swap_cheques_sent', 104) + bytes(1500);
+  await read();
+  restarted.text = counter('svc_swap_cheques_sent', 3);
+  other.text = counter('svc_swap_cheques_sent', 6) + bytes(10);
+  await read();
+  restarted.text = counter('svc_swap_cheques_sent', 3) + bytes(7);
+  await scraper.release();
+  const text = await testbed.expose();
+  // 4 and, after the restart, 3; 1 of the other one.
+  expect(text).toContain('testbed_cheque_total{kind="sent",run="test"} 8');
+  expect(text).toContain('testbed_network_bytes_total{protocol="pushsync",direction="sent",run="test"} 507');
+});
+
+test('the release reads once more', async () => {
+  const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
+  const { scraper, read, ring } = watching([node]);
+  await read();
+  node.text = counter('svc_pusher_total_synced', 99);
+  await scraper.release();
+  expect(valuesOf(ring.columns(), 'pusher_total_synced', 'node-0').at(-1)).toBe(99);
+});
+
+test('one process of several nodes is counted once', async () => {
+  const nodes = [fakeNode('node-0', '', { pid: process.pid }), fakeNode('node-1', '', { pid: process.pid })];
+  const { scraper, read, testbed } = watching(nodes);
+  await read();
+  await scraper.release();
+  const text = await testbed.expose();
+  const cpu = text.match(/^testbed_node_cpu_seconds_total.*$/gm);
+  expect(cpu).toHaveLength(1);
+  expect(cpu?.[0]).toContain('{node="all",group="embedded",run="test"}');
+  expect(Number(cpu?.[0]?.split(' ').at(-1))).toBeGreaterThan(0);
+});
+
+test('where no process is seen, the driver tells what a node uses', async () => {
+  const node = fakeNode('node-0', '', { stats: () => Promise.resolve({ cpuMs: 2500, memoryBytes: 4096 }) });
+  const { scraper, read, testbed } = watching([node]);
+  await read();
+  await scraper.release();
+  const text = await testbed.expose();
+  expect(text).toContain('testbed_node_cpu_seconds_total{node="node-0",group="svc-full",run="test"} 2.5');
+  expect(text).toContain('testbed_node_rss_bytes{node="node-0",group="svc-full",run="test"} 4096');
+});
+
+test('a failure of the receiver ends the watch, and the release throws it', async () => {
+  const scraper = new Scraper({
+    testbed: new TestbedMetrics('test'),
+    intervalMs: INTERVAL_MS,
+    onScrape: () => Promise.reject(new Error('disk full')),
+  });
+  scraper.watch([fakeNode('node-0', '')]);
+  await expect(scraper.release()).rejects.toThrow('disk full');
+});
+
+test('two clusters are watched one after the other, never at once', async () => {
+  const { scraper } = watching([fakeNode('node-0', '')]);
+  expect(() => scraper.watch([])).toThrow('watched already');
+  await scraper.release();
+  scraper.watch([]);
+  await scraper.release();
+});
+
+test('the more nodes, the rarer they are read', () => {
+  expect([1, 10, 50, 200].map(scrapeIntervalMs)).toEqual([1000, 1000, 5000, 20_000]);
+});

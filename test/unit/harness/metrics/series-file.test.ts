@@ -1,0 +1,108 @@
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { SeriesId } from '../../../../harness/metrics/series.ts';
+import { METRICS_FILE, readSeries, SeriesFile } from '../../../../harness/metrics/series-file.ts';
+
+const SENT: SeriesId = { node: 'node-0', name: 'pushsync_total_sent', labels: {}, kind: 'counter' };
+const UP: SeriesId = { name: 'testbed_node_up', labels: { node: 'node-0' }, kind: 'gauge' };
+const GAP = Number.NaN;
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'series-'));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+const scrape = (at: number, values: readonly [number, number][]) => ({ at, values: new Map(values) });
+
+test('what is written is read back in columns, gaps included', async () => {
+  const run = await folder();
+  const file = new SeriesFile(run);
+  await file.append(scrape(1000, [[0, 5]]), [SENT]);
+  await file.append(scrape(2000, [[1, 0]]), [SENT, UP]);
+  await file.append(
+    scrape(3000, [
+      [0, 5],
+      [1, 1],
+    ]),
+    [SENT, UP],
+  );
+  expect(await readSeries(run)).toEqual({
+    times: Float64Array.of(1000, 2000, 3000),
+    series: [
+      { ...SENT, values: Float64Array.of(5, GAP, 5) },
+      { ...UP, values: Float64Array.of(GAP, 0, 1) },
+    ],
+  });
+});
+
+test('a name is written once, and a value only when it has changed', async () => {
+  const run = await folder();
+  const file = new SeriesFile(run);
+  for (let at = 0; at < 10; at++) await file.append(scrape(at, [[0, 42]]), [SENT]);
+  const text = await readFile(join(run, METRICS_FILE), 'utf8');
+  expect(text.match(/pushsync_total_sent/g)).toHaveLength(1);
+  expect(text.match(/42/g)).toHaveLength(1);
+  expect((await readSeries(run))?.series[0]?.values).toEqual(new Float64Array(10).fill(42));
+});
+
+test('an hour of fifty busy nodes is some tens of megabytes', async () => {
+  const run = await folder();
+  const file = new SeriesFile(run);
+  const ids = Array.from({ length: 50 * 130 }, (_, i) => ({
+    ...SENT,
+    node: `node-${i % 50}`,
+    name: `counter_${i}`,
+  }));
+  const scrapes = 20;
+  for (let n = 0; n < scrapes; n++) {
+    // Under load a good half of a node's series change from one reading to the next.
+    const values = ids.map((_, i): [number, number] => [
+      i,
+      i % 2 === 0 ? i : 1_000_000 + n * (i + 1) + n / 7,
+    ]);
+    await file.append(scrape(1_700_000_000_000 + n, values), ids);
+  }
+  const lines = (await readFile(join(run, METRICS_FILE), 'utf8')).split('\n');
+  const steady = lines.slice(-6, -1).reduce((sum, line) => sum + line.length, 0) / 5;
+  const perHour = 3600 / 5;
+  expect((steady * perHour) / 2 ** 20).toBeLessThan(50);
+});
+
+test('only the wanted series are read', async () => {
+  const run = await folder();
+  await new SeriesFile(run).append(
+    scrape(1, [
+      [0, 1],
+      [1, 1],
+    ]),
+    [SENT, UP],
+  );
+  const read = await readSeries(run, ({ node }) => node === undefined);
+  expect(read?.series.map(({ name }) => name)).toEqual(['testbed_node_up']);
+});
+
+test('a line that was cut off by the end of the run is left out', async () => {
+  const run = await folder();
+  await new SeriesFile(run).append(scrape(1, [[0, 1]]), [SENT]);
+  await appendFile(join(run, METRICS_FILE), '{"at":2,"val');
+  expect((await readSeries(run))?.times).toEqual(Float64Array.of(1));
+});
+
+test('a run without series has none, and a foreign file is refused by line', async () => {
+  const run = await folder();
+  expect(await readSeries(run)).toBeUndefined();
+  await writeFile(join(run, METRICS_FILE), '{"schema":1}\nhello\n');
+  await expect(readSeries(run)).rejects.toMatchObject({
+    code: 'STATE_INVALID',
+    message: expect.stringContaining(`${METRICS_FILE}:2: got 'hello'`) as string,
+  });
+});
+
+test('a file of another schema is refused', async () => {
+  const run = await folder();
+  await writeFile(join(run, METRICS_FILE), '{"schema":9}\n');
+  await expect(readSeries(run)).rejects.toThrow('got schema 9, expected 1');
+});

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { increase, rate } from '../../../../harness/metrics/series.ts';
+
+const GAP = Number.NaN;
+
+test('a rate is what a counter gained per second since the value before', () => {
+  expect([...rate([0, 1000, 3000], [5, 15, 25])]).toEqual([GAP, 10, 5]);
+});
+
+test('a counter that has fallen began again at zero', () => {
+  expect([...rate([0, 1000, 2000], [100, 4, 10])]).toEqual([GAP, 4, 6]);
+  expect(increase([100, 110, 4, 10])).toBe(20);
+});
+
+test('a gap has no rate, and the value behind it counts since the one before', () => {
+  expect([...rate([0, 1000, 2000, 4000], [0, GAP, 10, 30])]).toEqual([GAP, GAP, 5, 10]);
+  expect(increase([GAP, 3, GAP, 8])).toBe(5);
+});
+
+test('a series without values gained nothing that is known', () => {
+  expect(increase([GAP, GAP])).toBeNaN();
+  expect(increase([7])).toBe(0);
+});

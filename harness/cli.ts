@@ -8,10 +8,10 @@ import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
-import { addUi } from './commands/line/ui.ts';
-import { addTrace } from './commands/line/trace.ts';
 import { addCompare } from './commands/line/compare.ts';
 import { addReport } from './commands/line/report.ts';
+import { addTrace } from './commands/line/trace.ts';
+import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,

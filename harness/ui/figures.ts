@@ -84,7 +84,9 @@ export function figuresOf(
 
   function requests(): number | null {
     const all = rate('requests');
-    return all === null || before === undefined ? null : Math.max(0, all - (now.asked - before.asked) / seconds);
+    return all === null || before === undefined
+      ? null
+      : Math.max(0, all - (now.asked - before.asked) / seconds);
   }
 
   function queue(): number | null {

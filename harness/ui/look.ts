@@ -194,7 +194,9 @@ export class NetworkLook {
     const [status, metrics, backlog] = await Promise.all([
       ask(node.client.status(limit)),
       ask(
-        node.client.metrics(limit).then((text) => readingOf(text, { at: performance.now(), asked: known.asked })),
+        node.client
+          .metrics(limit)
+          .then((text) => readingOf(text, { at: performance.now(), asked: known.asked })),
       ),
       saysBacklog(node) ? ask(node.client.backlog(limit)) : undefined,
     ]);

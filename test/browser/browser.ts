@@ -120,7 +120,7 @@ export function hasColour(page: Page, colour: string): Promise<boolean> {
  */
 export async function tabThrough(page: Page): Promise<{ missed: string[]; invisible: string[] }> {
   await page.evaluate(`(() => {
-    window.expected = [...document.querySelectorAll('a[href], button, summary, input, select, [tabindex="0"]')]
+    window.expected = [...document.querySelectorAll('a[href], button:not([tabindex="-1"]), summary, input, select, [tabindex="0"]')]
       .filter((one) => one.checkVisibility());
     window.reached = new Set();
     window.unseen = [];

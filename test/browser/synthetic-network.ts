@@ -18,11 +18,17 @@ export interface SyntheticOptions {
   readonly hostile?: string | undefined;
 }
 
-export function syntheticNetwork({ nodes: count, storageRadius, hostile }: SyntheticOptions): SyntheticNetwork {
+export function syntheticNetwork({
+  nodes: count,
+  storageRadius,
+  hostile,
+}: SyntheticOptions): SyntheticNetwork {
   const overlays = Array.from({ length: count }, (_, place) => overlayOf(place));
   const listeners = new Set<(incident: Incident) => void>();
   const nodes = overlays.map((_, place) => syntheticNode(place, overlays, { storageRadius, hostile }));
-  const lines = [hostile ?? '{"time":"2026-01-01T00:00:00.000Z","level":"info","module":"node","msg":"started"}'];
+  const lines = [
+    hostile ?? '{"time":"2026-01-01T00:00:00.000Z","level":"info","module":"node","msg":"started"}',
+  ];
   const log: PartLog = {
     where: 'nowhere',
     tail: () => Promise.resolve(lines),
@@ -71,7 +77,12 @@ function syntheticNode(
     status(): Promise<Partial<StatusRecord>> {
       if (place === 0 && hostile !== undefined) return Promise.reject(new Error(hostile));
       const reserveSize = 100 * ((place * 7) % 23) + work;
-      return Promise.resolve({ storageRadius, reserveSize, connectedPeers: others.length, isWarmingUp: false });
+      return Promise.resolve({
+        storageRadius,
+        reserveSize,
+        connectedPeers: others.length,
+        isWarmingUp: false,
+      });
     },
     metrics(): Promise<string> {
       work += 1 + ((place * 5) % 11);
@@ -93,7 +104,14 @@ function syntheticNode(
       );
     },
     backlog(): Promise<Pick<Backlog, 'reserve' | 'uploads'>> {
-      const reserve = { capacity: 5000, size: 0, sizeWithinRadius: 0, storageRadius, full: false, leftovers: [] };
+      const reserve = {
+        capacity: 5000,
+        size: 0,
+        sizeWithinRadius: 0,
+        storageRadius,
+        full: false,
+        leftovers: [],
+      };
       return Promise.resolve({ reserve, uploads: [] });
     },
     topology(): Promise<Partial<Topology>> {
@@ -106,14 +124,27 @@ function syntheticNode(
           healthy: true,
         },
       }));
-      const bin = { population: others.length, connected: others.length, connectedPeers, disconnectedPeers: null };
+      const bin = {
+        population: others.length,
+        connected: others.length,
+        connectedPeers,
+        disconnectedPeers: null,
+      };
       const none = { population: 0, connected: 0, connectedPeers: null, disconnectedPeers: null };
-      return Promise.resolve({ depth: storageRadius, connected: others.length, bins: { bin_0: bin }, lightNodes: none });
+      return Promise.resolve({
+        depth: storageRadius,
+        connected: others.length,
+        bins: { bin_0: bin },
+        lightNodes: none,
+      });
     },
     chainState: () => Promise.resolve({ chainTip: 100, block: 100, totalAmount: 0n, currentPrice: 0n }),
     balances: () =>
       Promise.resolve(
-        others.map((peer, i) => ({ peer, balance: BigInt((i % 6 === 0 ? work : 0) * 10_000 * (i % 2 === 0 ? 1 : -1)) })),
+        others.map((peer, i) => ({
+          peer,
+          balance: BigInt((i % 6 === 0 ? work : 0) * 10_000 * (i % 2 === 0 ? 1 : -1)),
+        })),
       ),
     timeSettlements: () => Promise.resolve({ totalReceived: 0n, totalSent: 0n, settlements: [] }),
     settlements: () => {
@@ -122,7 +153,9 @@ function syntheticNode(
         .map((peer) => ({ peer, sent: BigInt(work) * 10n ** 14n, received: 0n }));
       return Promise.resolve({ totalReceived: 0n, totalSent: 0n, settlements });
     },
-    chequebook: { balance: () => Promise.resolve({ totalBalance: 5n * 10n ** 17n, availableBalance: 4n * 10n ** 17n }) },
+    chequebook: {
+      balance: () => Promise.resolve({ totalBalance: 5n * 10n ** 17n, availableBalance: 4n * 10n ** 17n }),
+    },
     health: () => Promise.resolve({ status: 'ok', version: '0.1.0', apiVersion: '' }),
     chunkEvents({ after = 0 }: { after?: number }): Promise<ChunkEvents> {
       const last = work * 10;

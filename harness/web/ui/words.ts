@@ -49,7 +49,9 @@ function trafficText(model: Model): string {
     .filter(({ rate }) => rate !== null && rate > 0);
   if (model.rows.length < 2) return 'Rates are known after the second look.';
   if (rates.length === 0) return 'No chunk moves at the moment.';
-  const texts = rates.map(({ name, rate }) => `${name} ${quantity(Math.max(1, Math.round(rate ?? 0)), 'count')}`);
+  const texts = rates.map(
+    ({ name, rate }) => `${name} ${quantity(Math.max(1, Math.round(rate ?? 0)), 'count')}`,
+  );
   return `Chunks per second: ${texts.join(', ')}.`;
 }
 

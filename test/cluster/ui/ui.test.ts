@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, request } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,15 +60,22 @@ test('a page learns what nodes are, what they do, and which chunks go where', as
   expect(known.nodes.map(({ name, overlay, state }) => ({ name, overlay, state }))).toEqual(
     net.nodes.map(({ name, overlay }) => ({ name, overlay, state: 'running' })),
   );
-  await page.until('all are connected', ({ links }) => [...links.values()].filter((l) => l.connected).length === 3);
+  await page.until(
+    'all are connected',
+    ({ links }) => [...links.values()].filter((l) => l.connected).length === 3,
+  );
   await page.until('single chunks can be seen', ({ cluster }) => cluster.chunkSight === 'on');
   const { reference } = await net.node(0).bytes.upload(randomBytes(400_000));
   await net.synced(reference);
   await page.until('pushes are in the figures', ({ rows }) =>
     rows.some(({ nodes }) => (nodes[0]?.[0] ?? 0) > 0),
   );
-  await page.until('the reserves have grown', ({ nodes }) => nodes.every(({ reserve }) => (reserve ?? 0) >= 97));
-  await page.until('debts are known', ({ links }) => [...links.values()].some(({ balance }) => balance !== '0'));
+  await page.until('the reserves have grown', ({ nodes }) =>
+    nodes.every(({ reserve }) => (reserve ?? 0) >= 97),
+  );
+  await page.until('debts are known', ({ links }) =>
+    [...links.values()].some(({ balance }) => balance !== '0'),
+  );
   const moves = page.deltas.flatMap((delta) => delta.moves ?? []);
   expect(moves.some(({ kind, from }) => kind === 'push' && from === 0)).toBe(true);
   expect(page.model.cluster).toMatchObject({ name: 'net', driver: 'embedded', seed: '7', phase: 'here' });
@@ -81,14 +88,18 @@ test('a node that dies and comes back is told within the same stream', async () 
   await page.until('the first look', ({ rows }) => rows.length > 0);
   await net.node(2).kill();
   await page.until('its death is shown', ({ nodes }) => nodes[2]?.state === 'killed');
-  await page.until('it is an event', ({ events }) => events.some(({ kind, part }) => kind === 'fault' && part === 'node-2'));
+  await page.until('it is an event', ({ events }) =>
+    events.some(({ kind, part }) => kind === 'fault' && part === 'node-2'),
+  );
   await page.until('the others go on', ({ rows }) => {
     const last = rows.at(-1)?.nodes;
     return last?.[2] === null && last[0] !== null && last[1] !== null;
   });
   await net.node(2).start();
   await page.until('its return is shown', ({ nodes }) => nodes[2]?.state === 'running');
-  const { events } = await page.until('it is an event', ({ events }) => events.some(({ kind }) => kind === 'recovery'));
+  const { events } = await page.until('it is an event', ({ events }) =>
+    events.some(({ kind }) => kind === 'recovery'),
+  );
   expect(events.map(({ kind, part }) => `${part} ${kind}`)).toEqual(['node-2 fault', 'node-2 recovery']);
   expect(page.snapshots).toBe(1);
 }, 120_000);
@@ -135,7 +146,12 @@ test('without the token, with another host or another method, nothing is answere
     expect(answer.status).toBe(405);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   }
-  const rebound = request({ port, path: `${pathname}events`, host: '127.0.0.1', headers: { host: `rebound.example:${port}` } });
+  const rebound = request({
+    port,
+    path: `${pathname}events`,
+    host: '127.0.0.1',
+    headers: { host: `rebound.example:${port}` },
+  });
   rebound.end();
   const [answer] = (await once(rebound, 'response')) as [{ statusCode: number; resume: () => void }];
   expect(answer.statusCode).toBe(421);
@@ -161,15 +177,24 @@ async function recorder(target: string, seen: string[]): Promise<{ url: string; 
 test('no request that could change anything ever reaches a node', async () => {
   const seen: string[] = [];
   const endpoints = await Promise.all(
-    net.nodes.map(async ({ api, debug }) => ({ api: await recorder(api, seen), debug: await recorder(debug, seen) })),
+    net.nodes.map(async ({ api, debug }) => ({
+      api: await recorder(api, seen),
+      debug: await recorder(debug, seen),
+    })),
   );
   const nodes = endpoints.map(({ api, debug }) => ({ api: api.url, debug: debug.url }));
-  const attached = await Cluster.attachNetwork({ nodes, chain: { rpc: net.chain.rpc } }, { name: 'seen', stateDir });
+  const attached = await Cluster.attachNetwork(
+    { nodes, chain: { rpc: net.chain.rpc } },
+    { name: 'seen', stateDir },
+  );
   seen.splice(0);
   {
     await using ui = await served('seen');
     await using page = new EventReader(ui.url);
-    await page.until('several looks at everything', ({ rows, links }) => rows.length >= 5 && links.size === 3);
+    await page.until(
+      'several looks at everything',
+      ({ rows, links }) => rows.length >= 5 && links.size === 3,
+    );
     await page.until('chunks have been asked for', ({ cluster }) => cluster.chunkSight === 'on');
     await fetch(`${ui.url}log/${attached.nodes[0]?.name}`);
     await fetch(`${ui.url}bytes`, { method: 'POST', body: 'x' });
@@ -223,7 +248,11 @@ test('a cluster that is removed is said to be gone, and the page stays', async (
   await page.until('the first look', ({ rows }) => rows.length > 0);
   await brief.stop();
   const { events } = await page.until('it is gone', ({ cluster }) => cluster.phase === 'gone');
-  expect(events.at(-1)).toMatchObject({ kind: 'fault', part: null, text: "cluster 'brief' has been removed" });
+  expect(events.at(-1)).toMatchObject({
+    kind: 'fault',
+    part: null,
+    text: "cluster 'brief' has been removed",
+  });
   expect((await fetch(ui.url)).status).toBe(200);
   await using later = new EventReader(ui.url);
   await later.until('a later page is told as well', ({ cluster }) => cluster.phase === 'gone');

@@ -1,13 +1,24 @@
 /** Figures of a node from two of its expositions. */
 import { expect, test } from 'vitest';
 import { FIGURES, type FigureName } from '../../../../harness/picture/live.ts';
-import { figuresOf, latencyOf, type Reading, readingOf, sharedFigures } from '../../../../harness/ui/figures.ts';
+import {
+  figuresOf,
+  latencyOf,
+  type Reading,
+  readingOf,
+  sharedFigures,
+} from '../../../../harness/ui/figures.ts';
 
 function reading(lines: readonly string[], at: number, asked = 0): Reading {
   return readingOf(`${lines.join('\n')}\n`, { at, asked });
 }
 
-function figure(name: FigureName, now: Reading, before?: Reading, waiting: number | null = null): number | null {
+function figure(
+  name: FigureName,
+  now: Reading,
+  before?: Reading,
+  waiting: number | null = null,
+): number | null {
   return figuresOf(now, before, waiting)[FIGURES.indexOf(name)] ?? null;
 }
 
@@ -81,7 +92,9 @@ test('what is slower than the last bound is told as that bound', () => {
     'svc_pusher_sync_time_bucket{le="30"} 0',
     `svc_pusher_sync_time_bucket{le="+Inf"} ${count}`,
   ];
-  expect(latencyOf([{ before: reading(lines(0), 0), now: reading(lines(9), 1000) }], 'push', 0.5)).toBe(30_000);
+  expect(latencyOf([{ before: reading(lines(0), 0), now: reading(lines(9), 1000) }], 'push', 0.5)).toBe(
+    30_000,
+  );
 });
 
 test('a process with several nodes has figures of its own', () => {

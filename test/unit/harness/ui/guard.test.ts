@@ -35,12 +35,17 @@ test.each([
 });
 
 test('a request without a Host is refused', () => {
-  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, 4711)).toMatchObject({ refused: 421 });
+  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, 4711)).toMatchObject({
+    refused: 421,
+  });
 });
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])('%s is refused with 405', (method) => {
-  expect(judge({ ...own, method }, TOKEN, 4711)).toMatchObject({ refused: 405 });
-});
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])(
+  '%s is refused with 405',
+  (method) => {
+    expect(judge({ ...own, method }, TOKEN, 4711)).toMatchObject({ refused: 405 });
+  },
+);
 
 test('what is no path is refused with 400', () => {
   expect(asked({ url: '//[' })).toMatchObject({ refused: 400 });

@@ -46,7 +46,17 @@ export function nodeView(index: number, changes: Partial<NodeView> = {}): NodeVi
 }
 
 export function linkView(a: number, b: number, changes: Partial<LinkView> = {}): LinkView {
-  return { a, b, connected: true, latencyMs: 2, balance: '0', flow: 0, paidByA: '0', paidByB: '0', ...changes };
+  return {
+    a,
+    b,
+    connected: true,
+    latencyMs: 2,
+    balance: '0',
+    flow: 0,
+    paidByA: '0',
+    paidByB: '0',
+    ...changes,
+  };
 }
 
 export function row(at: number, nodes: Row['nodes'], changes: Partial<Row> = {}): Row {

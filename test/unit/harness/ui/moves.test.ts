@@ -23,7 +23,11 @@ test('a hop goes from who had the chunk to who has it then', () => {
 });
 
 test('what is no hop, or has a peer that is none of the cluster, is left out', () => {
-  const events = [event(1, 'stored'), event(2, 'push-failed', OVERLAYS[1]), event(3, 'pulled', 'd'.repeat(64))];
+  const events = [
+    event(1, 'stored'),
+    event(2, 'push-failed', OVERLAYS[1]),
+    event(3, 'pulled', 'd'.repeat(64)),
+  ];
   expect(movesOf(events, 0, places)).toEqual([]);
 });
 
@@ -47,7 +51,13 @@ class RingNode {
       const events = this.events.filter(({ seq }) => seq > after).slice(0, limit);
       return { events, last: events.at(-1)?.seq ?? last, lost: 0, capacity };
     };
-    const about = { name: `node-${place}`, overlay: OVERLAYS[place], flavour: 'svc', mode: 'full', running: true };
+    const about = {
+      name: `node-${place}`,
+      overlay: OVERLAYS[place],
+      flavour: 'svc',
+      mode: 'full',
+      running: true,
+    };
     this.looked = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as LookedAt;
   }
 }
@@ -69,7 +79,9 @@ test('of a node that is far ahead the newest events are read', async () => {
   const node = new RingNode(0);
   const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
   await look.look(signal);
-  node.events = Array.from({ length: 5000 }, (_, i) => event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]));
+  node.events = Array.from({ length: 5000 }, (_, i) =>
+    event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]),
+  );
   expect((await look.look(signal)).length).toBe(100);
   expect(await look.look(signal)).toEqual([]);
 });

@@ -40,7 +40,11 @@ test('a page that began at any moment ends with the state of the server', () => 
 test('a page whose connection came back shows the new snapshot', () => {
   const page = new Model(sent(new UiState(clusterView(), nodes).snapshot()));
   page.apply({ links: [linkView(0, 2)] });
-  const later = new UiState(clusterView({ height: 99 }), [nodeView(0), nodeView(1, { state: 'paused' }), nodeView(2)]);
+  const later = new UiState(clusterView({ height: 99 }), [
+    nodeView(0),
+    nodeView(1, { state: 'paused' }),
+    nodeView(2),
+  ]);
   later.put({ links: [linkView(0, 1)] });
   page.replace(sent(later.snapshot()));
   expect(shownBy(page)).toEqual(sent(later.snapshot()));

@@ -1,7 +1,7 @@
 /** What the page makes of what it knows: bands for faults, figures, words. */
 import { expect, test } from 'vitest';
 import type { UiEvent } from '../../../../../harness/picture/live.ts';
-import { marksOf, Model, troubleOf } from '../../../../../harness/web/ui/model.ts';
+import { Model, marksOf, troubleOf } from '../../../../../harness/web/ui/model.ts';
 import { clusterCharts, frameOf, nodeCharts } from '../../../../../harness/web/ui/series.ts';
 import { debtText, networkText, tokens } from '../../../../../harness/web/ui/words.ts';
 import { clusterView, linkView, nodeView, row } from '../../ui/kit.ts';

@@ -257,7 +257,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
-  addUi(program, run);
+  addUi(about, run);
   addTrace(about, run);
 
   about('logs', 'show what a node has written')

@@ -39,14 +39,21 @@ export interface OpenPage {
 }
 
 /** Opens a file from disk. */
-export async function openFile(
+export function openFile(
   browser: Browser,
   path: string,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
+  return openUrl(browser, pathToFileURL(path).href, options);
+}
+
+export async function openUrl(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
   const page = await context.newPage();
-  const own = pathToFileURL(path).href;
   const complaints: string[] = [];
   const requests: string[] = [];
   page.on('console', (message) => {
@@ -54,9 +61,9 @@ export async function openFile(
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
-    if (request.url().split('#')[0] !== own) requests.push(request.url());
+    if (request.url().split('#')[0] !== url) requests.push(request.url());
   });
-  await page.goto(own);
+  await page.goto(url);
   return { page, complaints, requests };
 }
 
@@ -113,7 +120,7 @@ export function hasColour(page: Page, colour: string): Promise<boolean> {
  */
 export async function tabThrough(page: Page): Promise<{ missed: string[]; invisible: string[] }> {
   await page.evaluate(`(() => {
-    window.expected = [...document.querySelectorAll('a[href], button, summary, input, select, [tabindex="0"]')]
+    window.expected = [...document.querySelectorAll('a[href], button:not([tabindex="-1"]), summary, input, select, [tabindex="0"]')]
       .filter((one) => one.checkVisibility());
     window.reached = new Set();
     window.unseen = [];

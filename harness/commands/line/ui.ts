@@ -3,27 +3,25 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { UiFlags } from '../ui.ts';
 
-type Run = (
-  flags: UiFlags,
-  command: (flags: UiFlags, context: CommandContext) => Promise<void>,
-) => Promise<void>;
+type Work = (flags: UiFlags, context: CommandContext) => Promise<void>;
 
 const PORT = { min: 1024, max: 65_535 } as const;
 
-export function addUi(program: Command, run: Run): void {
-  program
-    .command('ui')
-    .description('open a live page on a running cluster: its ring, chunks, figures, balances and logs')
-    .option('--name <cluster>', 'name of the cluster; may be left out when there is only one')
+export function addUi(
+  about: (name: string, description: string) => Command,
+  run: (flags: UiFlags, work: Work) => Promise<void>,
+): void {
+  about('ui', 'show a running cluster as a live page: ring, chunks, figures, balances, logs')
     .option('--port <port>', 'port of the page (default: a free one)', portFlag)
     .option('--open', 'open it in the browser')
-    .option('--json', 'print one JSON document with the URL and nothing else')
     .addHelpText(
       'after',
       `
 The page is served on loopback until Ctrl-C, and its URL has a token: who knows it may look. It only looks and never
-changes the cluster. Nothing is asked of the nodes while no page is open. To see single chunks travel, start the nodes
-with the option chunk-events, such as 10000.`,
+changes the cluster. Nothing is asked of the nodes while no page is open. Single chunks are seen when the nodes keep
+chunk events:
+  svcnet up --trace
+  svcnet ui --open`,
     )
     .action((flags: UiFlags) => run(flags, async (f, c) => (await import('../ui.ts')).ui(f, c)));
 }

@@ -178,7 +178,7 @@ class Page {
       this.#sight,
       cluster.chunkSight === 'on'
         ? 'Each moving dash is a chunk on its way from one node to another; of many, a sample is drawn. Grey links are as wide as what their nodes charge each other.'
-        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the nodes with the option chunk-events, such as 10000.',
+        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the cluster with: svcnet up --trace',
     );
     this.#stage.update();
     const frame = frameOf(rows, marksOf(events));

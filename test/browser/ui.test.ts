@@ -1,0 +1,264 @@
+/** The live page in a real Chromium: real networks of 5 and 20 nodes, one of 100 that is made up, and a hostile one. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { pageBundle } from '../../harness/pages/bundle.ts';
+import { pageAssets } from '../../harness/ui/assets.ts';
+import { serveUi, type Ui, type UiDeps } from '../../harness/ui/server.ts';
+import {
+  accessibilityProblems,
+  type OpenPage,
+  openUrl,
+  overflow,
+  startBrowser,
+  tabThrough,
+} from './browser.ts';
+import { syntheticNetwork } from './synthetic-network.ts';
+
+const WIDTHS = [400, 1000, 2000];
+const LIMIT_MS = 300_000;
+const WAIT_MS = 60_000;
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+async function served(cluster: UiDeps['cluster']): Promise<Ui> {
+  const assets = pageAssets(await pageBundle('ui'));
+  return serveUi({ port: 0 }, { cluster, isThere: () => true, assets });
+}
+
+async function opened(ui: Ui, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenPage> {
+  const open = await openUrl(browser, ui.url, { viewport: { width, height: 900 }, colorScheme });
+  open.page.setDefaultTimeout(WAIT_MS);
+  await open.page.waitForSelector('.connection.live');
+  return open;
+}
+
+/** Pixels of every canvas that is seen and has values which have a colour: not those of a grid or of an axis. */
+function colouredPixels(page: Page): Promise<number[]> {
+  return page.evaluate(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas, canvas.ground')].map((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let coloured = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      const [r, g, b, a] = [data[i], data[i + 1], data[i + 2], data[i + 3]];
+      if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > (canvas.className === 'ground' ? 8 : 40)) coloured++;
+    }
+    return coloured;
+  })`) as Promise<number[]>;
+}
+
+async function linesAreDrawn(page: Page): Promise<void> {
+  // The ring, and chunks, requests, queue and memory at least: what is not said by any node is not shown.
+  const drawn = async () => {
+    const pixels = await colouredPixels(page);
+    return pixels.length >= 5 ? Math.min(...pixels) : 0;
+  };
+  await expect.poll(drawn, { timeout: WAIT_MS, interval: 1000 }).toBeGreaterThan(20);
+}
+
+/** Of a context, and all that is open in it. */
+async function closed({ page }: OpenPage): Promise<void> {
+  await page.context().close();
+}
+
+describe.each([
+  { nodes: 5, kind: 'real' },
+  { nodes: 20, kind: 'real' },
+  { nodes: 100, kind: 'made up' },
+] as const)('$nodes nodes, $kind', ({ nodes, kind }) => {
+  let ui: Ui;
+  let end: () => Promise<unknown>;
+
+  beforeAll(async () => {
+    if (kind === 'made up') {
+      ui = await served(syntheticNetwork({ nodes, storageRadius: 4 }).cluster);
+      end = () => ui.close();
+      return;
+    }
+    const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ui-'));
+    const net = await Cluster.start({
+      seed: 7,
+      driver: 'embedded',
+      nodes: [{ count: nodes, options: { 'chunk-events': 2000 } }],
+      stateDir,
+    });
+    const watched = await Cluster.attach(net.name, { stateDir });
+    ui = await served(watched);
+    const uploading = setInterval(
+      () =>
+        void net
+          .node(0)
+          .bytes.upload(randomBytes(40_000))
+          .catch((error: unknown) => failures.push(error)),
+      1000,
+    );
+    const failures: unknown[] = [];
+    end = async () => {
+      clearInterval(uploading);
+      await ui.close();
+      await watched.detach();
+      await net.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+      expect(failures).toEqual([]);
+    };
+  }, LIMIT_MS);
+  afterAll(() => end(), LIMIT_MS);
+
+  test(
+    'is drawn at every width without complaint, and nothing is wider than the window',
+    async () => {
+      for (const width of WIDTHS) {
+        const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
+        expect(await open.page.locator('.dot').count()).toBe(nodes);
+        expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
+        await linesAreDrawn(open.page);
+        expect(await overflow(open.page)).toBeLessThanOrEqual(0);
+        expect(open.complaints).toEqual([]);
+        await closed(open);
+      }
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'axe-core finds nothing serious, with a node open',
+    async () => {
+      const open = await opened(ui, 1000, nodes === 20 ? 'dark' : 'light');
+      await linesAreDrawn(open.page);
+      await open.page.locator('.dot').first().press('Enter');
+      await open.page.waitForSelector('.drawer .log-line');
+      expect(await accessibilityProblems(open.page)).toEqual([]);
+      await closed(open);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('a network that is made up', () => {
+  test(
+    'the keyboard reaches everything, opens a node, and comes back to it',
+    async () => {
+      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+      const open = await opened(ui, 1000);
+      const { page } = open;
+      await linesAreDrawn(page);
+      expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+      const focused = () => page.evaluate('document.activeElement.dataset.name ?? document.activeElement.id');
+      await page.locator('.dot[tabindex="0"]').focus();
+      const seen = new Set<unknown>();
+      for (let i = 0; i < 6; i++) {
+        seen.add(await focused());
+        await page.keyboard.press('ArrowRight');
+      }
+      expect(seen.size).toBe(6);
+      const name = await focused();
+      await page.keyboard.press('Enter');
+      expect(await focused()).toBe('drawer-title');
+      expect(await page.locator('#drawer-title').textContent()).toBe(name);
+      await page.keyboard.press('Escape');
+      expect(await focused()).toBe(name);
+      expect(await page.locator('.drawer').isHidden()).toBe(true);
+      expect(open.complaints).toEqual([]);
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'chunks are seen on their way, and without motion where that is asked for',
+    async () => {
+      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+      for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+        const { page, complaints } = await openUrl(browser, ui.url, { reducedMotion });
+        const moving = () =>
+          page.evaluate(`(() => {
+          const canvas = document.querySelector('canvas.sky');
+          if (canvas === null || canvas.width === 0) return false;
+          return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
+        })()`);
+        await expect.poll(moving, { timeout: WAIT_MS, interval: 50 }).toBe(true);
+        expect(complaints).toEqual([]);
+        await page.context().close();
+      }
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a fault is an event, a band in the charts and a node in trouble',
+    async () => {
+      const { cluster, tell } = syntheticNetwork({ nodes: 6, storageRadius: 1 });
+      const ui = await served(cluster);
+      const open = await opened(ui, 1000);
+      tell({ part: 'node-3', what: 'died', how: 'SIGKILL', at: Date.now() });
+      await open.page.waitForSelector('.events .fault');
+      expect(await open.page.locator('.events .fault span').textContent()).toBe('node-3 died (SIGKILL)');
+      expect(await open.page.locator('.dot.state-crashed').getAttribute('aria-label')).toContain(
+        'node-3, crashed',
+      );
+      expect(await open.page.locator('.summary').textContent()).toContain('node-3 (crashed)');
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'text of nodes and of logs is text, whatever is in it',
+    async () => {
+      const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
+      const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);
+      const open = await opened(ui, 1000);
+      await open.page.locator('.dot[data-name="node-0"]').press('Enter');
+      await open.page.waitForSelector('.drawer .log-line');
+      expect(await open.page.locator('.log-line').first().textContent()).toBe(hostile);
+      await expect
+        .poll(() => open.page.locator('.drawer .facts').textContent(), { timeout: WAIT_MS })
+        .toContain(hostile);
+      expect(
+        await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
+      ).toBeNull();
+      expect(open.complaints).toEqual([]);
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a lost connection is said, and what is shown is marked as old',
+    async () => {
+      const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
+      const ui = await served(cluster);
+      const { page } = await opened(ui, 1000);
+      await page.context().setOffline(true);
+      await ui.close();
+      await page.waitForSelector('.connection.lost');
+      expect(await page.locator('.connection').textContent()).toContain('Connection lost');
+      expect(await page.locator('body.old').count()).toBe(1);
+      await page.context().close();
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'the page asks for nothing but itself',
+    async () => {
+      const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1 }).cluster);
+      const open = await opened(ui, 1000);
+      expect(open.requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith('data:'))).toEqual([]);
+      await closed(open);
+      await ui.close();
+    },
+    LIMIT_MS,
+  );
+});

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeReport } from '../../harness/report/folder.ts';
@@ -145,15 +146,18 @@ async function opened(
 }
 
 describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %s run', (which) => {
-  test.each(WIDTHS)(
-    'is no wider than a window of %i px, complains of nothing and asks for nothing',
-    async (width) => {
-      await using open = await opened(which, { viewport: { width, height: 900 } });
-      expect(await overflow(open.page)).toBeLessThanOrEqual(0);
-      expect(open.complaints).toEqual([]);
-      expect(open.requests).toEqual([]);
-    },
-  );
+  test('is never wider than its window, complains of nothing and asks for nothing', async () => {
+    await using open = await opened(which);
+    for (const width of WIDTHS) {
+      await open.page.setViewportSize({ width, height: 900 });
+      await open.page.evaluate(
+        'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
+      );
+      expect(await overflow(open.page), `${width} px`).toBeLessThanOrEqual(0);
+    }
+    expect(open.complaints).toEqual([]);
+    expect(open.requests).toEqual([]);
+  });
 
   test.each(['light', 'dark'] as const)(
     'has nothing serious for axe-core when it is %s',
@@ -259,17 +263,22 @@ test('nothing that a node has said becomes an element or runs', async () => {
   expect(open.complaints).toEqual([]);
 });
 
-/** A share of what the same browser needs for an empty page and for a fixed piece of work, because machines differ. */
-test('an hour of fifty nodes is a small file that opens within a second', async () => {
-  expect(statSync(pages.long).size).toBeLessThan(4 * 2 ** 20);
-  const times: number[] = [];
-  for (let i = 0; i < 3; i++) {
-    await using open = await opened('long');
-    const drawn = (await open.page.evaluate(
-      `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))`,
-    )) as number;
-    times.push(drawn);
-  }
-  // The best of three: other work on this machine is not what is measured.
-  expect(Math.min(...times)).toBeLessThan(1000);
+/** Processor time of the page, because what else a machine does is not what is measured. */
+test('an hour of fifty nodes is a small file that is drawn with less than a second of processor time', async () => {
+  expect(statSync(pages.long).size).toBeLessThan(2 * 2 ** 20);
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const seconds = async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+  };
+  const before = await seconds();
+  await page.goto(pathToFileURL(pages.long).href);
+  await page.waitForSelector('.ring-node');
+  await page.waitForSelector('canvas');
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  expect((await seconds()) - before).toBeLessThan(1);
+  await context.close();
 });

@@ -6,6 +6,7 @@ import uPlot from 'uplot';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
+import { chartSummary } from './chart-summary.ts';
 
 /** Room of the value axis, the same in all charts, so that their times stand below each other. `chart.css` has both too. */
 const AXIS_PX = 84;
@@ -326,15 +327,4 @@ function colourOf(series: TimeSeries, index: number): number {
 
 function needsTenths(splits: readonly number[]): boolean {
   return splits.some((at) => !Number.isInteger(at));
-}
-
-/** What a chart shows, in words: between which values each series moves. */
-export function chartSummary({ series, unit }: TimeChartData): string {
-  const parts = series.map(({ label, values }) => {
-    const known = values.filter((value) => value !== null);
-    if (known.length === 0) return `${label}: no values`;
-    const [min, max] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
-    return `${label}: ${quantity(min, unit)} to ${quantity(max, unit)}`;
-  });
-  return `${parts.join('; ')}.`;
 }

@@ -24,6 +24,8 @@ import { hostileRun, longRun } from './long-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-browser-'));
 const WIDTHS = [400, 1000, 2000];
+/** It looks at every element of a long page. */
+const AXE_TIMEOUT_MS = 180_000;
 /** Of the background in the dark, and of the first series there. */
 const DARK = { paper: 'rgb(18, 23, 29)', series: '#6db3f8' };
 const LIGHT_SERIES = '#0a5ea8';
@@ -65,15 +67,16 @@ const passing = defineScenario({
   needs: { nodes: 3 },
   cluster: { nodes: 3 },
   timeoutMs: 60_000,
-  async run({ cluster, measure, expect: held, step }) {
-    await step('upload', async () => {
+  async run(context) {
+    const { cluster } = context;
+    await context.step('upload', async () => {
       for (let i = 0; i < 5; i++) {
         const upload = () => cluster.node(0).bytes.upload(new Uint8Array(20_000).fill(i));
-        await measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
+        await context.measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
         await sleep(300);
       }
     });
-    held('all are there', true, { observed: 'yes', expected: 'yes' });
+    context.expect('all are there', true, { observed: 'yes', expected: 'yes' });
   },
 });
 
@@ -86,17 +89,25 @@ const failing = defineScenario({
   needs: { nodes: 3 },
   cluster: { nodes: 4 },
   timeoutMs: 60_000,
-  async run({ cluster, measure, expect: held, step, ledger, signal }) {
+  async run(context) {
+    const { cluster, ledger, signal } = context;
     const upload = () => cluster.node(0).bytes.upload(new Uint8Array(20_000).fill(1));
-    const { reference } = await measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
-    await step('kill', () => cluster.node('node-2').kill());
+    const { reference } = await context.measure(
+      { operation: 'upload file', node: 'node-0' },
+      upload,
+      () => 20_000,
+    );
+    await context.step('kill', () => cluster.node('node-2').kill());
     await sleep(1200);
     const lost = 'ab'.repeat(32);
     const download = () => cluster.node(1).bytes.download(lost);
     const [answer] = await Promise.allSettled([
-      measure({ operation: 'download file', node: 'node-1' }, download, () => 0),
+      context.measure({ operation: 'download file', node: 'node-1' }, download, () => 0),
     ]);
-    held('the chunk can be read', answer.status === 'fulfilled', { observed: '404', expected: 'its bytes' });
+    context.expect('the chunk can be read', answer.status === 'fulfilled', {
+      observed: '404',
+      expected: 'its bytes',
+    });
     await ledger.add({
       kind: 'bytes',
       node: 'node-0',
@@ -116,7 +127,7 @@ const failing = defineScenario({
       hasChunk: (chunk: string, limit: AbortSignal) => chunks.has(chunk, limit),
     }));
     const { missing } = await ledger.verify(holders, { signal });
-    held('every acknowledged chunk is held by a node', missing === 0, {
+    context.expect('every acknowledged chunk is held by a node', missing === 0, {
       observed: `${missing} missing`,
       expected: '0 missing',
     });
@@ -165,6 +176,7 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
       await using open = await opened(which, { colorScheme });
       expect(await accessibilityProblems(open.page)).toEqual([]);
     },
+    AXE_TIMEOUT_MS,
   );
 
   test('draws every chart and the ring', async () => {

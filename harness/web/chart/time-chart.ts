@@ -15,6 +15,9 @@ const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** The enumeration exists in its declarations only. */
+// oxlint-disable-next-line typescript/no-unsafe-enum-assignment
+const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
 /** The summary of more series is a wall of text: it is there for those who hear it. */
 const SUMMARY_SHOWN_MAX = 3;
 /** Points of a line ascend, so a step ends this much before the next begins. */
@@ -121,7 +124,7 @@ export class TimeChart {
         // From zero: a tenth of a millisecond must not look like a mountain.
         y:
           this.#data.scale === 'log'
-            ? { distr: 3, log: 10 }
+            ? { distr: LOGARITHMIC, log: 10 }
             : { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [

@@ -12,6 +12,8 @@ export interface Assertion {
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
   readonly evidence?: string;
+  /** It is a condition on how fast and how well a load went, and nothing is wrong with what was stored. */
+  readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
 }

@@ -171,8 +171,10 @@ async function runOne(
     cluster,
     parameters,
     ledger,
+    folder: options.report,
     signal: AbortSignal.any([options.signal, deadline, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
+    recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect(name, condition, seen) {
       testbed.assertion(condition);

@@ -21,7 +21,9 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
 export function operationTotals({ metrics, timelines }: ScenarioResult): OperationTotal[] {
   const byOperation = Map.groupBy(metrics, ({ operation }) => operation);
   return Array.from(byOperation, ([operation, rows]) => {
-    const { histogram: _histogram, ...latencies } = Distribution.merged(rows.map(Distribution.of)).summary();
+    const { histogram: _histogram, ...latencies } = Distribution.merged(
+      rows.map((row) => Distribution.of(row)),
+    ).summary();
     const bytes = sum(rows, (row) => row.bytes);
     return {
       operation,

@@ -69,7 +69,7 @@ export async function openUrl(
 
 /** How many pixels the page is wider than its window. */
 export function overflow(page: Page): Promise<number> {
-  return page.evaluate('document.documentElement.scrollWidth - window.innerWidth') as Promise<number>;
+  return page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 }
 
 interface Violation {
@@ -83,7 +83,7 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
   const axe = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
   // Evaluated from outside: the page itself allows no script but its own.
   await page.evaluate(await readFile(axe, 'utf8'));
-  const { violations } = (await page.evaluate('axe.run()')) as { violations: readonly Violation[] };
+  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>('axe.run()');
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(
@@ -94,24 +94,24 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
 
 /** For each canvas the share of its pixels that are not the colour of its corner; 0: nothing is drawn. */
 export function drawnShares(page: Page): Promise<number[]> {
-  return page.evaluate(`[...document.querySelectorAll('canvas')].map((canvas) => {
+  return page.evaluate<number[]>(`[...document.querySelectorAll('canvas')].map((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let drawn = 0;
     for (let i = 3; i < data.length; i += 4) if (data[i] !== 0) drawn++;
     return drawn / (data.length / 4);
-  })`) as Promise<number[]>;
+  })`);
 }
 
 /** Whether some pixel of the first canvas has about that colour, as `#rrggbb`. */
 export function hasColour(page: Page, colour: string): Promise<boolean> {
-  return page.evaluate(`(() => {
+  return page.evaluate<boolean>(`(() => {
     const canvas = document.querySelector('canvas');
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     const wanted = [1, 3, 5].map((at) => parseInt(${JSON.stringify(colour)}.slice(at, at + 2), 16));
     for (let i = 0; i < data.length; i += 4)
       if (data[i + 3] > 200 && wanted.every((value, k) => Math.abs(value - data[i + k]) < 12)) return true;
     return false;
-  })()`) as Promise<boolean>;
+  })()`);
 }
 
 /**
@@ -135,10 +135,10 @@ export async function tabThrough(page: Page): Promise<{ missed: string[]; invisi
       if (!shown && !drawn) window.unseen.push(name(target));
     });
   })()`);
-  const count = (await page.evaluate('window.expected.length')) as number;
+  const count = await page.evaluate<number>('window.expected.length');
   for (let i = 0; i < count + 5; i++) await page.keyboard.press('Tab');
-  return (await page.evaluate(`({
+  return page.evaluate<{ missed: string[]; invisible: string[] }>(`({
     missed: window.expected.filter((one) => !window.reached.has(one)).map(window.nameOf),
     invisible: window.unseen,
-  })`)) as { missed: string[]; invisible: string[] };
+  })`);
 }

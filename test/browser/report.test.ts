@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeReport } from '../../harness/report/folder.ts';
@@ -23,6 +24,8 @@ import { hostileRun, longRun } from './long-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-browser-'));
 const WIDTHS = [400, 1000, 2000];
+/** It looks at every element of a long page. */
+const AXE_TIMEOUT_MS = 180_000;
 /** Of the background in the dark, and of the first series there. */
 const DARK = { paper: 'rgb(18, 23, 29)', series: '#6db3f8' };
 const LIGHT_SERIES = '#0a5ea8';
@@ -64,15 +67,16 @@ const passing = defineScenario({
   needs: { nodes: 3 },
   cluster: { nodes: 3 },
   timeoutMs: 60_000,
-  async run({ cluster, measure, expect: held, step }) {
-    await step('upload', async () => {
+  async run(context) {
+    const { cluster } = context;
+    await context.step('upload', async () => {
       for (let i = 0; i < 5; i++) {
         const upload = () => cluster.node(0).bytes.upload(new Uint8Array(20_000).fill(i));
-        await measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
+        await context.measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
         await sleep(300);
       }
     });
-    held('all are there', true, { observed: 'yes', expected: 'yes' });
+    context.expect('all are there', true, { observed: 'yes', expected: 'yes' });
   },
 });
 
@@ -85,17 +89,25 @@ const failing = defineScenario({
   needs: { nodes: 3 },
   cluster: { nodes: 4 },
   timeoutMs: 60_000,
-  async run({ cluster, measure, expect: held, step, ledger, signal }) {
+  async run(context) {
+    const { cluster, ledger, signal } = context;
     const upload = () => cluster.node(0).bytes.upload(new Uint8Array(20_000).fill(1));
-    const { reference } = await measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
-    await step('kill', () => cluster.node('node-2').kill());
+    const { reference } = await context.measure(
+      { operation: 'upload file', node: 'node-0' },
+      upload,
+      () => 20_000,
+    );
+    await context.step('kill', () => cluster.node('node-2').kill());
     await sleep(1200);
     const lost = 'ab'.repeat(32);
     const download = () => cluster.node(1).bytes.download(lost);
     const [answer] = await Promise.allSettled([
-      measure({ operation: 'download file', node: 'node-1' }, download, () => 0),
+      context.measure({ operation: 'download file', node: 'node-1' }, download, () => 0),
     ]);
-    held('the chunk can be read', answer.status === 'fulfilled', { observed: '404', expected: 'its bytes' });
+    context.expect('the chunk can be read', answer.status === 'fulfilled', {
+      observed: '404',
+      expected: 'its bytes',
+    });
     await ledger.add({
       kind: 'bytes',
       node: 'node-0',
@@ -115,7 +127,7 @@ const failing = defineScenario({
       hasChunk: (chunk: string, limit: AbortSignal) => chunks.has(chunk, limit),
     }));
     const { missing } = await ledger.verify(holders, { signal });
-    held('every acknowledged chunk is held by a node', missing === 0, {
+    context.expect('every acknowledged chunk is held by a node', missing === 0, {
       observed: `${missing} missing`,
       expected: '0 missing',
     });
@@ -145,15 +157,18 @@ async function opened(
 }
 
 describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %s run', (which) => {
-  test.each(WIDTHS)(
-    'is no wider than a window of %i px, complains of nothing and asks for nothing',
-    async (width) => {
-      await using open = await opened(which, { viewport: { width, height: 900 } });
-      expect(await overflow(open.page)).toBeLessThanOrEqual(0);
-      expect(open.complaints).toEqual([]);
-      expect(open.requests).toEqual([]);
-    },
-  );
+  test('is never wider than its window, complains of nothing and asks for nothing', async () => {
+    await using open = await opened(which);
+    for (const width of WIDTHS) {
+      await open.page.setViewportSize({ width, height: 900 });
+      await open.page.evaluate(
+        'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
+      );
+      expect(await overflow(open.page), `${width} px`).toBeLessThanOrEqual(0);
+    }
+    expect(open.complaints).toEqual([]);
+    expect(open.requests).toEqual([]);
+  });
 
   test.each(['light', 'dark'] as const)(
     'has nothing serious for axe-core when it is %s',
@@ -161,6 +176,7 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
       await using open = await opened(which, { colorScheme });
       expect(await accessibilityProblems(open.page)).toEqual([]);
     },
+    AXE_TIMEOUT_MS,
   );
 
   test('draws every chart and the ring', async () => {
@@ -259,17 +275,22 @@ test('nothing that a node has said becomes an element or runs', async () => {
   expect(open.complaints).toEqual([]);
 });
 
-/** A share of what the same browser needs for an empty page and for a fixed piece of work, because machines differ. */
-test('an hour of fifty nodes is a small file that opens within a second', async () => {
-  expect(statSync(pages.long).size).toBeLessThan(4 * 2 ** 20);
-  const times: number[] = [];
-  for (let i = 0; i < 3; i++) {
-    await using open = await opened('long');
-    const drawn = (await open.page.evaluate(
-      `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))`,
-    )) as number;
-    times.push(drawn);
-  }
-  // The best of three: other work on this machine is not what is measured.
-  expect(Math.min(...times)).toBeLessThan(1000);
+/** Processor time of the page, because what else a machine does is not what is measured. */
+test('an hour of fifty nodes is a small file that is drawn with less than a second of processor time', async () => {
+  expect(statSync(pages.long).size).toBeLessThan(2 * 2 ** 20);
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const seconds = async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+  };
+  const before = await seconds();
+  await page.goto(pathToFileURL(pages.long).href);
+  await page.waitForSelector('.ring-node');
+  await page.waitForSelector('canvas');
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  expect((await seconds()) - before).toBeLessThan(1);
+  await context.close();
 });

@@ -1,6 +1,6 @@
 /** The published package: built, packed, installed into an empty folder, used from there. Needs the package registry. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,8 +59,10 @@ test('the installed command runs a scenario of its own folder', () => {
   const command = join('node_modules', '.bin', 'svcnet');
   const result = JSON.parse(run(process.execPath, [command, 'run', './hello.ts', '--json'])) as {
     passed: boolean;
+    report: string;
   };
   expect(result.passed).toBe(true);
+  expect(readFileSync(join(result.report, 'report.html'), 'utf8')).toContain('Passed: hello');
 }, 120_000);
 
 test('the declarations of the package check in a strict project', () => {

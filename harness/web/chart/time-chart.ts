@@ -6,6 +6,7 @@ import uPlot from 'uplot';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
+import { chartSummary } from './chart-summary.ts';
 
 /** Room of the value axis, the same in all charts, so that their times stand below each other. `chart.css` has both too. */
 const AXIS_PX = 84;
@@ -14,6 +15,9 @@ const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** The enumeration exists in its declarations only. */
+// oxlint-disable-next-line typescript/no-unsafe-enum-assignment
+const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
 /** The summary of more series is a wall of text: it is there for those who hear it. */
 const SUMMARY_SHOWN_MAX = 3;
 /** Points of a line ascend, so a step ends this much before the next begins. */
@@ -120,7 +124,7 @@ export class TimeChart {
         // From zero: a tenth of a millisecond must not look like a mountain.
         y:
           this.#data.scale === 'log'
-            ? { distr: 3, log: 10 }
+            ? { distr: LOGARITHMIC, log: 10 }
             : { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
@@ -326,15 +330,4 @@ function colourOf(series: TimeSeries, index: number): number {
 
 function needsTenths(splits: readonly number[]): boolean {
   return splits.some((at) => !Number.isInteger(at));
-}
-
-/** What a chart shows, in words: between which values each series moves. */
-export function chartSummary({ series, unit }: TimeChartData): string {
-  const parts = series.map(({ label, values }) => {
-    const known = values.filter((value) => value !== null);
-    if (known.length === 0) return `${label}: no values`;
-    const [min, max] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
-    return `${label}: ${quantity(min, unit)} to ${quantity(max, unit)}`;
-  });
-  return `${parts.join('; ')}.`;
 }

@@ -27,6 +27,8 @@ const NAMED_MAX = 60;
 /** With more nodes than this, names stand like rays: beside each other they would cover each other. */
 const LEVEL_NAMES_MAX = 12;
 
+const CHOOSE = 'Choose a node to see its links and what is known of it.';
+
 export interface RingOptions {
   /** A node was chosen, by pointer or keyboard; undefined: none any more. */
   readonly onSelect?: (name: string | undefined) => void;
@@ -36,6 +38,8 @@ export class NetworkRing {
   readonly root: HTMLElement;
   readonly #options: RingOptions;
   readonly #stage = element('div', { class: 'ring-stage' });
+  /** What is known of the chosen node, or of the one under the pointer. */
+  readonly #facts = element('p', { class: 'ring-facts', 'aria-live': 'polite' }, CHOOSE);
   readonly #observer: ResizeObserver;
   #picture: NetworkPicture;
   #points = new Map<string, Point>();
@@ -48,7 +52,7 @@ export class NetworkRing {
   constructor(picture: NetworkPicture, options: RingOptions = {}) {
     this.#picture = picture;
     this.#options = options;
-    this.root = element('div', { class: 'ring' }, this.#stage, legend(picture));
+    this.root = element('div', { class: 'ring' }, this.#stage, this.#facts, legend(picture));
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(this.#stage);
   }
@@ -204,7 +208,6 @@ export class NetworkRing {
           'aria-selected': 'false',
           tabindex: place === 0 ? 0 : -1,
         },
-        svg('title', {}, nodeText(node)),
         svg('circle', { class: 'ring-target', cx: at.x, cy: at.y, r: 14 }),
         shape(node, at, r),
       );
@@ -216,6 +219,8 @@ export class NetworkRing {
         this.#choose(this.#selected === node.name ? undefined : node.name),
       );
       item.addEventListener('focus', () => this.#choose(node.name));
+      item.addEventListener('pointerenter', () => this.#tell(node));
+      item.addEventListener('pointerleave', () => this.#tell(this.#chosen()));
       group.append(item);
     }
     group.addEventListener('keydown', (event) =>
@@ -250,8 +255,18 @@ export class NetworkRing {
     this.#options.onSelect?.(name);
   }
 
+  #chosen(): PictureNode | undefined {
+    return this.#picture.nodes.find(({ name }) => name === this.#selected);
+  }
+
+  #tell(node: PictureNode | undefined): void {
+    const text = node === undefined ? CHOOSE : nodeText(node);
+    if (this.#facts.textContent !== text) this.#facts.textContent = text;
+  }
+
   #highlight(): void {
     if (this.#drawn === undefined) return;
+    this.#tell(this.#chosen());
     const known = this.#selected !== undefined && this.#points.has(this.#selected);
     this.#drawn.classList.toggle('has-choice', known);
     for (const [place, item] of this.#drawn.querySelectorAll<SVGGElement>('.ring-node').entries()) {

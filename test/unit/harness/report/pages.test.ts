@@ -1,0 +1,281 @@
+/** What `report.html` and `report.md` are made of: figures, failures with their log lines, charts, markup. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createRecorder } from '../../../../harness/metrics/recorder.ts';
+import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
+import { failuresOf } from '../../../../harness/report/failures.ts';
+import { writePages } from '../../../../harness/report/folder.ts';
+import { reportMarkdown } from '../../../../harness/report/markdown.ts';
+import { errorClasses, fairness, headlines, operationTotals } from '../../../../harness/report/measures.ts';
+import { embeddedJson, html, table } from '../../../../harness/report/page/html.ts';
+import { findRun, readRun } from '../../../../harness/report/read-run.ts';
+import { readResources } from '../../../../harness/report/resources.ts';
+import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
+import { chartFrame, timelineCharts } from '../../../../harness/report/timeline-charts.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-pages-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const START = Date.UTC(2026, 0, 1);
+
+function scenarioOf(more: Partial<ScenarioResult> = {}): ScenarioResult {
+  return {
+    name: 'smoke',
+    result: 'passed',
+    durationMs: 10_000,
+    startedAt: START,
+    assertions: [],
+    metrics: [],
+    timelines: [],
+    slowest: [],
+    figures: [],
+    parameters: {},
+    ledger: { acknowledged: 0, found: 0, missing: 0 },
+    ...more,
+  };
+}
+
+function runOf(scenarios: readonly ScenarioResult[], more: Partial<RunResult> = {}): RunResult {
+  return {
+    run: 'r',
+    seed: 42,
+    driver: 'process',
+    passed: false,
+    startedAt: new Date(START).toISOString(),
+    durationMs: 10_000,
+    command: 'svcnet run smoke --seed 42',
+    scenarios,
+    events: [],
+    environment: { svcnet: '0.1.0' },
+    report: folder,
+    ...more,
+  };
+}
+
+/** Operations that took 10 ms on node-0 and 100 ms on node-1, and one that failed. */
+function measured(seconds = 100): Pick<ScenarioResult, 'metrics' | 'timelines' | 'slowest'> {
+  const recorder = createRecorder(() => 'unknown');
+  for (let i = 0; i < seconds; i++) {
+    const endMs = START + i * 1000 + 500;
+    recorder.succeeded({ operation: 'upload', node: 'node-0' }, { endMs, latencyMs: 10, bytes: 2 ** 20 });
+    recorder.succeeded({ operation: 'upload', node: 'node-1' }, { endMs, latencyMs: 100, bytes: 2 ** 20 });
+  }
+  recorder.failed(
+    { operation: 'upload', node: 'node-1' },
+    { endMs: START + 500, class: 'http.500', message: 'it broke' },
+  );
+  return { metrics: recorder.summaries(), timelines: recorder.timelines(), slowest: recorder.slowest() };
+}
+
+describe('markup', () => {
+  test('texts are escaped, markup is not, lists are joined, nothing is left out', () => {
+    const evil = `<b a="1">'&`;
+    expect(html`<p title="${evil}">${[html`<i>${evil}</i>`, 1, undefined, false]}</p>`.markup).toBe(
+      '<p title="&lt;b a=&quot;1&quot;&gt;&#39;&amp;"><i>&lt;b a=&quot;1&quot;&gt;&#39;&amp;</i>1</p>',
+    );
+  });
+
+  test('JSON in a script cannot end it, and stays the same JSON', () => {
+    const value = { text: '</script><!--' };
+    const { markup } = embeddedJson('data', value);
+    expect(markup.match(/<\//g)).toHaveLength(1);
+    expect(JSON.parse(markup.replace(/^[^>]*>|<\/script>$/g, ''))).toEqual(value);
+  });
+
+  test('a table has a name, headings of columns and rows, and a region that the keyboard can scroll', () => {
+    const { markup } = table(
+      'Nodes',
+      [{ title: 'node' }, { title: 'peers', number: true }],
+      [['node-0', '4']],
+    );
+    expect(markup).toContain('role="region" tabindex="0" aria-label="Nodes"');
+    expect(markup).toContain('<th scope="col" class="number">peers</th>');
+    expect(markup).toContain('<th scope="row" class="text short">node-0</th><td class="number">4</td>');
+  });
+});
+
+describe('figures', () => {
+  test('latencies of several nodes are merged, not averaged', () => {
+    const [total] = operationTotals(scenarioOf(measured()));
+    expect(total).toMatchObject({
+      operation: 'upload',
+      nodes: 2,
+      count: 200,
+      errors: 1,
+      bytes: 200 * 2 ** 20,
+    });
+    expect(total?.p50Ms).toBeCloseTo(10, 0);
+    expect(total?.p99Ms).toBeCloseTo(100, 0);
+  });
+
+  test('what went wrong is the first headline', () => {
+    const [first] = headlines(scenarioOf(measured()));
+    expect(first).toMatchObject({ title: 'errors', value: 1, verdict: 'bad', detail: 'of 201 operations' });
+    const lost = scenarioOf({ ledger: { acknowledged: 10, found: 8, missing: 2 } });
+    expect(headlines(lost)).toMatchObject([{ title: 'chunks lost', value: 2, verdict: 'bad' }]);
+  });
+
+  test('chunks that nobody has looked for are neither lost nor found', () => {
+    const unknown = scenarioOf({ ledger: { acknowledged: 10, found: 0, missing: 0 } });
+    const [headline] = headlines(unknown);
+    expect(headline?.verdict).toBeUndefined();
+    expect(headline?.detail).toBe('10 acknowledged, not looked for');
+  });
+
+  test('errors are counted by class, with one example', () => {
+    expect(errorClasses(measured().metrics)).toEqual([
+      { kind: 'http.500', count: 1, example: 'it broke', where: 'upload on node-1' },
+    ]);
+  });
+
+  test("Jain's index is 1 for equal loads and 1/n for one that does everything", () => {
+    expect(fairness([5, 5, 5, 5])).toBe(1);
+    expect(fairness([0, 0, 0, 8])).toBe(0.25);
+    expect(fairness([0, 0])).toBeNull();
+  });
+});
+
+describe('charts', () => {
+  test('rates add up to what was done, latencies are those of the worst window', () => {
+    const charts = timelineCharts(scenarioOf(measured(1000)));
+    const byTitle = new Map(charts.map((chart) => [chart.title, chart]));
+    expect([...byTitle.keys()]).toEqual(['Throughput', 'Latency, p99', 'Latency, median', 'Errors']);
+    const throughput = byTitle.get('Throughput');
+    const times = throughput?.timesMs ?? [];
+    expect(times.length).toBeLessThanOrEqual(241);
+    const stepSeconds = ((times[1] as number) - (times[0] as number)) / 1000;
+    const values = throughput?.series[0]?.values ?? [];
+    const mib = values.reduce<number>((sum, value) => sum + (value ?? 0) * stepSeconds, 0);
+    expect(mib).toBeCloseTo(2000, -1);
+    expect(byTitle.get('Latency, p99')?.series[0]?.values[0]).toBeCloseTo(100, 0);
+  });
+
+  test('a scenario that measured nothing has no charts', () => {
+    expect(timelineCharts(scenarioOf())).toEqual([]);
+  });
+
+  test('only events of the scenario are on its axis', () => {
+    const event = (at: number, text: string) => ({ kind: 'fault' as const, at: START + at, text });
+    const run = runOf([scenarioOf()], {
+      events: [event(-5000, 'before'), event(3000, 'inside'), event(60_000, 'after')],
+    });
+    const { marks, originMs } = chartFrame(run, run.scenarios[0] as ScenarioResult);
+    expect(originMs).toBe(START);
+    expect(marks.map(({ text }) => text)).toEqual(['inside']);
+  });
+});
+
+describe('failures', () => {
+  const line = (ms: number, level: string, msg: string) =>
+    JSON.stringify({ level, time: new Date(START + ms).toISOString(), module: 'pushsync', msg, peer: 'ab' });
+  const failed = scenarioOf({
+    result: 'failed',
+    assertions: [
+      { name: 'node-1 has the chunk', passed: false, expected: 'yes', observed: 'no', at: START + 10_000 },
+      { name: 'fine', passed: true, expected: '', observed: '' },
+    ],
+  });
+
+  test('log lines of that second come along: warnings of all nodes, everything of those that are named', async () => {
+    mkdirSync(join(folder, 'logs'), { recursive: true });
+    const log = (node: string, lines: string[]) =>
+      writeFileSync(join(folder, 'logs', `${node}.log`), `${lines.join('\n')}\n`);
+    log('node-1', [
+      line(1000, 'error', 'long ago'),
+      line(9500, 'info', 'refused'),
+      'Error: a crash',
+      line(60_000, 'error', 'later'),
+    ]);
+    log('node-10', [line(9500, 'info', 'not meant'), line(9600, 'warn', 'slow')]);
+    const event = { kind: 'fault' as const, at: START + 9000, part: 'node-2', text: 'node-2 was killed' };
+    const [failure, ...others] = await failuresOf(runOf([failed], { events: [event] }));
+    expect(others).toEqual([]);
+    expect(failure?.logs.map(({ part, text }) => `${part} ${text}`)).toEqual([
+      'node-1 pushsync: refused peer=ab',
+      'node-1 Error: a crash',
+      'node-10 pushsync: slow peer=ab',
+    ]);
+    expect(failure?.before).toEqual([event]);
+  });
+
+  test('a scenario that could not go on is a failure with the rest of its error as evidence', async () => {
+    const [failure] = await failuresOf(
+      runOf([scenarioOf({ result: 'error', error: 'no answer\nat there' })]),
+    );
+    expect(failure).toMatchObject({
+      title: 'The scenario could not go on',
+      observed: 'no answer',
+      evidence: 'at there',
+    });
+  });
+
+  test('the text version has verdict, command, what failed and where, and escapes what Markdown would take', async () => {
+    const run = runOf([
+      { ...failed, assertions: [{ name: 'a|b <i>', passed: false, expected: '1', observed: '2' }] },
+    ]);
+    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined });
+    expect(text).toContain('# Failed: smoke');
+    expect(text).toContain('    svcnet run smoke --seed 42');
+    expect(text).toContain('### a\\|b \\<i\\>');
+    expect(text).toContain('- expected: 1\n- observed: 2');
+  });
+});
+
+test('resources are the highest values of each part, with gaps, by node', async () => {
+  const place = join(folder, 'series');
+  const file = new SeriesFile(place);
+  const id = (name: string, kind: 'counter' | 'gauge') => ({ name, labels: { node: 'node-0' }, kind });
+  const ids = [id('testbed_node_cpu_seconds_total', 'counter'), id('testbed_node_rss_bytes', 'gauge')];
+  for (let i = 0; i < 300; i++) {
+    const values = new Map([[0, i * 0.5]]);
+    if (i < 100) values.set(1, 1000 + i);
+    await file.append({ at: START + i * 1000, values }, ids);
+  }
+  const used = await readResources(place);
+  expect(used?.cpuSeconds).toBeCloseTo(149.5);
+  const [node] = used?.nodes ?? [];
+  expect(node?.node).toBe('node-0');
+  expect(node?.cpu?.peak).toBeCloseTo(50);
+  expect(node?.memory?.peak).toBe(1099);
+  expect(node?.memory?.points.length).toBeLessThanOrEqual(120);
+  expect(node?.memory?.points.at(-1)).toBeNull();
+  expect(await readResources(join(folder, 'nothing'))).toBeUndefined();
+});
+
+describe('the folder of a run', () => {
+  const report = (name: string, document: unknown) => {
+    const place = join(folder, 'state', 'runs', name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'report.json'), JSON.stringify(document));
+    return place;
+  };
+
+  test('is found by name, by path and as the last one', () => {
+    const first = report('2026-01-01-a', { schema: 2, ...runOf([]) });
+    const last = report('2026-02-01-b', { schema: 2, ...runOf([]) });
+    const state = join(folder, 'state');
+    expect(findRun('2026-01-01-a', state)).toBe(first);
+    expect(findRun(first, state)).toBe(first);
+    expect(findRun('last', state)).toBe(last);
+    expect(() => findRun('2026-01-01-x', state)).toThrow(
+      "no run '2026-01-01-x', did you mean '2026-01-01-a'?",
+    );
+    expect(readRun(first).report).toBe(first);
+  });
+
+  test('of another version is refused by name', () => {
+    const old = report('2025-01-01-old', { schema: 1, ...runOf([]) });
+    expect(() => readRun(old)).toThrow(/report\.json: schema 1, expected 2/);
+    expect(() => readRun(folder)).toThrow(/no run is in it, expected report\.json/);
+  });
+
+  test('of a run before pictures and moments of assertions were kept is written all the same', async () => {
+    const { startedAt: _startedAt, ...scenario } = scenarioOf({
+      result: 'failed',
+      assertions: [{ name: 'held', passed: false, expected: '1', observed: '2' }],
+    });
+    await writePages(runOf([scenario], { report: join(folder, 'early') }));
+  });
+});

@@ -115,19 +115,22 @@ function seriesPanel({ title, about, unit, width = WIDTH, queries, stacked = fal
 }
 
 function statPanel({ title, about, unit, width = WIDTH, query, redFrom, words }: StatPanel) {
-  return new stat.PanelBuilder()
-    .title(title)
-    .description(about)
-    .datasource(DATASOURCE)
-    .span(width)
-    .height(STAT_HEIGHT)
-    .unit(UNITS[unit])
-    .thresholds(thresholds(redFrom))
-    .mappings(words === undefined ? [] : [mapping(words)])
-    .colorMode(BigValueColorMode.Value)
-    .graphMode(BigValueGraphMode.None)
-    .reduceOptions(new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false))
-    .withTarget(target(query).instant());
+  return (
+    new stat.PanelBuilder()
+      .title(title)
+      .description(about)
+      .datasource(DATASOURCE)
+      .span(width)
+      .height(STAT_HEIGHT)
+      .unit(UNITS[unit])
+      .thresholds(thresholds(redFrom))
+      .mappings(words === undefined ? [] : [mapping(words)])
+      .colorMode(BigValueColorMode.Value)
+      .graphMode(BigValueGraphMode.None)
+      .reduceOptions(new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false))
+      // The last value within the time shown: a run that has ended says nothing any more.
+      .withTarget(target(query).range())
+  );
 }
 
 function timelinePanel({ title, about, unit, width = WIDTH, query, words }: TimelinePanel) {

@@ -75,6 +75,13 @@ export const node: Board = {
         },
         {
           kind: 'series',
+          title: 'Processors, as the testbed sees it',
+          about: 'Measured from outside, also of nodes that say nothing of their process, such as Bees.',
+          unit: 'processors',
+          queries: [byNode(rate(ofMembers('node_cpu_seconds_total')))],
+        },
+        {
+          kind: 'series',
           title: 'Resident memory',
           about: 'What the process occupies of the memory of its machine.',
           unit: 'bytes',

@@ -59,7 +59,13 @@ export async function endDashboards(folder: string): Promise<RunningDashboards |
   const running = readRunning(folder);
   if (running === undefined) return undefined;
   rmSync(runningFile(folder), { force: true });
-  await Promise.all(running.servers.map(endServer));
+  try {
+    await Promise.all(running.servers.map(endServer));
+  } catch (error) {
+    // What still runs has to be found again.
+    writeRunning(folder, running);
+    throw error;
+  }
   return running;
 }
 

@@ -15,16 +15,18 @@ export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
   readonly #scraper: Scraper;
   readonly #name: string;
+  readonly #signal: AbortSignal;
   #endpoint: MetricsEndpoint | undefined;
   #announced: Announcement | undefined;
   #watched = false;
 
   private constructor(
-    name: string,
+    { name, signal }: Pick<RunOptions, 'name' | 'signal'>,
     testbed: TestbedMetrics,
     { scraper, endpoint }: { scraper: Scraper; endpoint: MetricsEndpoint | undefined },
   ) {
     this.#name = name;
+    this.#signal = signal;
     this.testbed = testbed;
     this.#scraper = scraper;
     this.#endpoint = endpoint;
@@ -36,7 +38,7 @@ export class RunMetrics implements AsyncDisposable {
     const file = new SeriesFile(report);
     const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
     const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
-    return new RunMetrics(name, testbed, { scraper, endpoint });
+    return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
   }
 
   /** File of the run's folder; undefined when there was no cluster to read. */
@@ -64,10 +66,15 @@ export class RunMetrics implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#announced?.isHeard() === true) {
-      await Promise.race([this.#endpoint?.scraped(), sleep(LAST_SCRAPE_WITHIN_MS)]);
-    }
+    if (!this.#signal.aborted && this.#announced?.isHeard() === true) await this.#lastScrape();
     this.#announced?.withdraw();
     await this.#endpoint?.[Symbol.asyncDispose]();
+  }
+
+  async #lastScrape(): Promise<void> {
+    const scraped = new AbortController();
+    const limit = sleep(LAST_SCRAPE_WITHIN_MS, undefined, { signal: scraped.signal });
+    await Promise.race([this.#endpoint?.scraped(), limit]);
+    scraped.abort();
   }
 }

@@ -74,12 +74,6 @@ export class PrometheusApi {
   }
 }
 
-interface Target {
-  readonly expr: string;
-  readonly instant?: boolean;
-  readonly legendFormat?: string;
-}
-
 interface Variable {
   readonly name: string;
   readonly type: string;
@@ -90,12 +84,8 @@ interface Variable {
 export interface GrafanaBoard {
   readonly title: string;
   readonly panels: readonly {
-    readonly id: number;
-    readonly type: string;
     readonly title: string;
-    readonly description?: string;
-    readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
-    readonly targets?: readonly Target[];
+    readonly targets?: readonly { readonly expr: string }[];
   }[];
   readonly templating: { readonly list: readonly Variable[] };
   readonly annotations: { readonly list: readonly { readonly name: string; readonly expr: string }[] };

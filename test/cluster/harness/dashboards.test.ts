@@ -9,6 +9,8 @@ import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { readRunning } from '../../../harness/dashboards/running.ts';
 import { isAlive, type ProcessId } from '../../../harness/machine/processes.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import { defineScenario } from '../../../harness/run/scenario.ts';
 import { readRecord, writeRecord } from '../../../harness/state/state.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
@@ -173,6 +175,52 @@ test('nodes that come later are scraped too', async () => {
     WITHIN,
   );
   writeRecord(stateDir, record);
+  child.kill('SIGINT');
+  await ended;
+});
+
+test('a run is scraped as long as it runs, and the last time when its result is known', async () => {
+  const { child, ended } = await running('--no-grafana');
+  const file = join(net.folder, 'dashboards/prometheus/targets/testbed-a-run.json');
+  let url = '';
+  const seen: string[] = [];
+  const scrape = async () => seen.push(await (await fetch(url)).text());
+  const scenario = defineScenario({
+    name: 'short',
+    group: 'load',
+    about: 'Looks for itself among the targets.',
+    parameters: {},
+    needs: { nodes: 1 },
+    cluster: { nodes: 1 },
+    timeoutMs: 60_000,
+    async run(context) {
+      const [{ targets: [address] = [] } = {}] = JSON.parse(readFileSync(file, 'utf8')) as {
+        targets: string[];
+      }[];
+      url = `http://${address}/metrics`;
+      await scrape();
+      context.expect('it is scraped', seen.length === 1, { observed: seen.length, expected: 1 });
+    },
+  });
+  const options = { seed: 1n, stateDir, report: join(folder, 'report'), name: 'a-run', command: 'none' };
+  const run = runScenarios({
+    ...options,
+    planned: planScenarios([scenario], new Map()),
+    attachTo: 'net',
+    signal: new AbortController().signal,
+  });
+  await until(
+    'the result is not to be had',
+    async () => {
+      if (url !== '') await scrape();
+      return seen.at(-1)?.includes('testbed_scenario_result{') === true
+        ? { done: undefined }
+        : { missing: `${seen.length} scrapes without it` };
+    },
+    WITHIN,
+  );
+  expect((await run).passed).toBe(true);
+  expect(existsSync(file)).toBe(false);
   child.kill('SIGINT');
   await ended;
 });

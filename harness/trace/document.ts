@@ -216,23 +216,30 @@ function notesOn(witnesses: readonly Witness[]): string[] {
   const foreign = answering.filter(({ ring }) => ring === undefined);
   const off = answering.filter(({ ring }) => ring?.capacity === 0);
   const lossy = answering.filter(({ ring }) => ring !== undefined && ring.lost > 0);
-  const named = (some: readonly Witness[]) => some.map(({ node }) => node.name).join(', ');
-  const noneKeeps = off.length === answering.length - foreign.length;
   return [
     ...silent.map(({ node, silence }) => `${node.name} was not asked: ${silence}`),
-    ...(off.length === 0
-      ? []
-      : [
-          `${noneKeeps ? 'no node keeps chunk events, so the way is not known' : `${named(off)} keeps no chunk events, so a part of the way is not known`}; start the cluster with svcnet up --trace, or set the node option chunk-events`,
-        ]),
+    ...(off.length === 0 ? [] : [`${withoutEvents(off, answering.length - foreign.length)}; ${HOW_TO_KEEP}`]),
     ...(foreign.length === 0
       ? []
       : [
-          `${named(foreign)} cannot say which way a chunk took: only whether it lies in their store is known of them`,
+          `${named(foreign)} ${foreign.length === 1 ? 'tells' : 'tell'} nothing of the way of a chunk, only whether the local store holds it`,
         ]),
     ...lossy.map(
       ({ node, ring }) =>
         `${node.name} has lost its oldest ${ring?.lost} events: it keeps ${ring?.capacity} (node option chunk-events)`,
     ),
   ];
+}
+
+const HOW_TO_KEEP = 'start the cluster with svcnet up --trace, or set the node option chunk-events';
+
+/** @param able how many nodes could keep events */
+function withoutEvents(off: readonly Witness[], able: number): string {
+  if (off.length === able) return 'no node keeps chunk events, so the way is not known';
+  const verb = off.length === 1 ? 'keeps' : 'keep';
+  return `${named(off)} ${verb} no chunk events, so a part of the way is not known`;
+}
+
+function named(witnesses: readonly Witness[]): string {
+  return witnesses.map(({ node }) => node.name).join(', ');
 }

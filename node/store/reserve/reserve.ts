@@ -254,7 +254,7 @@ class StoredReserve implements Reserve {
     } else {
       const old = overwritten(used, stamp);
       this.#leave(tx, old, counts);
-      this.#events?.add('replaced', old.address);
+      if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
       this.#chunks.retainLatest(tx, chunk);
       this.#chunks.release(tx, old.address);

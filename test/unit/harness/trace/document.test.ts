@@ -148,7 +148,7 @@ test('nodes that are down, silent, without events, forgetful or foreign are name
     'down was not asked: it is stopped',
     'stuck was not asked: stuck: GET /status: no answer',
     'plain keeps no chunk events, so a part of the way is not known; start the cluster with svcnet up --trace, or set the node option chunk-events',
-    'bee-0 cannot say which way a chunk took: only whether it lies in their store is known of them',
+    'bee-0 tells nothing of the way of a chunk, only whether the local store holds it',
     'forgetful has lost its oldest 3 events: it keeps 2 (node option chunk-events)',
   ]);
   expect(document.nodes.map(({ name, storageRadius, events }) => [name, storageRadius, events])).toEqual([

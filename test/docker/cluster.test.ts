@@ -11,6 +11,7 @@ import { type Incident, incidentText } from '../../harness/nodes/membership.ts';
 import { createDockerDriver } from '../../harness/places/docker/driver.ts';
 import { capabilitiesOf } from '../../harness/places/table.ts';
 import type { StartProgress } from '../../harness/start/start-context.ts';
+import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
 const IMAGE_TIMEOUT_MS = 400_000;
@@ -19,12 +20,15 @@ const name = `docker-test-${process.pid}`;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-'));
 const progress: StartProgress[] = [];
 let net: Cluster;
+let receiver: OtlpReceiver;
 
 beforeAll(async () => {
+  receiver = await otlpReceiver(await hostAddress());
   net = await Cluster.start({
     name,
     stateDir,
     driver: 'docker',
+    otlp: receiver.url,
     seed: 7,
     chain: { gate: true },
     nodes: [{ count: 2 }, { resources: { cpus: 0.75, memory: '96MiB' } }],
@@ -34,9 +38,20 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await net?.stop();
+  await receiver?.[Symbol.asyncDispose]();
   rmSync(stateDir, { recursive: true, force: true });
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
+
+/** Of this machine, as containers reach it. */
+async function hostAddress(): Promise<string> {
+  const { IPAM } = (await docker.getNetwork('bridge').inspect()) as {
+    IPAM: { Config: { Gateway?: string }[] };
+  };
+  const gateway = IPAM.Config[0]?.Gateway;
+  if (gateway === undefined) throw new Error('the bridge of containers has no gateway');
+  return gateway;
+}
 
 const inspect = (container = '') => docker.getContainer(container).inspect();
 
@@ -51,6 +66,18 @@ test('the image is a step of the start, before all others', () => {
   expect(progress.findLast(({ step }) => step === 'image')).toMatchObject({
     done: true,
     detail: expect.stringMatching(/^svcnet (built|is up to date)$/) as string,
+  });
+});
+
+test('nodes in containers send their traces', async () => {
+  const { reference } = await net.node(0).bytes.upload(randomBytes(50_000));
+  await net.synced(reference);
+  await eventually('no trace of two nodes has come', async () => {
+    const traces = Map.groupBy(receiver.spans, ({ traceId }) => traceId);
+    const shared = [...traces.values()].find(
+      (spans) => new Set(spans.map(({ service }) => service)).size > 1,
+    );
+    return shared === undefined ? `${receiver.spans.length} spans` : undefined;
   });
 });
 

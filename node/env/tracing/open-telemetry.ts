@@ -37,7 +37,7 @@ const BATCH = 512;
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
 /** How long a node that stops waits for its last spans to be sent, milliseconds; those who stop nodes wait for 1.5 s. */
-const STOP_MS = 1000;
+const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
 /** Uploads whose chunks may still have to be pushed. */
 const KEPT_MAX = 1024;

@@ -24,7 +24,7 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver extends AsyncDisposable {
-  /** `http://127.0.0.1:PORT` */
+  /** `http://HOST:PORT` */
   readonly url: string;
   /** In the order in which they came. */
   readonly spans: readonly ReceivedSpan[];
@@ -63,7 +63,8 @@ interface WireSpan {
   readonly status: { readonly code: number };
 }
 
-export async function otlpReceiver(): Promise<OtlpReceiver> {
+/** @param host address that it is reached at, and listens at */
+export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -73,10 +74,10 @@ export async function otlpReceiver(): Promise<OtlpReceiver> {
       response.setHeader('content-type', 'application/json').end('{}');
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     spans,
     requests,
     async [Symbol.asyncDispose]() {

@@ -1,9 +1,11 @@
 /**
  * Makes `dist` a package: `npm run build` compiles into it (Node.js refuses to strip types below `node_modules`, so
- * the published package alone needs a build), this writes its package.json and copies what is not code.
+ * the published package alone needs a build), this writes its package.json, bundles the pages and copies what is not
+ * code.
  */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundledFile, bundleFromSource, PAGES } from '../harness/pages/bundle.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -31,3 +33,9 @@ const manifest = {
 };
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 for (const file of ['README.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));
+for (const page of PAGES) {
+  const bundle = await bundleFromSource(page);
+  for (const kind of ['script', 'style'] as const)
+    writeFileSync(join(dist, 'harness', 'pages', bundledFile(page, kind)), bundle[kind]);
+}
+cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });

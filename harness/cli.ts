@@ -9,7 +9,12 @@ import type { AttachFlags } from './commands/attach.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
 import { addCompare } from './commands/line/compare.ts';
+import { addDashboards } from './commands/line/dashboards.ts';
+import { addLoad } from './commands/line/load.ts';
 import { addMetrics } from './commands/line/metrics.ts';
+import { addReport } from './commands/line/report.ts';
+import { addTrace } from './commands/line/trace.ts';
+import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -142,13 +147,15 @@ function commandLine(): Command {
         .argParser(collect)
         .default([], 'none'),
     )
+    .option('--otlp <url>', 'receiver of traces that all nodes send, OTLP over HTTP')
     .option('--timeout <duration>', 'limit of the whole start (default: grows with the nodes)', durationFlag)
+    .option('--trace', 'every node of ours keeps the events of its chunks, for svcnet trace')
     .option('--no-batches', 'buy no batch for the nodes')
     .option('--wide', 'print every value in full')
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',
-      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up --preset factory\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
+      `\nExamples:\n  svcnet up -n 5\n  svcnet up -f cluster.yaml --seed 42 --json\n  svcnet up -n 4 --with bee=2 --bee-binary ./bee\n  svcnet up -n 5 --port 17000 --cors http://localhost:3000\n  svcnet up -n 3 --otlp http://127.0.0.1:4318\n  svcnet up --preset factory\n  svcnet up --snapshot base --name second\n${MIXED_NOTE}`,
     )
     .action((flags) => run(flags, up));
 
@@ -249,6 +256,9 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .argParser(intervalFlag),
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
+
+  addUi(program, run);
+  addTrace(about, run);
 
   about('logs', 'show what a node has written')
     .argument('<node>', 'name of a node, or chain')
@@ -389,6 +399,10 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
 
   addCompare(program, run);
   addMetrics(program, run);
+
+  addLoad(program, run);
+  addDashboards(program, run);
+  addReport(program, run);
 
   about('down', 'stop a cluster and remove everything it made, nothing else; forget an attached one')
     .option('--all', 'every cluster')

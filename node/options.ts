@@ -127,6 +127,24 @@ const endpoint = (help: string): OptionSpec<string> => ({
   parse: (value) => (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : undefined),
 });
 
+/** Of a receiver of traces: with a path where it takes them, or without the usual one. */
+const traceReceiver = (help: string, fallback: string): OptionSpec<string> => ({
+  help,
+  default: fallback,
+  expected: 'host:port, or an http:// or https:// URL',
+  parse(value) {
+    const url = /^[^/\s]+:\d{1,5}$/.test(value) ? `http://${value}` : value;
+    return /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? url : undefined;
+  },
+});
+
+const ratio = (help: string, fallback: number): OptionSpec<number> => ({
+  help,
+  default: fallback,
+  expected: 'a number from 0 to 1',
+  parse: (value) => (/^(?:0|1|0?\.\d{1,15}|1\.0+)$/.test(value) ? Number(value) : undefined),
+});
+
 const UINT32_MAX = 4_294_967_295;
 /** A thousandth of a coin per gas: more than any chain has ever asked. */
 const FEE_MAX = 1_000_000_000_000_000;
@@ -325,6 +343,12 @@ export const OPTIONS = {
   ),
   'reserve-wake-up': duration('pause between two looks whether the reserve is too empty', 900_000),
   'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
+  'chunk-events': whole(
+    'newest events of chunks kept for GET /chunk-events on the debug API, some 200 bytes each; 0: none',
+    0,
+    { min: 0, max: 1_000_000 },
+    'events',
+  ),
   'welcome-message': text('greeting shown to new peers, at most 140 bytes', ''),
   'cors-allowed-origins': list(
     'origins that browsers may call the API from (repeatable, * for all)',
@@ -335,6 +359,13 @@ export const OPTIONS = {
   reachable: flag('others can reach this node; else it stores nothing for them by itself', true),
   verbosity: word('how much is logged', 'info', VERBOSITIES),
   'node-name': text('name of this node in its log lines', ''),
+  'tracing-enable': flag('send traces of uploads, downloads and chunks to a receiver of OpenTelemetry'),
+  'tracing-endpoint': traceReceiver(
+    'receiver of traces, OTLP over HTTP; without a path, /v1/traces there',
+    'http://127.0.0.1:4318',
+  ),
+  'tracing-service-name': text("name of this node in traces; without, --node-name, or 'svc'", ''),
+  'tracing-sampling-ratio': ratio('part of the traces beginning here that are sent, from 0 to 1', 1),
 } as const satisfies Record<string, OptionSpec<unknown>>;
 
 export type OptionName = keyof typeof OPTIONS;

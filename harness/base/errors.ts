@@ -23,11 +23,13 @@ export type HarnessErrorCode =
   | 'CHAIN_UNCONTROLLED'
   | 'CONTRACT_UNKNOWN'
   | 'BINARY_INVALID'
+  | 'PROGRAM_NOT_FOUND'
   | 'ENGINE_FAILED'
   | 'IMAGE_FAILED'
   | 'SNAPSHOT_EXISTS'
   | 'SNAPSHOT_NOT_FOUND'
   | 'SNAPSHOT_REFUSED'
+  | 'LOAD_FAILED'
   | 'RUN_NOT_FOUND'
   | 'RUN_INVALID'
   | 'RUNS_DIFFER'
@@ -50,7 +52,14 @@ export class HarnessError extends Error {
   }
 }
 
-export const EXIT = { success: 0, checkFailed: 1, usage: 2, interrupted: 130 } as const;
+/** `thresholdBreached` is that of k6: all that a load has failed are conditions on how fast and how well it went. */
+export const EXIT = {
+  success: 0,
+  checkFailed: 1,
+  usage: 2,
+  thresholdBreached: 99,
+  interrupted: 130,
+} as const;
 
 /** What did not come true in time, or is not true any more, is a failed check; all else is usage or environment. */
 export function exitCodeOf(error: unknown): number {

@@ -25,6 +25,7 @@ import type {
   Backlog,
   BlockedPeer,
   ChainState,
+  ChunkEvents,
   Health,
   NodeMode,
   PeerEntry,
@@ -165,6 +166,20 @@ export class NodeClient implements AsyncDisposable {
   async backlog(signal?: AbortSignal): Promise<Backlog> {
     const answer = await this.#debug.request({ method: 'GET', path: '/status/backlog', signal });
     return (await answer.json()) as Backlog;
+  }
+
+  /**
+   * What happened to chunks on the node. @param wanted.address 64 hex digits; default: of all
+   * @param wanted.after events up to this number are left out @param wanted.limit at most so many, 1 to 10,000
+   * @throws ClientError `http.404` by nodes that are not ours
+   */
+  async chunkEvents(
+    wanted: { readonly address?: string; readonly after?: number; readonly limit?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<ChunkEvents> {
+    const query = Object.entries(wanted).map(([name, value]) => `${name}=${value}`);
+    const path = `/chunk-events?${query.join('&')}`;
+    return (await (await this.#debug.request({ method: 'GET', path, signal })).json()) as ChunkEvents;
   }
 
   async chainState(signal?: AbortSignal): Promise<ChainState> {

@@ -1,5 +1,7 @@
 /** Answers of a node as the testbed uses them: amounts are `bigint`, names are the same in both dialects. */
 
+import type { ChunkEventPage } from '../../node/env/chunk-events.ts';
+
 export interface Addresses {
   /** 64 hex digits. */
   readonly overlay: string;
@@ -110,6 +112,12 @@ export interface Backlog {
     /** Unix milliseconds. */
     readonly since: number;
   }[];
+}
+
+/** A page of the events that a node keeps; of all chunks that is oldest first. */
+export interface ChunkEvents extends ChunkEventPage {
+  /** Events that it keeps at most; 0: none, because its option `chunk-events` is 0. */
+  readonly capacity: number;
 }
 
 export interface ChainState {

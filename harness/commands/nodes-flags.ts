@@ -4,6 +4,9 @@ import { HarnessError } from '../base/errors.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import type { DefinitionInput } from '../plan/schema.ts';
 
+/** Events that a node keeps for `trace`: those of some ten thousand chunks, in some ten megabytes. */
+const TRACED_EVENTS = 65_536;
+
 /** One `--with`. */
 export interface FlavourCount {
   readonly flavour: FlavourName;
@@ -15,6 +18,8 @@ export interface NodesFlags {
   readonly nodes?: number;
   readonly with: readonly FlavourCount[];
   readonly beeBinary?: string;
+  /** Nodes of ours keep the events of chunks. */
+  readonly trace?: boolean;
 }
 
 export type Nodes = NonNullable<DefinitionInput['nodes']>;
@@ -32,7 +37,16 @@ export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): 
   if (!Array.isArray(groups)) return base;
   const all: Groups = [...groups, ...flags.with];
   if (all.length === 0) throw new HarnessError('USAGE', '--nodes 0 leaves no node; add some with --with');
-  const { beeBinary } = flags;
+  return withBinary(flags, flags.trace === true ? all.map(traced) : all);
+}
+
+/** What a file says about events stays. */
+function traced(group: Groups[number]): Groups[number] {
+  if (group.flavour === 'bee') return group;
+  return { ...group, options: { 'chunk-events': TRACED_EVENTS, ...group.options } };
+}
+
+function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
   if (beeBinary === undefined) return all;
   if (!all.some((group) => group.flavour === 'bee')) {
     throw new HarnessError(

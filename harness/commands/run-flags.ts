@@ -140,6 +140,6 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   return parts.join(' ');
 }
 
-function quoted(text: string): string {
-  return /\s/.test(text) ? `'${text}'` : text;
+export function quoted(text: string): string {
+  return /[\s<>*|&;()]/.test(text) ? `'${text}'` : text;
 }

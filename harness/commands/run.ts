@@ -29,9 +29,39 @@ export async function run(
   if (names.length === 0)
     throw new HarnessError('USAGE', `name at least one scenario (known: ${bundledScenarios().join(', ')})`);
   const scenarios = await Promise.all(names.map(loadScenario));
-  const planned = plan(scenarios, flags.set);
-  const { seed, options: clusters, where } = await chooseClusters(flags, scenarios);
-  const title = names.map(scenarioTitle).join('-');
+  return runPlanned(
+    {
+      planned: plan(scenarios, flags.set),
+      title: names.map(scenarioTitle).join('-'),
+      command: (seed) => repeatCommand(names, flags, seed),
+    },
+    flags,
+    context,
+  );
+}
+
+/** What is run, and how it is called. */
+export interface PlannedRun {
+  readonly planned: readonly PlannedScenario[];
+  readonly title: string;
+  /** Repeats the run with that seed. */
+  readonly command: (seed: bigint) => string;
+}
+
+/** @returns the exit code, as `run` */
+export async function runPlanned(
+  { planned, title, command }: PlannedRun,
+  flags: RunFlags,
+  context: CommandContext,
+): Promise<number> {
+  const {
+    seed,
+    options: clusters,
+    where,
+  } = await chooseClusters(
+    flags,
+    planned.map(({ scenario }) => scenario),
+  );
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
   /** @param folder default: one among those of all runs */
@@ -44,7 +74,7 @@ export async function run(
       stateDir: context.stateDir,
       report: resolve(folder ?? join(context.stateDir, 'runs', name)),
       name,
-      command: repeatCommand(names, flags, runSeed),
+      command: command(runSeed),
       signal: context.signal,
       ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
@@ -102,9 +132,15 @@ async function runOrFailure(seed: bigint, work: () => Promise<RunResult>): Promi
   }
 }
 
-function exitCodeOf({ passed, scenarios }: RunResult): number {
+/** That of a breached threshold only when nothing else has failed. */
+export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'scenarios'>): number {
   if (passed) return EXIT.success;
-  return scenarios.some(({ result }) => result === 'failed') ? EXIT.checkFailed : EXIT.usage;
+  if (!scenarios.some(({ result }) => result === 'failed')) return EXIT.usage;
+  const failed = scenarios.flatMap(({ assertions }) => assertions.filter((assertion) => !assertion.passed));
+  const onlyThresholds = failed.every(({ threshold }) => threshold === true);
+  return onlyThresholds && scenarios.every(({ result }) => result !== 'error')
+    ? EXIT.thresholdBreached
+    : EXIT.checkFailed;
 }
 
 /** A parameter that is not one is a mistake of usage. @throws HarnessError `USAGE` */

@@ -33,6 +33,8 @@ export interface UpFlags extends NodesFlags {
   readonly port?: number;
   /** Origins; none: those of the file. */
   readonly cors: readonly string[];
+  /** Receiver of traces. */
+  readonly otlp?: string;
   readonly batches: boolean;
   /** Milliseconds. */
   readonly timeout?: number;
@@ -108,6 +110,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
     seed: flags.seed,
     ports: flags.port,
     cors: flags.cors.length === 0 ? undefined : flags.cors,
+    otlp: flags.otlp,
     batches: flags.batches ? undefined : false,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

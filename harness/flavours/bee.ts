@@ -18,6 +18,8 @@ const PASSWORD = 'svcnet';
 /** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
+/** Of a Jaeger agent, UDP. */
+const JAEGER_PORT = 6831;
 /** Its API closes gracefully within 15 s, its workers within 10 s; a stop of an idle one takes about a second. */
 const STOP_GRACE_MS = 30_000;
 
@@ -161,6 +163,21 @@ function swapOptions({ network, mode }: NodePlan): Record<string, boolean> {
     : { 'swap-enable': network.swap !== false };
 }
 
+/**
+ * Up to 2.8.1 it sends traces to an agent of Jaeger, over UDP, which is expected where the receiver is; later ones send
+ * OTLP. Either way the context of a trace travels on with its streams.
+ */
+function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): Record<string, unknown> {
+  if (otlp === undefined) return {};
+  const { protocol, hostname, host } = new URL(otlp.includes('://') ? otlp : `http://${otlp}`);
+  return {
+    'tracing-enable': true,
+    'tracing-service-name': name,
+    'tracing-endpoint': known.has('tracing-protocol') ? host : `${hostname}:${JAEGER_PORT}`,
+    'tracing-insecure': protocol === 'http:',
+  };
+}
+
 /** Older programs lack some options, and do without; what the definition names was checked before. */
 async function configFile(plan: NodePlan): Promise<string> {
   const known = await (plan.image === undefined ? beeOptions(programOf(plan)) : knownOptions(plan.image));
@@ -169,6 +186,7 @@ async function configFile(plan: NodePlan): Promise<string> {
     'warmup-time': WARMUP_TIME[plan.profile],
     ...swapOptions(plan),
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
+    ...tracingOptions(plan, known),
     ...plan.options,
     ...ownOptions(plan),
   };

@@ -71,6 +71,8 @@ export interface NodePlan {
   readonly profile: Profile;
   /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];
+  /** Receiver of its traces, OTLP over HTTP: a URL, or `host:port`; undefined: it sends none, unless options say so. */
+  readonly otlp?: string | undefined;
   /** Node options of the definition; they win over the profile's. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;

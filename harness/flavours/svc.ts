@@ -129,6 +129,7 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     // A boot node serves nobody, so it neither owes nor is owed. A group may do without, beside others that do not.
     'swap-enable': plan.network.swap !== false && plan.mode !== 'boot',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
+    ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
     ...plan.options,
     ...ownOptions(plan),
   };

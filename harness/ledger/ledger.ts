@@ -11,6 +11,7 @@ import { fromHex } from '../../node/crypto/hex.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import { cannotWrite } from '../base/errors.ts';
 import { REPORT_REMEDY } from '../report/folder.ts';
+import type { LedgerResult, Loss } from '../report/result.ts';
 
 export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
@@ -37,19 +38,11 @@ export interface Holder {
   hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
 }
 
-export interface LedgerLoss {
-  readonly chunk: string;
-  readonly reference: string;
-  readonly uploader: string;
-  /** Name of the node whose overlay is closest to the chunk. */
-  readonly closest: string;
-}
-
 export interface LedgerVerdict {
   readonly acknowledged: number;
   readonly found: number;
   /** The first losses, at most `LOSSES_SHOWN`; `missing` counts all. */
-  readonly losses: readonly LedgerLoss[];
+  readonly losses: readonly Loss[];
   readonly missing: number;
 }
 
@@ -97,7 +90,7 @@ export class Ledger {
   ): Promise<LedgerVerdict> {
     const origins = [...this.#origins];
     const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
-    const losses: LedgerLoss[] = [];
+    const losses: Loss[] = [];
     let missing = 0;
     let done = 0;
     const works = origins.map(([chunk, entry]) => async () => {
@@ -124,13 +117,10 @@ export class Ledger {
   }
 
   /** Figures of the last verification; before the first, what was acknowledged. */
-  result(): { acknowledged: number; found: number; missing: number } {
-    const { acknowledged, found, missing } = this.#verdict ?? {
-      acknowledged: this.acknowledgedChunks(),
-      found: 0,
-      missing: 0,
-    };
-    return { acknowledged, found, missing };
+  result(): LedgerResult {
+    if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
+    const { losses, ...counts } = this.#verdict;
+    return losses.length === 0 ? counts : { ...counts, losses };
   }
 }
 

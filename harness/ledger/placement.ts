@@ -14,6 +14,27 @@ const CHUNKS_AT_ONCE = 32;
 /** Chunks shown of those that are not where they belong. */
 const CHUNKS_SHOWN = 3;
 
+/** A possible storer of a chunk. */
+export interface Storer {
+  /** 32 bytes. */
+  readonly overlay: Uint8Array;
+  /** Its storage radius, bits. */
+  readonly radius: number;
+}
+
+/** @returns the nodes, closest to the chunk first, each with whether it should hold it */
+export function ranked<S extends Storer>(
+  chunk: Uint8Array,
+  storers: readonly S[],
+): { readonly storer: S; readonly proximityOrder: number; readonly belongs: boolean }[] {
+  return storers
+    .toSorted((a, b) => closerTo(chunk, a.overlay, b.overlay))
+    .map((storer, rank) => {
+      const order = proximityOrder(storer.overlay, chunk);
+      return { storer, proximityOrder: order, belongs: rank === 0 || order >= storer.radius };
+    });
+}
+
 /** Copies of one chunk. */
 export interface Placement {
   /** 64 hex digits. */
@@ -75,17 +96,15 @@ export class PlacementWatch {
     radii: ReadonlyMap<ClusterNode, number>,
     signal: AbortSignal,
   ): Promise<Placement> {
-    const address = fromHex(chunk);
-    const byDistance = this.#nodes.toSorted((a, b) => closerTo(address, a.overlay, b.overlay));
-    const has = await Promise.all(byDistance.map(({ node }) => node.chunks.has(chunk, signal)));
-    const belongs = ({ node, overlay }: (typeof byDistance)[number], rank: number) =>
-      rank === 0 || proximityOrder(overlay, address) >= (radii.get(node) ?? 0);
+    const storers = this.#nodes.map((one) => ({ ...one, radius: radii.get(one.node) ?? 0 }));
+    const byDistance = ranked(fromHex(chunk), storers);
+    const has = await Promise.all(byDistance.map(({ storer }) => storer.node.chunks.has(chunk, signal)));
     return {
       chunk,
-      holders: byDistance.filter((_, rank) => has[rank]).map(({ node }) => node),
+      holders: byDistance.filter((_, rank) => has[rank]).map(({ storer }) => storer.node),
       lacking: byDistance
-        .filter((one, rank) => belongs(one, rank) && has[rank] !== true)
-        .map(({ node }) => node),
+        .filter(({ belongs }, rank) => belongs && has[rank] !== true)
+        .map(({ storer }) => storer.node),
     };
   }
 }

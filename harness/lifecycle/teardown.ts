@@ -1,7 +1,8 @@
 /** Stopping a cluster and removing what it made: from its records alone, so that half a cluster can be removed too. */
+import { endDashboards } from '../dashboards/running.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { Disposed, Driver } from '../places/driver.ts';
-import { type ClusterRecord, removeCluster } from '../state/state.ts';
+import { type ClusterRecord, clusterFolder, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
 /**
@@ -19,6 +20,8 @@ export interface Teardown {
 
 /** Everything is asked at once; the folder goes when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
+  // They write into the folder as well.
+  await endDashboards(clusterFolder(stateDir, record.name).path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);
   return nodesOf(record, disposed);

@@ -4,8 +4,7 @@
  * last one has ended.
  */
 import type { OperationSummary, Recorder } from '../metrics/recorder.ts';
-import type { Reads } from './reads.ts';
-import type { Sizes } from './sizes.ts';
+import type { Reads, Sizes, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
 import type { Threshold, ThresholdVerdict } from './thresholds.ts';
 
 export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
@@ -21,6 +20,8 @@ export interface LoadPlan {
   readonly script: string;
   readonly profile: LoadProfile;
   readonly model: LoadModel;
+  /** The only node that is uploaded to; undefined: all that have a batch, in turn. */
+  readonly node: string | undefined;
   /** What is measured, without the warm-up. */
   readonly durationMs: number;
   /** Before it, at the rate or number that the profile begins with; in no figure. */
@@ -31,8 +32,14 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: Reads;
-  /** Things that are there to be read before the load begins; scripts that read. */
+  /** Things that are uploaded before the load begins, to be read by it; scripts that read. */
   readonly objects: number;
+  /** Of the operations of `mixed`, 0 to 1. */
+  readonly readShare: number;
+  /** Of downloads, the share that is compared byte by byte; of all others the hash is. */
+  readonly compareShare: number;
+  /** Files of a directory. */
+  readonly files: number;
   readonly thresholds: readonly Threshold[];
   /** All content follows from it and from the label. */
   readonly seed: bigint;
@@ -47,25 +54,14 @@ export interface LoadProgress {
   readonly p95Ms: number | null;
   readonly operations: number;
   readonly errors: number;
-  readonly leftMs: number;
-  /** Part of the time that is over, 0 to 1. */
-  readonly part: number;
+  /** Since the first operation, and planned in all, with the warm-up. */
+  readonly goneMs: number;
+  readonly totalMs: number;
 }
 
-/** Something that k6 has uploaded. */
-export interface LoadUpload {
-  readonly kind: 'bytes' | 'directory' | 'chunks' | 'feed';
+/** Something that k6 has uploaded, in the warm-up too. */
+export interface LoadUpload extends UploadRecord {
   readonly node: string;
-  readonly batch: string;
-  readonly reference: string;
-  /** Payload, bytes. */
-  readonly size: number;
-  /** Of its content, as `content.ts` makes it. */
-  readonly index: string;
-  /** Of a deferred upload. */
-  readonly tag?: number;
-  /** Ms since the epoch. */
-  readonly requestedAtMs: number;
   readonly acknowledgedAtMs: number;
 }
 
@@ -89,12 +85,29 @@ export interface LoadStep {
   readonly uploads: readonly LoadUpload[];
 }
 
+/** What must be there before a load: batches, and things to read. Several loads of one plan may share it. */
+export interface PreparedLoad {
+  readonly nodes: readonly TargetNode[];
+  readonly batches: readonly PreparedBatch[];
+  readonly objects: readonly StoredObject[];
+}
+
+export interface PreparedBatch {
+  readonly node: string;
+  readonly id: string;
+  readonly depth: number;
+  /** Else it is one that the node had. */
+  readonly bought: boolean;
+}
+
 export interface LoadOptions {
   readonly signal: AbortSignal;
   /** Gets what k6 reads and writes; created. */
   readonly folder: string;
   /** Program of k6; default: `SVCNET_K6`, then `PATH`, then the container image. */
   readonly k6?: string;
+  /** Default: made for this load alone. */
+  readonly prepared?: PreparedLoad;
   readonly onProgress?: (progress: LoadProgress) => void;
   /** Told of every measured operation as it ends. */
   readonly recorder?: Pick<Recorder, 'succeeded' | 'failed'>;

@@ -1,11 +1,6 @@
 /** Which of the things that are there a load reads: some much more often than others, or each as if for the first time. */
 import { HarnessError } from '../base/errors.ts';
-
-/**
- * `zipf`: the n-th most popular thing is read 1/n^exponent as often as the first, and nodes may answer from their caches.
- * `cold`: all equally often, and nodes ask the network each time.
- */
-export type Reads = { readonly kind: 'zipf'; readonly exponent: number } | { readonly kind: 'cold' };
+import type { Reads } from './k6/config.ts';
 
 const EXPONENT_MAX = 5;
 

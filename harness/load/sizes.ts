@@ -5,6 +5,7 @@
  */
 import { HarnessError } from '../base/errors.ts';
 import { parseSizeBytes } from '../base/words.ts';
+import type { SizeRange, Sizes } from './k6/config.ts';
 
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
@@ -12,17 +13,6 @@ const SIGMA_MAX = 3;
 /** A lognormal distribution has no largest value: what is above this many medians counts as this much. */
 const MEDIANS_MAX = 64;
 const SIZE_MAX = 2 ** 30;
-
-export type SizeRange =
-  | { readonly kind: 'uniform'; readonly min: number; readonly max: number }
-  | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
-
-export interface Sizes {
-  /** As it was given. */
-  readonly text: string;
-  /** Weights are positive. */
-  readonly parts: readonly { readonly weight: number; readonly of: SizeRange }[];
-}
 
 const EXPECTED =
   "sizes such as '4KiB', '4KiB..1MiB', 'lognormal:64KiB', or several with weights: '4KiB*9,1MiB'";
@@ -61,7 +51,7 @@ function parseRange(text: string, range: string): SizeRange {
   }
   const [first = '', last = first, ...more] = range.split('..');
   const [min, max] = [sizeOf(text, first), sizeOf(text, last)];
-  if (more.length > 0) throw sizesError(text, EXPECTED);
+  if (more.length > 0) throw sizesError(text, `expected ${EXPECTED}`);
   if (max < min) throw sizesError(text, `'${range}' ends below its begin`);
   return { kind: 'uniform', min, max };
 }

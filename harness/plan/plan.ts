@@ -138,6 +138,7 @@ export function placeNodes(
       advertised: advertisedAt(place),
       profile: definition.profile,
       cors: definition.cors,
+      otlp: definition.otlp,
       options: node.options,
       dataDir: place.dataDir,
       chequebook: facts.chequebookOf(node),

@@ -235,6 +235,13 @@ const cors = z
   })
   .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
 
+/** Receiver of traces of the nodes, OTLP over HTTP. */
+const otlp = z
+  .string({ error: OPTIONS['tracing-endpoint'].expected })
+  .refine((text) => OPTIONS['tracing-endpoint'].parse(text) !== undefined, {
+    error: OPTIONS['tracing-endpoint'].expected,
+  });
+
 const STORES = ['memory', 'disk'] as const;
 
 export const schema = z.strictObject(
@@ -256,6 +263,7 @@ export const schema = z.strictObject(
     topology: topology.default('mesh'),
     ports: ports.default('free'),
     cors: cors.prefault([]),
+    otlp: otlp.optional(),
     batches: batches.prefault({}),
     swap: swap.prefault(true),
     funds: funds.prefault({}),

@@ -1,5 +1,6 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 
+import { join } from 'node:path';
 import { grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { type Part, paceText } from '../terminal/pace.ts';
@@ -145,7 +146,7 @@ function progressBar(part: number): string {
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parts = run.scenarios.map((scenario) => renderScenario(scenario, style));
   const footer = [
-    `  ${'report'.padEnd(NAME_WIDTH)} ${run.report}`,
+    `  ${'report'.padEnd(NAME_WIDTH)} ${join(run.report, 'report.html')}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(run.kept === undefined
       ? []

@@ -2,7 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
+import { pageBundle } from '../pages/bundle.ts';
 import { junitXml } from './junit.ts';
+import { reportMarkdown } from './markdown.ts';
+import { gatherMaterial } from './material.ts';
+import { reportPage } from './page/report-page.ts';
 import type { RunResult } from './result.ts';
 
 /** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
@@ -10,6 +14,9 @@ export const REPORT_SCHEMA = 2;
 
 /** Everything about a run; what makes a folder one of a run. */
 export const REPORT_FILE = 'report.json';
+
+/** Of a run's folder: what a person opens. */
+export const REPORT_PAGE = 'report.html';
 
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
@@ -23,14 +30,25 @@ export function createReport(folder: string): void {
   }
 }
 
-/** Writes `report.json` and `junit.xml` into the run's folder; logs and the ledger are already there. */
+/** Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are. */
 export async function writeReport(run: RunResult): Promise<void> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
+  await writeInto(run.report, { [REPORT_FILE]: document, 'junit.xml': junitXml(run) });
+  await writePages(run);
+}
+
+/** What is made of the rest of the folder. @param baseline an earlier run that the numbers are compared with */
+export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
+  const material = await gatherMaterial(run, baseline);
+  const page = reportPage(material, await pageBundle('report'));
+  await writeInto(run.report, { [REPORT_PAGE]: page, 'report.md': reportMarkdown(material) });
+}
+
+async function writeInto(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
   try {
-    await mkdir(run.report, { recursive: true });
-    await writeFile(join(run.report, REPORT_FILE), document);
-    await writeFile(join(run.report, 'junit.xml'), junitXml(run));
+    await mkdir(folder, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   } catch (error) {
-    throw cannotWrite(run.report, error, REPORT_REMEDY);
+    throw cannotWrite(folder, error, REPORT_REMEDY);
   }
 }

@@ -1,6 +1,7 @@
 import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { Incident } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import type { DriverName } from '../places/driver.ts';
 
 /** One named condition of a scenario with what was seen. */
@@ -11,6 +12,10 @@ export interface Assertion {
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps to find the cause. */
   readonly evidence?: string;
+  /** It is a condition on how fast and how well a load went, and nothing is wrong with what was stored. */
+  readonly threshold?: true;
+  /** When it was checked, ms since the epoch. */
+  readonly at?: number;
 }
 
 /** An amount or a count that a scenario has come to. */
@@ -42,6 +47,24 @@ export interface RunEvent {
 /** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
+/** Chunks of the ledger: of a last look for them, or of those acknowledged when nobody has looked. */
+export interface LedgerResult {
+  readonly acknowledged: number;
+  readonly found: number;
+  readonly missing: number;
+  /** The first of those missing. */
+  readonly losses?: readonly Loss[];
+}
+
+/** An acknowledged chunk that no node holds. */
+export interface Loss {
+  readonly chunk: string;
+  readonly reference: string;
+  readonly uploader: string;
+  /** Name of the node whose overlay is closest to the chunk. */
+  readonly closest: string;
+}
+
 export interface ScenarioResult {
   readonly name: string;
   readonly result: ScenarioOutcome;
@@ -53,13 +76,17 @@ export interface ScenarioResult {
   readonly slowest: readonly SlowOperation[];
   readonly figures: readonly Figure[];
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly ledger: { readonly acknowledged: number; readonly found: number; readonly missing: number };
+  readonly ledger: LedgerResult;
   readonly error?: string;
   /** What happened to nodes or the chain meanwhile that the scenario had not done; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
   /** What could not be looked at on this cluster, a line each. */
   readonly unchecked?: readonly string[];
+  /** Ms since the epoch. */
+  readonly startedAt?: number;
+  /** Its cluster at its end. */
+  readonly picture?: NetworkPicture;
 }
 
 export interface RunResult {

@@ -4,14 +4,17 @@
  */
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { VERSION } from '../../node/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { sourceCommit } from '../machine/source-commit.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, writeReport } from '../report/folder.ts';
@@ -23,6 +26,8 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
+import { takePicture } from '../status/take-picture.ts';
+import { faultsOf } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
@@ -77,7 +82,9 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   for (const planned of options.planned) {
     const cluster = await clusters.of(planned.scenario);
     const result = await runOne(planned, { cluster, options, events, testbed });
-    results.push(result);
+    if (cluster !== undefined) events.push(...faultsOf(cluster.nodes, result.startedAt ?? 0));
+    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
+    results.push(picture === undefined ? result : { ...result, picture });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
@@ -93,7 +100,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     command: options.command,
     scenarios: results,
     events: events.toSorted((a, b) => a.at - b.at),
-    environment: environment(),
+    environment: await environment(),
     report: options.report,
     ...(metrics.file === undefined ? {} : { series: metrics.file }),
     ...(kept === undefined ? {} : { kept }),
@@ -115,6 +122,7 @@ async function runOne(
   { scenario, parameters }: PlannedScenario,
   { cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
+  const startedAt = Date.now();
   const startMs = performance.now();
   const recorder = createRecorder(classOf, testbed);
   const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
@@ -128,6 +136,7 @@ async function runOne(
     name: scenario.name,
     result,
     durationMs: performance.now() - startMs,
+    startedAt,
     assertions: assertions.list,
     metrics: recorder.summaries(),
     timelines: recorder.timelines(),
@@ -162,8 +171,10 @@ async function runOne(
     cluster,
     parameters,
     ledger,
+    folder: options.report,
     signal: AbortSignal.any([options.signal, deadline, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
+    recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
     expect(name, condition, seen) {
       testbed.assertion(condition);
@@ -204,6 +215,12 @@ async function runOne(
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
 }
 
+/** Of a cluster that is dead, too: each of its nodes has a second to answer. */
+async function pictureAfter(cluster: Cluster, signal: AbortSignal): Promise<NetworkPicture | undefined> {
+  await cluster.membership.look();
+  return signal.aborted ? undefined : takePicture(cluster, signal);
+}
+
 /** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
@@ -228,10 +245,14 @@ async function runStep<R>(
   { display, events, ended }: StepSurroundings,
 ): Promise<R> {
   const at = Date.now();
+  let about = '';
   display?.start(name);
   try {
     const result = await work({
-      detail: (text) => display?.detail(text),
+      detail(text) {
+        about = ` · ${text}`;
+        display?.detail(text);
+      },
       progress: (done, total, unit) => display?.progress(done, total, unit),
     });
     display?.end(true);
@@ -241,7 +262,7 @@ async function runStep<R>(
     throw error;
   } finally {
     const endAt = Date.now();
-    events.push({ kind: 'phase', at, endAt, text: name });
+    events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
     ended(endAt - at);
   }
 }
@@ -282,8 +303,11 @@ async function lost(
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }
 
-function environment(): Record<string, string | number> {
+async function environment(): Promise<Record<string, string | number>> {
+  const commit = await sourceCommit();
   return {
+    svcnet: VERSION,
+    ...(commit === undefined ? {} : { commit }),
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
     cpu: cpus()[0]?.model ?? 'unknown',

@@ -8,7 +8,7 @@ import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { Credit } from '../flavours/profiles.ts';
 import type { NodeOptionsInput } from '../flavours/svc-options.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { OperationKey } from '../metrics/recorder.ts';
+import type { OperationKey, Recorder } from '../metrics/recorder.ts';
 import type { Capability } from '../places/driver.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
@@ -107,12 +107,16 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   /** Seeded by run seed, scenario and stream name: same seed, same choices. */
   random(stream: string): SeededRandom;
   readonly ledger: Ledger;
+  /** Of the run; what is put there stays with its report. */
+  readonly folder: string;
   /** Aborts at the scenario's deadline and on Ctrl-C. */
   readonly signal: AbortSignal;
   /** A named part, shown live. @returns what `work` returned; the text it resolves to may be set by `detail` */
   step<R>(name: string, work: (progress: StepProgress) => Promise<R>): Promise<R>;
   /** Times one operation under a name and a node; errors are counted by class. */
   measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
+  /** For operations that somebody else has timed. */
+  readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
   /** Writes down an amount or a count. */
   figure(figure: Figure): void;
   /** Something could not be looked at here, and the report says so: a line for people. */
@@ -125,7 +129,7 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   expect(
     name: string,
     condition: boolean,
-    seen: { observed: unknown; expected: unknown; evidence?: string },
+    seen: { observed: unknown; expected: unknown; evidence?: string; threshold?: true },
   ): boolean;
 }
 
@@ -265,9 +269,15 @@ export function createAssertions(): { list: Assertion[]; expect: ScenarioContext
   const list: Assertion[] = [];
   return {
     list,
-    expect(name, condition, { observed, expected, evidence }) {
-      const shown = { name, passed: condition, observed: String(observed), expected: String(expected) };
-      list.push(evidence === undefined ? shown : { ...shown, evidence });
+    expect(name, condition, { observed, expected, ...more }) {
+      list.push({
+        name,
+        passed: condition,
+        observed: String(observed),
+        expected: String(expected),
+        at: Date.now(),
+        ...more,
+      });
       return condition;
     },
   };

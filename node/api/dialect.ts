@@ -35,6 +35,7 @@ const OWN_HEADERS = {
   feedIndex: 'feed-index',
   feedIndexNext: 'feed-index-next',
   feedResolvedVersion: 'feed-resolved-version',
+  traceId: 'trace-id',
 } as const;
 
 /** Headers named the same in both dialects. */

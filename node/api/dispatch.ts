@@ -3,6 +3,7 @@
  * Order: `http-api-completion.md` 3.3.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
 import { answerOf, errorBody, standardText, statusOf } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
@@ -45,7 +46,7 @@ export async function dispatch(
   const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);
   let answer: Answer;
   try {
-    answer = await operate(exchange, { ...deps, signal });
+    answer = bound(await operate(exchange, { ...deps, signal }), deps.services.tracing);
   } catch (error) {
     answer = failed(error);
   }
@@ -56,6 +57,12 @@ export async function dispatch(
   } catch (error) {
     send(exchange, { ...failed(error), headers: HANDSHAKE_HEADERS }, failed);
   }
+}
+
+/** Content that is fetched while it is sent is still fetched for this request. */
+function bound(answer: Answer, tracing: Tracing | undefined): Answer {
+  if (tracing === undefined || answer.stream === undefined) return answer;
+  return { ...answer, stream: tracing.bind(answer.stream) };
 }
 
 async function operate(

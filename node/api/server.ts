@@ -19,6 +19,7 @@ import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
+import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
 interface ApiOptions {
@@ -115,7 +116,10 @@ function createListener(deps: ListenerDeps): Listener {
     if (target.kind === 'route' && match !== undefined) {
       const { routes, params } = match;
       const known = Object.assign(exchange, { route: routes.path, routes, params, query: target.query });
-      void dispatch(known, deps);
+      const { tracing } = deps.services;
+      const { dialect } = deps;
+      if (tracing === undefined) void dispatch(known, deps);
+      else void tracedRequest(known, { tracing, dialect }, () => dispatch(known, deps));
       return;
     }
     const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);

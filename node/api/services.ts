@@ -5,10 +5,12 @@
 
 import type { Accounting } from '../accounting/ports.ts';
 import type { AccessControl } from '../act/access-control.ts';
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
+import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Netstore } from '../files/netstore.ts';
 import type { Uploader } from '../files/upload.ts';
 import type { Gsoc } from '../gsoc/gsoc.ts';
@@ -65,6 +67,8 @@ export interface NodeServices {
   readonly status: StatusReader;
   /** What cannot be placed now. */
   readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
+  /** Undefined: none are kept. */
+  readonly chunkEvents: Pick<ChunkEvents, 'capacity' | 'page'> | undefined;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly staking: Staking;
   readonly redistribution: Redistribution;
@@ -74,6 +78,8 @@ export interface NodeServices {
     chequebook(): Uint8Array;
   };
   readonly metrics: Metrics;
+  /** Undefined on a node that sends no traces. */
+  readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

@@ -5,12 +5,17 @@ import type { NodeOptions } from '../options.ts';
 import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { createPusher, type Pusher } from '../protocols/pushsync/pusher.ts';
 import { createPushsync, type Pushsync } from '../protocols/pushsync/pushsync.ts';
+import { PUSHSYNC } from '../protocols/pushsync/wire.ts';
 import { refusingHost } from '../protocols/refusal.ts';
 import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieval.ts';
+import { RETRIEVAL } from '../protocols/retrieval/wire.ts';
+import { tracedHost, tracedPushsync, tracedRetrieval } from '../protocols/tracing.ts';
 import { createPss, type Pss } from '../pss/pss.ts';
 import type { Ground } from './ground.ts';
 import type { Money } from './money.ts';
 import type { Network } from './network.ts';
+
+const SERVED_AS = { [PUSHSYNC.id]: 'pushsync-handler', [RETRIEVAL.id]: 'handle-retrieve-chunk' };
 
 export interface Delivery {
   readonly retrieval: Retrieval;
@@ -27,20 +32,22 @@ export interface DeliveryDeps extends Ground {
 }
 
 export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery {
-  const { clock, random, metrics, module, store, signer, serving, networkId, nonce } = deps;
+  const { clock, random, metrics, tracing, module, store, signer, serving, networkId, nonce, events } = deps;
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
   // Streams of these three protocols are opened to full peers alone, and a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
-  const shared = { host: serverHost, topology, accounting, store, clock, metrics };
-  const retrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  const carryingHost = tracing === undefined ? serverHost : tracedHost(serverHost, tracing, SERVED_AS);
+  const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };
+  const plainRetrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  const retrieval = tracing === undefined ? plainRetrieval : tracedRetrieval(plainRetrieval, tracing);
   // Messages come in chunks, and messaging sends chunks in turn.
   const onDelivered = (chunk: Chunk) => {
     pss.offer(chunk);
     gsoc.offer(chunk);
   };
-  const pushsync = createPushsync(
+  const plainPushsync = createPushsync(
     {
       networkId,
       nonce,
@@ -50,6 +57,7 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     },
     { ...shared, postage, signer, onDelivered, log: module('pushsync') },
   );
+  const pushsync = tracing === undefined ? plainPushsync : tracedPushsync(plainPushsync, tracing);
   const pusher = createPusher({
     pushsync,
     store,
@@ -58,8 +66,16 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     clock,
     log: module('pusher'),
     metrics,
+    events,
   });
-  const pullsync = createPullsync({ ...shared, reserve, postage, onDelivered, log: module('pullsync') });
+  const pullsync = createPullsync({
+    ...shared,
+    host: serverHost,
+    reserve,
+    postage,
+    onDelivered,
+    log: module('pullsync'),
+  });
   const pss = createPss(
     { privateKey: deps.keys.pss },
     { pushsync, reserve, postage, clock, random, log: module('pss'), metrics },

@@ -1,11 +1,14 @@
 /** What every part of a node stands on: its clock, its keys and who it is by them, its role, its store. */
 import { dialectOf } from '../api/dialect.ts';
+import { toHex } from '../crypto/hex.ts';
 import { overlayAddress } from '../crypto/overlay.ts';
 import { createSigner, type Signer } from '../crypto/signer.ts';
+import { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
+import type { Tracing } from '../env/tracing/tracing.ts';
 import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -14,6 +17,9 @@ import { LOG_METRICS, NODE_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
+/** Of traces of a node without a name. */
+const SERVICE_NAME = 'svc';
+const OTLP_PATH = '/v1/traces';
 
 /** How one start of a node is told what it needs to know, and what it leaves to be ended. */
 export interface Start {
@@ -29,6 +35,8 @@ export interface Ground extends Start {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  /** Undefined on a node that sends no traces. */
+  readonly tracing: Tracing | undefined;
   /** The log of one module. */
   readonly module: (name: string) => Logger;
   readonly keys: NodeKeys;
@@ -42,6 +50,8 @@ export interface Ground extends Start {
   /** Chunks, with the doublings. */
   readonly reserveCapacity: number;
   readonly store: LocalStore;
+  /** Undefined: none are kept. */
+  readonly events: ChunkEvents | undefined;
 }
 
 /** @throws KeystoreError, StoreError */
@@ -58,15 +68,20 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
   const signer = createSigner(keys.swarm);
   const networkId = BigInt(options['network-id']);
   const overlay = overlayAddress(signer.address, networkId, OVERLAY_NONCE);
+  const module = (name: string) => log.child({ module: name });
+  const tracing = await openTracing(options, { platform, overlay, log: module('tracing') });
+  if (tracing !== undefined) parts.defer(() => tracing.stop());
   const serving = options['full-node'] && !options['bootnode-mode'];
   const reserveCapacity = options['reserve-capacity'] * 2 ** options['reserve-capacity-doubling'];
+  const kept = options['chunk-events'];
+  const events = kept === 0 ? undefined : new ChunkEvents(kept, clock);
   const store = await platform.store(
     {
       cacheCapacity: options['cache-capacity'],
       reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
     },
-    { clock, log, overlay },
+    { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
   const { info, cacheSize } = metrics.register(NODE_METRICS);
@@ -77,7 +92,8 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     clock,
     random,
     metrics,
-    module: (name) => log.child({ module: name }),
+    tracing,
+    module,
     keys,
     signer,
     networkId,
@@ -86,5 +102,34 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     serving,
     reserveCapacity,
     store,
+    events,
   };
+}
+
+/** Loads what sends traces only where they are sent. */
+async function openTracing(
+  options: NodeOptions,
+  { platform, overlay, log }: { platform: Platform; overlay: Uint8Array; log: Logger },
+): Promise<Tracing | undefined> {
+  if (!options['tracing-enable']) return undefined;
+  const { createTracing } = await import('../env/tracing/open-telemetry.ts');
+  const endpoint = tracesUrl(options['tracing-endpoint']);
+  const { clock, random } = platform;
+  return createTracing(
+    {
+      serviceName: options['tracing-service-name'] || options['node-name'] || SERVICE_NAME,
+      version: VERSION,
+      instance: toHex(overlay),
+      ratio: options['tracing-sampling-ratio'],
+      endpoint,
+    },
+    { exporter: await platform.spanExporter(endpoint), clock, random, log },
+  );
+}
+
+/** A receiver named without a path takes traces where OTLP says. */
+function tracesUrl(endpoint: string): string {
+  const url = new URL(endpoint);
+  if (url.pathname === '/') url.pathname = OTLP_PATH;
+  return url.href;
 }

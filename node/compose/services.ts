@@ -6,6 +6,7 @@ import { createNetstore } from '../files/netstore.ts';
 import { createUploader } from '../files/upload.ts';
 import { createWallet } from '../onchain/wallet.ts';
 import type { NodeOptions } from '../options.ts';
+import { uploadKey } from '../protocols/tracing.ts';
 import { createStewardship } from '../stewardship/stewardship.ts';
 import { VERSION } from '../version.ts';
 import type { Delivery } from './delivery.ts';
@@ -27,12 +28,13 @@ export interface ServicesDeps extends Ground {
 }
 
 export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServices {
-  const { clock, random, metrics, store, keys, signer, money, network, delivery, incentives } = deps;
+  const { clock, random, metrics, tracing, store, keys, signer, money, network, delivery, incentives } = deps;
   const { chain, transactions, postage, swap } = money;
   const { pingpong, topology } = network;
   const { retrieval, pusher, pss, gsoc } = delivery;
   const { reserveWorker, snapshot, status } = deps.neighbourhood;
-  const uploader = createUploader({ postage, store, pusher });
+  const onWaiting = (tagUid: number) => tracing?.keep(uploadKey(tagUid));
+  const uploader = createUploader({ postage, store, pusher, onWaiting, events: deps.events });
   return {
     node: {
       version: VERSION,
@@ -76,6 +78,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
       request: (peer, ending) => status.request(peer, ending),
       isWarmingUp: () => !network.warmUp.isOver(),
     },
+    chunkEvents: deps.events,
     backlog: () => ({ congestion: reserveWorker.congestion(), uploads: pusher.held() }),
     chain,
     transactions,
@@ -93,6 +96,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
     staking: incentives.staking,
     redistribution: incentives.player,
     metrics,
+    tracing,
     clock,
     random,
     log: deps.module('api'),

@@ -27,6 +27,8 @@ interface TraverseOptions {
   readonly signal: AbortSignal;
   /** Called with every chunk, in no order; chunks that occur often may come often. The first failure ends the traversal. */
   readonly visit: (chunk: Chunk) => Promise<void>;
+  /** Goes on past chunks that nobody has, and so leaves out what is below them. The getter knows which ones. */
+  readonly skipMissing?: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ interface TraverseOptions {
 export async function traverse(
   reference: Uint8Array,
   getter: ContentGetter,
-  { concurrency, signal, visit }: TraverseOptions,
+  { concurrency, signal, visit, skipMissing = false }: TraverseOptions,
 ): Promise<void> {
   const over = new AbortController();
   const ended = AbortSignal.any([signal, over.signal]);
@@ -47,17 +49,18 @@ export async function traverse(
     getter: memory.replaying,
     signal: ended,
     visit,
+    maySkip: (error) => skipMissing && isMissing(error),
     onFailure: (reason) => over.abort(reason),
   });
   try {
     const { address, key } = decodeReference(reference);
     const root = await getRoot(address, memory.recording, ended);
     if (key === undefined && root.kind === 'soc') await visit(root);
-    else if (await isManifest(reference, memory.recording, ended))
+    else if (await walk.unlessSkipped(isManifest(reference, memory.recording, ended)))
       await walkManifest(await openManifest(reference, memory.recording, { signal: ended }), walk);
     else await walk.add(reference);
   } catch (error) {
-    walk.fail(error);
+    walk.failUnlessSkipped(error);
   }
   await walk.done();
 }
@@ -132,6 +135,8 @@ interface WalkDeps {
   readonly getter: ContentGetter;
   readonly signal: AbortSignal;
   readonly visit: (chunk: Chunk) => Promise<void>;
+  /** Whether the walk goes on after this failure. */
+  readonly maySkip: (error: unknown) => boolean;
   /** Called once. */
   readonly onFailure: (reason: unknown) => void;
 }
@@ -158,8 +163,18 @@ class TreeWalk {
     this.#start();
   }
 
-  fail(reason: unknown): void {
-    if (this.#failure !== undefined) return;
+  /** @returns undefined for what failed and may be left out */
+  async unlessSkipped<T>(work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!this.#deps.maySkip(error)) throw error;
+      return undefined;
+    }
+  }
+
+  failUnlessSkipped(reason: unknown): void {
+    if (this.#failure !== undefined || this.#deps.maySkip(reason)) return;
     this.#failure = { reason };
     this.#deps.onFailure(reason);
   }
@@ -184,7 +199,7 @@ class TreeWalk {
     try {
       await this.#visit(place);
     } catch (error) {
-      this.fail(error);
+      this.failUnlessSkipped(error);
     }
     this.#running -= 1;
     this.#start();

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
 import type { Stamp } from '../chunk/stamp.ts';
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import { InFlight } from '../env/turns/in-flight.ts';
 import { Slots } from '../env/turns/slots.ts';
 import { type Postage, PostageError, type Stamper } from '../postage/ports.ts';
@@ -14,6 +15,9 @@ import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 
 /** Chunks of one direct upload handed to the pusher, which itself pushes as many over all uploads of the node. */
 const DIRECT_IN_FLIGHT = 128;
+
+const DEFERRED = { detail: 'deferred' };
+const DIRECT = { detail: 'direct' };
 
 /** `TAG_NOT_FOUND`: the upload names a tag that this node does not have. */
 export class UploadError extends Error {
@@ -65,18 +69,22 @@ export interface UploaderDeps {
   readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins'>;
   readonly pusher: Pick<Pusher, 'direct'>;
+  readonly events?: ChunkEvents | undefined;
+  /** Told of the tag of an upload that is pushed when it is done. */
+  readonly onWaiting?: (tagUid: number) => void;
 }
 
-export function createUploader({ postage, store, pusher }: UploaderDeps): Uploader {
+export function createUploader({ postage, store, pusher, events, onWaiting }: UploaderDeps): Uploader {
   return {
     async begin({ batchId, stamp, tagUid = 0, deferred, pin = false, signal }) {
       const stored = deferred || pin;
       if (stored && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
-      if (!stored) return directUpload({ stamper, signal }, pusher);
+      if (!stored) return directUpload({ stamper, signal }, { pusher, events });
       const uid = tagUid === 0 ? (await store.tags.create()).uid : tagUid;
+      onWaiting?.(uid);
       const session = store.uploads.openSession(uid);
-      const upload = deferredUpload(stamper, session);
+      const upload = deferredUpload(stamper, session, events);
       return pin ? pinned(upload, store.pins.openSession()) : upload;
     },
   };
@@ -94,11 +102,14 @@ function readyStamper(stamp: Stamp, postage: UploaderDeps['postage']): Stamper {
   };
 }
 
-function deferredUpload(stamper: Stamper, session: UploadSession): Upload {
+function deferredUpload(stamper: Stamper, session: UploadSession, events: ChunkEvents | undefined): Upload {
   return {
     tagUid: session.tagUid,
     async put(chunk) {
-      await session.put(chunk, stamper.stamp(chunk));
+      const stamp = stamper.stamp(chunk);
+      const of = events?.add('uploaded', chunk.address, DEFERRED);
+      await session.put(chunk, stamp);
+      events?.add('queued', chunk.address, { of });
     },
     done: (reference) => session.done(reference),
     cleanup: () => session.cleanup(),
@@ -128,7 +139,7 @@ function pinned(upload: Upload, session: PinSession): Upload {
 /** `put` resolves as soon as the chunk is being pushed; the first push that fails ends the others. */
 function directUpload(
   options: { stamper: Stamper; signal: AbortSignal },
-  pusher: UploaderDeps['pusher'],
+  { pusher, events }: Pick<UploaderDeps, 'pusher' | 'events'>,
 ): Upload {
   const controller = new AbortController();
   const signal = AbortSignal.any([options.signal, controller.signal]);
@@ -146,6 +157,7 @@ function directUpload(
     tagUid: undefined,
     async put(chunk) {
       const stamp = options.stamper.stamp(chunk);
+      events?.add('uploaded', chunk.address, DIRECT);
       await slots.acquire(signal);
       pushes.add(push(chunk, stamp));
     },

@@ -29,6 +29,7 @@ export function machinePlatform({ dataDir, password }: MachineOptions): Platform
     store: (options, deps) => openLmdbStore({ ...options, path }, deps),
     host: createLibp2pHost,
     chainEndpoint: httpEndpoint,
+    spanExporter: async (url) => (await import('../env/tracing/otlp.ts')).otlpExporter(url),
     listen,
   };
 }

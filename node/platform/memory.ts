@@ -17,6 +17,7 @@
  * One platform is for one start of a node, as a process is.
  */
 import type { Socket } from 'node:net';
+import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { type Listener, type Listening, listen } from '../api/listen.ts';
 import { type Clock, systemClock } from '../env/clock.ts';
 import { createLogger } from '../env/logger.ts';
@@ -75,6 +76,8 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
     store: await openStore(options, power, defer),
     host: await openHost(options, power),
     chainEndpoint: (url) => poweredEndpoint(chain(url), power),
+    spanExporter: async (url) =>
+      poweredExporter((await import('../env/tracing/otlp.ts')).otlpExporter(url), power),
     listen:
       options.listen === undefined
         ? (...how) => listenOnSockets(power, ...how)
@@ -172,6 +175,15 @@ function poweredEndpoint(endpoint: ChainEndpoint, power: Power): ChainEndpoint {
     shown: endpoint.shown,
     post: (request, signal) => power.hold(() => endpoint.post(request, signal)),
     close: () => endpoint.close(),
+  };
+}
+
+/** What a frozen node has to tell waits; what one has that is gone is lost. */
+function poweredExporter(exporter: SpanExporter, power: Power): SpanExporter {
+  return {
+    export: (spans, done) =>
+      power.run(() => exporter.export(spans, (result) => power.run(() => done(result)))),
+    shutdown: () => exporter.shutdown(),
   };
 }
 

@@ -6,6 +6,7 @@
  * The parts are independent: `{ ...machinePlatform(...), clock }` is a machine with another clock. For this reason every
  * function receives the clock and the randomness it needs instead of holding on to those of its own platform.
  */
+import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Listener, Listening } from '../api/listen.ts';
 import type { Clock } from '../env/clock.ts';
 import type { RootLogger } from '../env/logger.ts';
@@ -44,6 +45,8 @@ export interface Platform {
   /** What an earlier start of this node had acknowledged is in it. @throws StoreError */
   readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
   readonly host: (options: HostOptions, deps: HostDeps) => Host;
+  /** @param url where traces are taken, with its path */
+  readonly spanExporter: (url: string) => Promise<SpanExporter>;
   /** @throws TypeError for a URL that it cannot ask */
   readonly chainEndpoint: (url: string) => ChainEndpoint;
   /** @param address `host:port`; port 0 takes a free one @throws ApiStartError */

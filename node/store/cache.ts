@@ -1,5 +1,6 @@
 /** Chunks kept for repeated reads (`node-behaviour.md` 2.4), the one that was read longest ago out first. */
 import { toHex } from '../crypto/hex.ts';
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
@@ -19,9 +20,9 @@ export interface ReadCache extends Cache {
 
 export function createCache(
   capacity: number,
-  deps: { backend: Backend; chunks: ChunkTable; log: Logger },
+  deps: { backend: Backend; chunks: ChunkTable; log: Logger; events?: ChunkEvents | undefined },
 ): ReadCache {
-  const { backend, chunks, log } = deps;
+  const { backend, chunks, log, events } = deps;
   const newest = backend.last('cacheOrder', START, END);
   let nextPlace = newest === undefined ? 0 : decodeNumber(newest) + 1;
   let openWrites = 0;
@@ -49,6 +50,7 @@ export function createCache(
     for (const [at, address] of tx.scan('cacheOrder', START, END, count)) {
       tx.remove('cacheOrder', at);
       tx.remove('cache', address);
+      events?.add('uncached', address);
       chunks.release(tx, address);
     }
   };
@@ -74,6 +76,7 @@ export function createCache(
           const excess = Math.max(0, size + 1 - capacity);
           evict(tx, excess);
           place(tx, chunk.address);
+          events?.add('cached', chunk.address);
           chunks.retain(tx, chunk);
           tx.put('meta', SIZE, encodeNumber(size + 1 - excess));
         })

@@ -4,6 +4,7 @@
  * transaction: were it lost in a crash, the committed record would point at other bytes.
  */
 import type { Chunk } from '../chunk/chunk.ts';
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTotals } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
@@ -28,11 +29,13 @@ interface ChunkRecord {
 
 export class ChunkTable {
   readonly #backend: Backend;
+  readonly #events: ChunkEvents | undefined;
   /** Saves a look at `freeSlots` for every chunk while none is freed. */
   #mayHaveFreeSlots = true;
 
-  constructor(backend: Backend) {
+  constructor(backend: Backend, events?: ChunkEvents) {
     this.#backend = backend;
+    this.#events = events;
   }
 
   get(wanted: Uint8Array): Chunk | undefined {
@@ -94,6 +97,7 @@ export class ChunkTable {
       this.#put(tx, address, { ...record, references: record.references - 1 });
       return;
     }
+    this.#events?.add('deleted', address);
     tx.remove('chunks', address);
     this.#free(tx, record.slot);
   }

@@ -1,4 +1,5 @@
 /** The logical stores of a node over one backend. */
+import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
@@ -26,16 +27,17 @@ export interface LocalStoreDeps {
   readonly log: Logger;
   /** Of this node; the bins of the reserve depend on it. */
   readonly overlay: Uint8Array;
+  readonly events?: ChunkEvents | undefined;
 }
 
 export async function openLocalStore(
   options: LocalStoreOptions,
   deps: LocalStoreDeps & { readonly backend: Backend },
 ): Promise<LocalStore> {
-  const { backend, clock, overlay } = deps;
+  const { backend, clock, overlay, events } = deps;
   const log = deps.log.child({ module: 'store' });
-  const table = new ChunkTable(backend);
-  const cache = createCache(options.cacheCapacity, { backend, chunks: table, log });
+  const table = new ChunkTable(backend, events);
+  const cache = createCache(options.cacheCapacity, { backend, chunks: table, log, events });
   const handedOver = new HandedOver(clock);
   const chunks: ChunkReader = {
     has: (address) => table.has(address),
@@ -54,7 +56,7 @@ export async function openLocalStore(
     tags,
     uploads: await openUploads({ backend, chunks: table, tags, handedOver, log }),
     pins: await openPins({ backend, chunks: table, log }),
-    reserve: await openReserve(options, { backend, chunks: table, overlay, clock }),
+    reserve: await openReserve(options, { backend, chunks: table, overlay, clock, events }),
     state: (subsystem) => createState(backend, subsystem),
     close: () => backend.close(),
   };

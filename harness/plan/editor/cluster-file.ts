@@ -54,6 +54,8 @@ nodes:
 #ports: free
 # Origins that browsers may call the nodes from, * for all.
 #cors: []
+# Receiver of traces of the nodes, OTLP over HTTP; without, they send none. Example:
+#otlp: http://127.0.0.1:4318
 # Which nodes are connected: mesh leaves it to them; ring, star, { random: 3 } (each node has at least so many peers) or
 # { links: [[node-0, node-1]] } are exactly the links that there are.
 #topology: mesh

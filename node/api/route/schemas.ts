@@ -3,6 +3,7 @@
  * Routes refer to them by name, so that a node that never serves the document never loads this file.
  */
 import { type TSchema, Type } from 'typebox';
+import { CHUNK_EVENT_KINDS } from '../../env/chunk-events.ts';
 import type { Dialect } from '../dialect.ts';
 
 const Reference = Type.String({ pattern: '^([a-f0-9]{64}|[a-f0-9]{128})$' });
@@ -55,6 +56,7 @@ export type SchemaName =
   | 'StatusList'
   | 'Neighborhoods'
   | 'Backlog'
+  | 'ChunkEvents'
   | 'StoreCounters'
   | 'Batch'
   | 'BatchList'
@@ -329,6 +331,24 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
       uploads: Type.Array(
         Type.Object({ neighborhood: Prefix, chunks: Uint, reason: Type.String(), since: Uint }),
       ),
+    }),
+    ChunkEvents: Type.Object({
+      events: Type.Array(
+        Type.Object({
+          seq: Uint,
+          at: Type.Number(),
+          address: Hex32,
+          kind: Type.Enum(Object.keys(CHUNK_EVENT_KINDS)),
+          peer: Type.Optional(Hex32),
+          ms: Type.Optional(Type.Number()),
+          attempt: Type.Optional(Uint),
+          of: Type.Optional(Uint),
+          detail: Type.Optional(Type.String()),
+        }),
+      ),
+      last: Uint,
+      lost: Uint,
+      capacity: Uint,
     }),
     StoreCounters: Type.Object({
       Upload: Type.Object({ TotalUploaded: Uint, TotalSynced: Uint, PendingUpload: Uint }),

@@ -3,6 +3,7 @@ import type { Route } from '../route/route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';
 import { CHEQUEBOOK_ROUTES } from './chequebook.ts';
+import { CHUNK_EVENT_ROUTES } from './chunk-events.ts';
 import { CHUNK_ROUTES } from './chunks.ts';
 import { ENVELOPE_ROUTES } from './envelope.ts';
 import { FEED_ROUTES } from './feeds.ts';
@@ -26,6 +27,7 @@ import { WALLET_ROUTES } from './wallet.ts';
 export const ROUTES: readonly Route[] = [
   ...BYTES_ROUTES,
   ...CHUNK_ROUTES,
+  ...CHUNK_EVENT_ROUTES,
   ...FILE_ROUTES,
   ...SOC_ROUTES,
   ...FEED_ROUTES,

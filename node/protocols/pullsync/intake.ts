@@ -3,8 +3,10 @@ import type { Chunk } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
+import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { PULLSYNC_METRICS } from './metrics.ts';
@@ -17,6 +19,7 @@ export interface IntakeDeps {
   readonly postage: Pick<Postage, 'validate'>;
   /** Sees every valid chunk that is delivered, also one that the reserve then refuses as older. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
+  readonly events?: ChunkEvents | undefined;
 }
 
 /** The deliveries of one page on their way into the reserve. */
@@ -30,15 +33,17 @@ export class Intake {
   failure: unknown;
   /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
+  readonly #from: Peer;
   readonly #deps: IntakeDeps;
   readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
   readonly #puts: Promise<void>[] = [];
 
   constructor(
-    claims: ReadonlyMap<string, Claim>,
+    { from, claims }: { from: Peer; claims: ReadonlyMap<string, Claim> },
     deps: IntakeDeps,
     metrics: MetricsOf<typeof PULLSYNC_METRICS>,
   ) {
+    this.#from = from;
     this.#claims = new Map(claims);
     this.#deps = deps;
     this.#metrics = metrics;
@@ -93,6 +98,7 @@ export class Intake {
     try {
       await this.#deps.reserve.put(chunk, stamp);
       this.count++;
+      this.#deps.events?.add('pulled', chunk.address, { peer: this.#from.id });
       done = true;
     } catch (error) {
       // The index is in use by a newer stamp: nobody needs this one.

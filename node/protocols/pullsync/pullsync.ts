@@ -21,6 +21,7 @@ import { encodeStamp } from '../../chunk/stamp.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
@@ -52,6 +53,7 @@ export interface PullsyncDeps extends IntakeDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Cursors {
@@ -178,15 +180,17 @@ class PullsyncProtocol implements Pullsync {
       this.#metrics.offered.inc(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);
       this.#metrics.wanted.inc(wanted.length);
-      const page = new Intake(claims, this.#deps, this.#metrics);
-      const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
-      using _limit = this.#deps.clock.timer(DELIVERY_MS, slow);
-      try {
-        await stream.write(Want, { bitVector: bitVectorOf(chunks.length, wanted) });
-        for (let rest = claims.size; rest > 0; rest--) page.take(await stream.read(Delivery, signal));
-      } finally {
-        await page.stored();
-      }
+      const page = new Intake({ from: peer, claims }, this.#deps, this.#metrics);
+      const want = bitVectorOf(chunks.length, wanted);
+      await this.#spanned('pull-chunks', { peer, bin, chunks: wanted.length }, async () => {
+        using _limit = this.#deliveryLimit(stream);
+        try {
+          await stream.write(Want, { bitVector: want });
+          for (let rest = claims.size; rest > 0; rest--) page.take(await stream.read(Delivery, signal));
+        } finally {
+          await page.stored();
+        }
+      });
       this.#metrics.delivered.inc(page.valid);
       this.#metrics.lastReceived.inc({ bin }, page.valid);
       if (page.failure !== undefined) throw page.failure;
@@ -233,10 +237,10 @@ class PullsyncProtocol implements Pullsync {
     const wanted = bitsOf((await this.#prompt(stream, want)).bitVector, page.length);
     this.#metrics.sentWanted.inc(wanted.length);
     await this.#rateOf(stream.peer).take(Math.max(1, wanted.length), signal);
-    await this.#deliver(
-      stream,
-      wanted.map((index) => page[index] as ReserveItem),
-    );
+    const items = wanted.map((index) => page[index] as ReserveItem);
+    const { peer } = stream;
+    const told = { peer, bin: get.bin, chunks: items.length };
+    await this.#spanned('deliver-chunks', told, () => this.#deliver(stream, items));
   }
 
   /** Reads ahead while it waits, so that it notices a peer that has given up, and stops collecting for it. */
@@ -259,9 +263,8 @@ class PullsyncProtocol implements Pullsync {
   }
 
   async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
-    const { clock, reserve } = this.#deps;
-    const slow = () => stream.reset(new TimeoutError(DELIVERY_MS));
-    using _limit = clock.timer(DELIVERY_MS, slow);
+    const { events, reserve } = this.#deps;
+    using _limit = this.#deliveryLimit(stream);
     for (const { address, batchId, stampHash } of items) {
       const held = reserve.load(address, batchId, stampHash);
       if (held === undefined) {
@@ -270,9 +273,28 @@ class PullsyncProtocol implements Pullsync {
       } else {
         const { chunk, stamp } = held;
         await stream.write(Delivery, { address, data: chunk.data, stamp: encodeStamp(stamp) });
+        events?.add('pull-served', address, { peer: stream.peer.id });
       }
       this.#metrics.sent.inc();
     }
+  }
+
+  #deliveryLimit(stream: MessageStream): Disposable {
+    return this.#deps.clock.timer(DELIVERY_MS, () => stream.reset(new TimeoutError(DELIVERY_MS)));
+  }
+
+  /**
+   * The chunks of a page as one span, a trace of its own on either side: the headers of its stream have been exchanged
+   * long before there was anything to bring.
+   */
+  #spanned(
+    name: string,
+    { peer, bin, chunks }: { peer: Peer; bin: number; chunks: number },
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const { tracing } = this.#deps;
+    if (tracing === undefined || chunks === 0) return work();
+    return tracing.span(name, { parent: 'none', attributes: { 'peer.overlay': peer.id, bin, chunks } }, work);
   }
 
   #rateOf(peer: Peer): RateLimit {

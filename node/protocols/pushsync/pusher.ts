@@ -13,6 +13,7 @@ import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import { toHex } from '../../crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
+import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
@@ -53,6 +54,7 @@ export interface PusherDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly events?: ChunkEvents | undefined;
 }
 
 /** Uploads that wait because a neighbourhood takes nothing. */
@@ -79,6 +81,8 @@ export interface Pusher {
 export function createPusher(deps: PusherDeps): Pusher {
   return new ChunkPusher(deps);
 }
+
+type PushOptions = Parameters<Pushsync['push']>[2];
 
 /** A push that runs now. */
 interface Running {
@@ -289,7 +293,8 @@ class ChunkPusher implements Pusher {
       return false;
     }
     const onSent = () => uploads.sent(push);
-    await uploads.report(push, await this.#push(push.chunk, push.stamp, { signal, onSent }));
+    const { tagUid } = push;
+    await uploads.report(push, await this.#push(push.chunk, push.stamp, { signal, onSent, tagUid }));
     return true;
   }
 
@@ -312,11 +317,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #push(
-    chunk: Chunk,
-    stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
-  ): Promise<'synced' | 'stored'> {
+  async #push(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
     for (let shallow = 1; ; shallow++) {
       try {
         return await this.#attempt(chunk, stamp, options);
@@ -333,17 +334,16 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #attempt(
-    chunk: Chunk,
-    stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
-  ): Promise<'synced' | 'stored'> {
-    const { clock, pushsync, store } = this.#deps;
+  async #attempt(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
+    const { clock, events, pushsync, store } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.toPush.inc();
     try {
       const { outcome } = await pushsync.push(chunk, stamp, options);
-      if (outcome === 'want-self') await store.reserve.put(chunk, stamp);
+      if (outcome === 'want-self') {
+        await store.reserve.put(chunk, stamp);
+        events?.add('stored', chunk.address, { detail: 'no other node takes it' });
+      }
       this.#pauses.arrived(chunk.address);
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       return outcome === 'synced' ? 'synced' : 'stored';

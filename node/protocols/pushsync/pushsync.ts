@@ -26,9 +26,11 @@ import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/sta
 import { chunkFrom } from '../../chunk/validate.ts';
 import { equalBytes, toHex } from '../../crypto/hex.ts';
 import type { Signer } from '../../crypto/signer.ts';
+import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
@@ -37,6 +39,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { PUSHSYNC_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -79,6 +82,8 @@ export interface PushsyncDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly events?: ChunkEvents | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export type PushResult =
@@ -94,6 +99,7 @@ export type PushResult =
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
+   * @param options.tagUid of the upload that it waited with
    * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
    * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
    * signal's reason
@@ -101,7 +107,7 @@ export interface Pushsync {
   push(
     chunk: Chunk,
     stamp: Stamp,
-    options: { signal: AbortSignal; onSent?: () => void },
+    options: { signal: AbortSignal; onSent?: () => void; tagUid?: number },
   ): Promise<PushResult>;
 }
 
@@ -120,6 +126,8 @@ interface Parcel {
   /** Hex of the chunk's identity: key of its failed peers. */
   readonly id: string;
   readonly onSent: (() => void) | undefined;
+  /** The event that it is on its way by. */
+  readonly of: number | undefined;
 }
 
 /** How a parcel is brought on its way. `R` is what becomes of the first good receipt. */
@@ -148,15 +156,17 @@ class PushsyncProtocol implements Pushsync {
     { signal, onSent }: { signal: AbortSignal; onSent?: () => void },
   ): Promise<PushResult> {
     this.#metrics.requests.inc();
-    const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent };
+    const of = this.#deps.events?.add('pushing', chunk.address);
+    const parcel = { chunk, stamp: encodeStamp(stamp), id: toHex(chunk.identity), onSent, of };
     const way: Way<Judged> = { role: ORIGIN, originated: true, accept: (...given) => this.#judge(...given) };
     try {
       const outcome = await this.#send(parcel, way, signal);
       const result =
-        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(chunk, outcome);
+        outcome.outcome === 'done' ? this.#synced(parcel, outcome.result) : this.#notSynced(parcel, outcome);
       this.#metrics.outgoing.inc();
       return result;
     } catch (error) {
+      this.#deps.events?.add('not-synced', chunk.address, { of, detail: reasonOf(error) });
       this.#metrics.outgoingErrors.inc();
       throw error;
     }
@@ -183,10 +193,14 @@ class PushsyncProtocol implements Pushsync {
       throw new PushsyncError('SHALLOW_RECEIPT', 'shallow receipt');
     }
     this.#metrics.receiptDepth.inc({ depth: storerPO });
+    this.#deps.events?.add('synced', receipt.address, { of: parcel.of, peer: toHex(storer) });
     return { outcome: 'synced', receipt, storerPO };
   }
 
-  #notSynced(chunk: Chunk, outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>): PushResult {
+  #notSynced(
+    { chunk, of }: Parcel,
+    outcome: Exclude<AttemptsOutcome<never>, { outcome: 'done' }>,
+  ): PushResult {
     const refused = outcome.outcome === 'exhausted' ? outcome.cause : undefined;
     if (refused !== undefined && !(refused instanceof NoRoomError)) throw couldNotPush(refused);
     const { store, topology } = this.#deps;
@@ -198,6 +212,7 @@ class PushsyncProtocol implements Pushsync {
     if (!store.reserve.hasRoomFor(chunk.address)) throw refused ?? this.#noRoomFor(chunk.address);
     // It has arrived. Single-owner chunks are seen when others bring them: own uploads are no news to their node.
     if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
+    this.#deps.events?.add('kept', chunk.address, { of });
     return { outcome: 'want-self' };
   }
 
@@ -224,15 +239,22 @@ class PushsyncProtocol implements Pushsync {
     const startedAt = clock.monotonic();
     const message = await this.#readDelivery(stream);
     this.#metrics.received.inc();
+    const of = this.#deps.events?.add('received', message.address, { peer: stream.peer.id });
     let receipt: Receipt;
     let debit: Debit;
     try {
-      receipt = await this.#take(message, stream.peer, signal);
+      receipt = await this.#take(message, stream.peer, signal, of);
       debit = this.#reserveDebit(stream.peer, message.address);
     } catch (error) {
       this.#metrics.handlerErrors.inc();
       this.#metrics.handlerTime.observe({ status: 'failure' }, (clock.monotonic() - startedAt) / 1000);
       log.debug({ err: error, peer: stream.peer.id }, 'delivery refused');
+      this.#deps.events?.add('refused', message.address, {
+        of,
+        peer: stream.peer.id,
+        detail: reasonOf(error),
+      });
+      this.#deps.tracing?.current()?.fail(error);
       await stream.write(ReceiptMessage, { err: refusal(error, stream.peer) });
       return;
     }
@@ -265,16 +287,18 @@ class PushsyncProtocol implements Pushsync {
     message: MessageOf<typeof DeliveryMessage>,
     sender: Peer,
     signal: AbortSignal,
+    of: number | undefined,
   ): Promise<Receipt> {
     const { clock, host, topology } = this.#deps;
     const stamp = decodeStamp(message.stamp);
     const chunk = chunkFrom(message.address, message.data);
+    this.#deps.tracing?.current()?.annotate(chunkAttributes(host.overlay, chunk.address));
     this.#deps.onDelivered(chunk);
     if (this.#options.reachable && isResponsible(host.overlay, chunk.address, topology.storageRadius())) {
-      return await this.#store(chunk, stamp);
+      return await this.#store(chunk, stamp, of);
     }
 
-    const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined };
+    const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined, of };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
     // A node that does not count itself would send the chunk back to whoever is closest, and so in circles.
@@ -284,14 +308,15 @@ class PushsyncProtocol implements Pushsync {
     if (outcome.outcome === 'nobody') {
       // Those that are closer have failed a moment ago. Kept here the chunk would count as stored where it is not looked for.
       if (!this.#belongsHere(chunk.address)) throw couldNotPush(new Error(NOBODY_CLOSER));
-      return await this.#store(chunk, stamp);
+      return await this.#store(chunk, stamp, of);
     }
     this.#metrics.forwarder.inc();
+    this.#deps.events?.add('forwarded', chunk.address, { of, peer: sender.id });
     return outcome.result;
   }
 
-  async #store(chunk: Chunk, stamp: Stamp): Promise<Receipt> {
-    const { signer, store, topology } = this.#deps;
+  async #store(chunk: Chunk, stamp: Stamp, of: number | undefined): Promise<Receipt> {
+    const { events, signer, store, topology } = this.#deps;
     const { address } = chunk;
     this.#validate(chunk, stamp);
     // What is here already, and what replaces something, needs no room.
@@ -303,9 +328,13 @@ class PushsyncProtocol implements Pushsync {
     }
     await store.reserve.put(chunk, stamp);
     this.#metrics.storer.inc();
+    events?.add('stored', address, { of });
+    this.#deps.tracing?.current()?.event('stored');
     // The radius of now: it may have grown since the delivery came, and then this node does not answer for the chunk.
     const storageRadius = topology.storageRadius();
-    return { address, signature: signer.sign(address), nonce: this.#options.nonce, storageRadius };
+    const signature = signer.sign(address);
+    events?.add('signed', address, { of });
+    return { address, signature, nonce: this.#options.nonce, storageRadius };
   }
 
   #validate(chunk: Chunk, stamp: Stamp): void {
@@ -329,13 +358,14 @@ class PushsyncProtocol implements Pushsync {
     signal: AbortSignal,
     exclude: readonly string[] = [],
   ): Promise<AttemptsOutcome<R>> {
-    const { clock, log, topology } = this.#deps;
+    const { clock, log, topology, tracing } = this.#deps;
     const { address } = parcel.chunk;
     const skip = this.#failed.peers(parcel.id);
     for (const id of exclude) skip.add(id);
     const isInside = (peer: Peer) => isResponsible(peer.overlay, address, topology.storageRadius());
     let full: NoRoomError | undefined;
     let refusals = 0;
+    let attempts = 0;
     const outcome = await attemptPeers<Receipt, R>(
       {
         ...way.role,
@@ -348,8 +378,14 @@ class PushsyncProtocol implements Pushsync {
         },
         multiplex: MULTIPLEX,
         isNeighbour: isInside,
-        reserve: (peer) => this.#reserveCredit(peer, address, way.originated),
-        attempt: (peer, credit) => this.#request(peer, parcel, credit),
+        reserve: (peer) => this.#reserveCredit(peer, parcel, way.originated),
+        attempt: (peer, credit) => {
+          const attempt = ++attempts;
+          const request = () => this.#request(peer, parcel, { credit, attempt });
+          if (tracing === undefined) return request();
+          const cost = this.#deps.accounting.price(peer.overlay, address);
+          return tracing.span('push-chunk-async', attemptSpan({ peer, address, attempt, cost }), request);
+        },
         accept: way.accept,
         failed: (peer, err) => {
           log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
@@ -373,18 +409,26 @@ class PushsyncProtocol implements Pushsync {
       : { outcome: 'exhausted', cause: full };
   }
 
-  #reserveCredit(peer: Peer, address: Uint8Array, originated: boolean): Credit {
-    const { accounting } = this.#deps;
+  #reserveCredit(peer: Peer, { chunk: { address }, of }: Parcel, originated: boolean): Credit {
+    const { accounting, events } = this.#deps;
     try {
       return accounting.prepareCredit(peer, accounting.price(peer.overlay, address), originated);
     } catch (error) {
       this.#metrics.overdraftRefresh.inc();
+      events?.add('no-credit', address, { of, peer: peer.id });
+      this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.id });
       throw error;
     }
   }
 
-  async #request(peer: Peer, parcel: Parcel, credit: Credit): Promise<Receipt> {
-    const { clock } = this.#deps;
+  async #request(
+    peer: Peer,
+    parcel: Parcel,
+    { credit, attempt }: { credit: Credit; attempt: number },
+  ): Promise<Receipt> {
+    const { clock, events } = this.#deps;
+    const { address } = parcel.chunk;
+    const of = events?.add('push', address, { of: parcel.of, peer: peer.id, attempt });
     const startedAt = clock.monotonic();
     let status = 'failure';
     this.#metrics.attempts.inc();
@@ -392,9 +436,11 @@ class PushsyncProtocol implements Pushsync {
       const receipt = await this.#ask(peer, parcel);
       credit.apply();
       status = 'success';
+      events?.add('push-accepted', address, { of, peer: peer.id, attempt });
       return receipt;
     } catch (error) {
       this.#metrics.failedAttempts.inc();
+      events?.add('push-failed', address, { of, peer: peer.id, attempt, detail: reasonOf(error) });
       throw error;
     } finally {
       credit.release();

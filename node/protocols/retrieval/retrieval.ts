@@ -21,9 +21,11 @@ import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';
 import { ChunkError } from '../../chunk/errors.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { toHex } from '../../crypto/hex.ts';
+import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import type { Tracing } from '../../env/tracing/tracing.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
@@ -31,6 +33,7 @@ import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
 import { converseWithin } from '../conversation.ts';
 import { SkipList } from '../skip-list.ts';
+import { attemptSpan, chunkAttributes } from '../spans.ts';
 import { RETRIEVAL_METRICS } from './metrics.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -52,6 +55,8 @@ export interface RetrievalDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly events?: ChunkEvents | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Retrieval {
@@ -68,6 +73,15 @@ export function createRetrieval(deps: RetrievalDeps): Retrieval {
   const protocol = new RetrievalProtocol(deps);
   deps.host.handle(RETRIEVAL, (stream, signal) => protocol.serve(stream, signal));
   return protocol;
+}
+
+/** A chunk that is looked for. */
+interface Wanted {
+  readonly address: Uint8Array;
+  /** Its hex. */
+  readonly id: string;
+  /** The event that it is asked for by. */
+  readonly of: number | undefined;
 }
 
 interface Found {
@@ -90,17 +104,19 @@ class RetrievalProtocol implements Retrieval {
   }
 
   async retrieve(address: Uint8Array, { signal }: { signal: AbortSignal }): Promise<Chunk> {
-    const { clock } = this.#deps;
+    const { clock, events } = this.#deps;
     this.#metrics.requests.inc();
     const startedAt = clock.monotonic();
+    const of = events?.add('requested', address);
     try {
-      const id = toHex(address);
-      const chunk = await this.#searchSince(address, id, signal);
+      const chunk = await this.#searchSince({ address, id: toHex(address), of }, signal);
+      events?.add('delivered', address, { of });
       this.#metrics.successes.inc();
       this.#metrics.requestTime.observe((clock.monotonic() - startedAt) / 1000);
       return chunk;
     } catch (error) {
       this.#metrics.failures.inc();
+      events?.add('not-delivered', address, { of, detail: reasonOf(error) });
       throw error;
     }
   }
@@ -109,9 +125,10 @@ class RetrievalProtocol implements Retrieval {
    * Shares a running search for the same chunk. When that one finds nothing, it may have asked before the chunk was
    * made, so one is started that asks after this call was.
    */
-  async #searchSince(address: Uint8Array, id: string, signal: AbortSignal): Promise<Chunk> {
+  async #searchSince(wanted: Wanted, signal: AbortSignal): Promise<Chunk> {
+    const { id } = wanted;
     const shared = this.#own.has(id);
-    const search = () => this.#own.join(id, signal, (flight) => this.#search(address, id, flight));
+    const search = () => this.#own.join(id, signal, (flight) => this.#search(wanted, flight));
     try {
       return await search();
     } catch (error) {
@@ -121,15 +138,20 @@ class RetrievalProtocol implements Retrieval {
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const { events } = this.#deps;
+    const { peer } = stream;
     const addr = await this.#readRequest(stream);
+    const of = events?.add('requested', addr, { peer: peer.id });
     let found: Found;
     let debit: Debit;
     try {
-      found = await this.#find(addr, stream.peer, signal);
-      debit = this.#reserveDebit(stream.peer, addr);
+      found = await this.#find(addr, { requester: peer, of }, signal);
+      debit = this.#reserveDebit(peer, addr);
     } catch (error) {
-      this.#deps.log.debug({ err: error, peer: stream.peer.id }, 'request refused');
-      await stream.write(Delivery, { err: refusal(error, stream.peer) });
+      this.#deps.log.debug({ err: error, peer: peer.id }, 'request refused');
+      events?.add('not-delivered', addr, { of, peer: peer.id, detail: reasonOf(error) });
+      this.#deps.tracing?.current()?.fail(error);
+      await stream.write(Delivery, { err: refusal(error, peer) });
       return;
     }
     try {
@@ -138,6 +160,8 @@ class RetrievalProtocol implements Retrieval {
     } finally {
       debit.release();
     }
+    const detail = found.forwarded ? 'brought by another peer' : 'from the local store';
+    events?.add('delivered', addr, { of, peer: peer.id, detail });
     if (found.forwarded) this.#deps.store.cache.put(found.chunk);
   }
 
@@ -156,23 +180,31 @@ class RetrievalProtocol implements Retrieval {
     return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
   }
 
-  async #find(address: Uint8Array, requester: Peer, signal: AbortSignal): Promise<Found> {
+  async #find(
+    address: Uint8Array,
+    { requester, of }: { requester: Peer; of: number | undefined },
+    signal: AbortSignal,
+  ): Promise<Found> {
     if (!isAddress(address)) {
       throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.id}`);
     }
-    const local = this.#deps.store.chunks.get(address);
+    const { host, store, tracing } = this.#deps;
+    const local = store.chunks.get(address);
+    const forwarded = local === undefined;
+    tracing?.current()?.annotate({ ...chunkAttributes(host.overlay, address), forwarded });
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
     const chunk = await this.#forwarded.join(id, deadline.signal, (flight) =>
-      this.#search(address, id, flight, requester),
+      this.#search({ address, id, of }, flight, requester),
     );
     return { chunk, forwarded: true };
   }
 
   /** @param requester whom a forwarded request comes from; absent for own requests */
-  async #search(address: Uint8Array, id: string, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
-    const { accounting, clock, host, topology } = this.#deps;
+  async #search(wanted: Wanted, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
+    const { address, id } = wanted;
+    const { accounting, clock, host, topology, tracing } = this.#deps;
     const skip = this.#failed.peers(id);
     if (requester !== undefined) skip.add(requester.id);
     let asked = 0;
@@ -188,11 +220,14 @@ class RetrievalProtocol implements Retrieval {
         },
         multiplex: MULTIPLEX,
         isNeighbour: (peer) => isResponsible(peer.overlay, address, topology.storageRadius()),
-        reserve: (peer) =>
-          accounting.prepareCredit(peer, accounting.price(peer.overlay, address), requester === undefined),
+        reserve: (peer) => this.#reserveCredit(peer, wanted, requester === undefined),
         attempt: (peer, credit) => {
           asked++;
-          return this.#request(peer, address, credit);
+          const attempt = asked;
+          const request = () => this.#request(peer, wanted, { credit, attempt });
+          if (tracing === undefined) return request();
+          const cost = accounting.price(peer.overlay, address);
+          return tracing.span('retrieve-chunk', attemptSpan({ peer, address, attempt, cost }), request);
         },
         accept: (chunk) => chunk,
         failed: (peer, err) => {
@@ -210,8 +245,24 @@ class RetrievalProtocol implements Retrieval {
     return chunkOf(outcome, id);
   }
 
-  async #request(peer: Peer, address: Uint8Array, credit: Credit): Promise<Chunk> {
-    const { accounting, clock } = this.#deps;
+  #reserveCredit(peer: Peer, { address, of }: Wanted, originated: boolean): Credit {
+    const { accounting, events } = this.#deps;
+    try {
+      return accounting.prepareCredit(peer, accounting.price(peer.overlay, address), originated);
+    } catch (error) {
+      events?.add('no-credit', address, { of, peer: peer.id });
+      throw error;
+    }
+  }
+
+  async #request(
+    peer: Peer,
+    wanted: Wanted,
+    { credit, attempt }: { credit: Credit; attempt: number },
+  ): Promise<Chunk> {
+    const { accounting, clock, events } = this.#deps;
+    const { address } = wanted;
+    const of = events?.add('ask', address, { of: wanted.of, peer: peer.id, attempt });
     const startedAt = clock.monotonic();
     this.#metrics.peerRequests.inc();
     try {
@@ -219,11 +270,13 @@ class RetrievalProtocol implements Retrieval {
       const chunk = chunkFrom(address, data);
       credit.apply();
       this.#metrics.retrieved.inc();
+      events?.add('ask-delivered', address, { of, peer: peer.id, attempt });
       this.#metrics.chunkPrice.observe(Number(accounting.price(peer.overlay, address)));
       this.#metrics.chunkTime.observe((clock.monotonic() - startedAt) / 1000);
       return chunk;
     } catch (error) {
       this.#metrics.errors.inc();
+      events?.add('ask-failed', address, { of, peer: peer.id, attempt, detail: reasonOf(error) });
       if (error instanceof ChunkError) this.#metrics.invalid.inc();
       throw error;
     } finally {

@@ -4,6 +4,7 @@ import type { Chunk } from '../../chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
 import { fromBigEndian } from '../../crypto/big-endian.ts';
 import { toHex } from '../../crypto/hex.ts';
+import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
@@ -22,6 +23,9 @@ const ADDRESS_OFFSET = BIN_OFFSET + 1;
 const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
 /** Entries of a batch that leave in one transaction: a few milliseconds of work, so that the node stays responsive. */
 const EVICTED_MAX = 64;
+/** Why a chunk has left. */
+const BATCH_GONE = 'its batch is used up or expired';
+const HANDED_OVER = 'handed over: nodes that are closer hold it';
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
@@ -33,6 +37,7 @@ interface ReserveDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
   readonly overlay: Uint8Array;
+  readonly events?: ChunkEvents | undefined;
 }
 
 /** What the last lives of the reserve have left. */
@@ -69,6 +74,7 @@ class StoredReserve implements Reserve {
   readonly #chunks: ChunkTable;
   readonly #overlay: Uint8Array;
   readonly #bins: ReserveBins;
+  readonly #events: ChunkEvents | undefined;
   readonly #putListeners = new Set<(bin: number) => void>();
   readonly #overflowListeners = new Set<() => void>();
   readonly #radiusListeners = new Set<(radius: number, before: number) => void>();
@@ -79,7 +85,7 @@ class StoredReserve implements Reserve {
 
   constructor(
     { capacity, epoch, radius }: Found & { capacity: number },
-    { backend, chunks, overlay }: ReserveDeps,
+    { backend, chunks, overlay, events }: ReserveDeps,
   ) {
     this.#capacity = capacity;
     this.#epoch = epoch;
@@ -88,6 +94,7 @@ class StoredReserve implements Reserve {
     this.#chunks = chunks;
     this.#overlay = overlay;
     this.#bins = new ReserveBins(backend);
+    this.#events = events;
   }
 
   async put(chunk: Chunk, stamp: Stamp): Promise<void> {
@@ -136,7 +143,7 @@ class StoredReserve implements Reserve {
   }
 
   evictBatch(batchId: Uint8Array): Promise<number> {
-    return this.#takeOut((tx) => tx.scan('reserve', batchId, behind(batchId), EVICTED_MAX));
+    return this.#takeOut(BATCH_GONE, (tx) => tx.scan('reserve', batchId, behind(batchId), EVICTED_MAX));
   }
 
   release(entries: readonly ReserveEntry[]): Promise<number> {
@@ -148,7 +155,7 @@ class StoredReserve implements Reserve {
       below.set(idOf(key), key);
     }
     if (below.size === 0) return Promise.resolve(0);
-    return this.#takeOut((tx) =>
+    return this.#takeOut(HANDED_OVER, (tx) =>
       [...below.values()].flatMap((key) => {
         const record = tx.get('reserve', key);
         return record === undefined ? [] : [[key, record] as const];
@@ -247,6 +254,7 @@ class StoredReserve implements Reserve {
     } else {
       const old = overwritten(used, stamp);
       this.#leave(tx, old, counts);
+      this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
       this.#chunks.retainLatest(tx, chunk);
       this.#chunks.release(tx, old.address);
@@ -280,13 +288,13 @@ class StoredReserve implements Reserve {
   }
 
   /** @param choose records of table `reserve` @returns how many have left */
-  async #takeOut(choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
-    const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx)));
+  async #takeOut(why: string, choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
+    const { taken, counts } = await this.#backend.change((tx) => this.#remove(tx, choose(tx), why));
     this.#bins.committed(counts);
     return taken;
   }
 
-  #remove(tx: Transaction, entries: readonly Entry[]): { taken: number; counts: BinCounts } {
+  #remove(tx: Transaction, entries: readonly Entry[], why: string): { taken: number; counts: BinCounts } {
     const leaving = new Map<number, number>();
     for (const [key, record] of entries) {
       const bin = key[BIN_OFFSET]!;
@@ -295,7 +303,9 @@ class StoredReserve implements Reserve {
       tx.remove('bins', binKey(bin, decodeNumber(record)));
       const { batchId, index } = decodeStamp(record.subarray(NUMBER_SIZE));
       tx.remove('stampIndex', join(batchId, index));
-      this.#chunks.release(tx, key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET));
+      const address = key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET);
+      this.#events?.add('evicted', address, { detail: why });
+      this.#chunks.release(tx, address);
     }
     const counts = new Map<number, number>();
     for (const [bin, count] of leaving) counts.set(bin, this.#bins.leave(tx, bin, count));

@@ -8,6 +8,7 @@ import type { NodeServices } from '../../../node/api/services.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
 import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import type { ChunkEvents } from '../../../node/env/chunk-events.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -60,6 +61,7 @@ export interface Knobs
   /** Pushes end with their signal alone, as they do while there is no peer. */
   pushesHang: boolean;
   chainError: Error | undefined;
+  chunkEvents: ChunkEvents | undefined;
   nowMs: number;
   /** Lines of the log. */
   logged: string[];
@@ -87,6 +89,7 @@ export function knobs(): Knobs {
     pushError: undefined,
     pushesHang: false,
     chainError: undefined,
+    chunkEvents: undefined,
     nowMs: NOW_MS,
     logged: [],
   };
@@ -196,6 +199,9 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
     ...fakePeers(turn),
     ...fakeMessaging(turn),
     swap: fakeSwap(turn),
+    get chunkEvents() {
+      return turn.chunkEvents;
+    },
     chain: {
       async blockNumber() {
         if (turn.chainError !== undefined) throw turn.chainError;

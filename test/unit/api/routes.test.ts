@@ -21,6 +21,7 @@ const BEYOND = new Set([
   'HEAD /robots.txt',
   'GET /openapi.json',
   'GET /status/backlog',
+  'GET /chunk-events',
 ]);
 
 /** Headers that later nodes of the public network read as well: a single-owner chunk can be stored first, pushed later. */

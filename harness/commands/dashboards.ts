@@ -1,0 +1,278 @@
+/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until they are interrupted. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { HOST } from '../dashboards/definition.ts';
+import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../dashboards/files.ts';
+import { SERVERS, type ServerName } from '../dashboards/programs.ts';
+import {
+  announceTestbed,
+  dashboardsFolder,
+  endDashboards,
+  hasDashboards,
+  type RunningDashboards,
+  type RunningServer,
+  readRunning,
+  writeRunning,
+} from '../dashboards/running.ts';
+import { ended, findServer, isRunning, type ServerRequest, startServer } from '../dashboards/servers.ts';
+import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
+import { ownProcess } from '../machine/processes.ts';
+import { serveTestbed } from '../metrics/endpoint.ts';
+import { Scraper } from '../metrics/scraper.ts';
+import { TestbedMetrics } from '../metrics/testbed.ts';
+import { clusterFolder, findCluster, readRecord } from '../state/state.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
+const LOOK_PAUSE_MS = 500;
+/** Nodes take as long to stop when the whole cluster ends. */
+const END_PAUSE_MS = 3000;
+/** Label `run` of what the testbed says of nodes while no run does. It sorts behind the names of runs. */
+const NO_RUN = 'none';
+/** Prometheus reads every node too: what the testbed adds may be rarer. */
+const WATCH_INTERVAL_MS = 5000;
+
+export interface DashboardsFlags extends ClusterFlags {
+  /** Ports; 0: any that is free. */
+  readonly port?: number;
+  readonly grafanaPort?: number;
+  /** Milliseconds between two scrapes. */
+  readonly interval: number;
+  /** Paths of programs. */
+  readonly prometheus?: string;
+  /** False: without it. */
+  readonly grafana?: string | boolean;
+  /** End those that run, and start none. */
+  readonly stop?: boolean;
+}
+
+/**
+ * @throws HarnessError `CLUSTER_NOT_FOUND`, `PORT_IN_USE` naming who has it, `PROGRAM_NOT_FOUND`, `BINARY_INVALID`,
+ * `PROCESS_FAILED`, `CLUSTER_GONE` when the cluster was removed meanwhile
+ */
+export async function dashboards(flags: DashboardsFlags, context: CommandContext): Promise<void> {
+  const { name } = findCluster(context.stateDir, flags.name);
+  const { path } = clusterFolder(context.stateDir, name);
+  if (flags.stop === true) return stop(name, path, context);
+  const before = readRunning(path);
+  if (before !== undefined && hasDashboards(path)) throw runAlready(name, before);
+  // What a command that was killed has left.
+  await endDashboards(path);
+  const cluster = await Cluster.attach(name, { stateDir: context.stateDir });
+  try {
+    await show(cluster, flags, context);
+  } finally {
+    await cluster.detach();
+  }
+}
+
+async function stop(name: string, folder: string, context: CommandContext): Promise<void> {
+  const running = await endDashboards(folder);
+  const servers = running?.servers.map((server) => SERVERS[server.name].title) ?? [];
+  answer(context, { name, stopped: running?.servers.map((server) => server.name) ?? [] }, [
+    servers.length === 0
+      ? `  no dashboards of ${name} run`
+      : `  stopped ${servers.join(' and ')} of ${name}; their data stays with the cluster`,
+  ]);
+}
+
+function runAlready(name: string, { servers, owner }: RunningDashboards): HarnessError {
+  const urls = servers.map((server) => server.url).join(' and ');
+  return new HarnessError(
+    'PROCESS_FAILED',
+    `dashboards of '${name}' run already, started by process ${owner.pid}: ${urls}`,
+    { hint: `End them with: svcnet dashboards --name ${name} --stop` },
+  );
+}
+
+async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandContext): Promise<void> {
+  const plan = await planOf(cluster, flags, context);
+  const folder = dashboardsFolder(cluster.folder);
+  const servers: RunningServer[] = [];
+  const keep = () => writeRunning(cluster.folder, { owner: ownProcess(), servers });
+  writeFiles(cluster, folder, flags.interval, plan);
+  keep();
+  try {
+    await using _watch = await Watch.open(cluster);
+    for (const request of plan) {
+      servers.push(await startServer(request, context.signal));
+      keep();
+    }
+    tell(cluster, servers, plan, context);
+    await follow(cluster, { servers, plan }, context);
+  } finally {
+    await endOwn(cluster.folder);
+  }
+}
+
+/** Others may have ended them, and the next command may have started some. */
+async function endOwn(folder: string): Promise<void> {
+  const running = readRunning(folder);
+  if (running?.owner.pid === process.pid) await endDashboards(folder);
+}
+
+/** The servers that can be had. Prometheus alone is of use too. */
+async function planOf(
+  cluster: Cluster,
+  flags: DashboardsFlags,
+  context: CommandContext,
+): Promise<ServerRequest[]> {
+  const { token } = findCluster(context.stateDir, cluster.name);
+  const folder = dashboardsFolder(cluster.folder);
+  const request = async (name: ServerName, flag: string | undefined, port: number | undefined) => {
+    const source = await findServer(name, { flag, note: (text) => context.note(`  ${text}\n`) });
+    const wanted = port ?? DEFAULT_PORTS[name];
+    const log = clusterFolder(context.stateDir, cluster.name).log(name);
+    return {
+      name,
+      port: await freePort(name, wanted),
+      folder,
+      owner: { token, name: cluster.name },
+      source,
+      log,
+    };
+  };
+  const prometheus = await request('prometheus', flags.prometheus, flags.port);
+  if (flags.grafana === false) return [prometheus];
+  const named = typeof flags.grafana === 'string' ? flags.grafana : undefined;
+  try {
+    return [prometheus, await request('grafana', named, flags.grafanaPort)];
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'PROGRAM_NOT_FOUND') throw error;
+    context.note(`  Prometheus alone: ${error.message}\n  ${error.hint}\n`);
+    return [prometheus];
+  }
+}
+
+async function freePort(name: ServerName, wanted: number): Promise<number> {
+  if (wanted === 0) return (await pickFreePorts(1))[0] as number;
+  try {
+    await checkPortsFree([{ port: wanted, by: SERVERS[name].title }], HOST);
+    return wanted;
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'PORT_IN_USE') throw error;
+    const option = name === 'prometheus' ? '--port' : '--grafana-port';
+    throw new HarnessError(error.code, error.message, {
+      cause: error,
+      hint: `Choose another one with ${option}, or 0 for any that is free.`,
+    });
+  }
+}
+
+function writeFiles(
+  cluster: Cluster,
+  folder: string,
+  intervalMs: number,
+  [prometheus]: readonly ServerRequest[],
+): void {
+  const url = `http://${HOST}:${prometheus?.port}`;
+  try {
+    // Endpoints of the last time are gone; the data stays.
+    rmSync(join(folder, dirname(NODE_TARGETS)), { recursive: true, force: true });
+    for (const { path, content } of dashboardFiles({
+      nodes: cluster.nodes,
+      intervalMs,
+      prometheus: url,
+      folder,
+    })) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), content);
+    }
+  } catch (error) {
+    throw cannotWrite(folder, error);
+  }
+}
+
+/** What the testbed says of the nodes, whether a run does or not. */
+class Watch implements AsyncDisposable {
+  readonly #scraper: Scraper;
+  readonly #close: () => Promise<void>;
+
+  private constructor(scraper: Scraper, close: () => Promise<void>) {
+    this.#scraper = scraper;
+    this.#close = close;
+  }
+
+  static async open(cluster: Cluster): Promise<Watch> {
+    const testbed = new TestbedMetrics(NO_RUN);
+    const endpoint = await serveTestbed(testbed, 0);
+    const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
+    const scraper = new Scraper({ testbed, onScrape: () => undefined, intervalMs: WATCH_INTERVAL_MS });
+    scraper.watch(cluster.nodes);
+    return new Watch(scraper, async () => {
+      announced.withdraw();
+      await endpoint[Symbol.asyncDispose]();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scraper.release();
+    await this.#close();
+  }
+}
+
+function tell(
+  cluster: Cluster,
+  servers: readonly RunningServer[],
+  plan: readonly ServerRequest[],
+  context: CommandContext,
+): void {
+  const rows = servers.map(({ name, url }, i) => {
+    const { source } = plan[i] as ServerRequest;
+    return { name, url, source: source.kind === 'program' ? source.path : source.image };
+  });
+  answer(context, { name: cluster.name, folder: dashboardsFolder(cluster.folder), servers: rows }, [
+    ...rows.map(({ name, url, source }) => `  ${SERVERS[name].title.padEnd(11)} ${url}   (${source})`),
+    `  ${cluster.nodes.length} nodes of ${cluster.name} are scraped. Ctrl-C ends it; the data stays with the cluster.`,
+  ]);
+}
+
+interface Shown {
+  readonly servers: readonly RunningServer[];
+  readonly plan: readonly ServerRequest[];
+}
+
+/** Until it is interrupted. New nodes are scraped too. */
+async function follow(
+  cluster: Cluster,
+  shown: Shown,
+  { stateDir, signal, note }: CommandContext,
+): Promise<void> {
+  const { token } = findCluster(stateDir, cluster.name);
+  const isThere = () => readRecord(stateDir, cluster.name)?.token === token;
+  let written = nodeTargets(cluster.nodes);
+  while (!signal.aborted) {
+    try {
+      if (readRunning(cluster.folder)?.owner.pid !== process.pid) {
+        // The end of a cluster begins with the end of these.
+        await sleep(END_PAUSE_MS, undefined, { signal });
+        if (!isThere()) throw goneError(cluster.name);
+        note('  ended by another command\n');
+        return;
+      }
+      await checkRunning(cluster, shown);
+      const current = nodeTargets(readRecord(stateDir, cluster.name)?.nodes ?? []);
+      if (current !== written && isThere()) {
+        writeFileSync(join(dashboardsFolder(cluster.folder), NODE_TARGETS), (written = current));
+      }
+      await sleep(LOOK_PAUSE_MS, undefined, { signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+}
+
+/** @throws HarnessError `PROCESS_FAILED` when one has ended that nobody wanted to end */
+async function checkRunning(cluster: Cluster, { servers, plan }: Shown): Promise<void> {
+  for (const [i, server] of servers.entries()) {
+    if (await isRunning(server)) continue;
+    if (readRunning(cluster.folder)?.owner.pid === process.pid) throw await ended(plan[i] as ServerRequest);
+  }
+}
+
+function goneError(name: string): HarnessError {
+  return new HarnessError('CLUSTER_GONE', `cluster '${name}' has been removed, and its dashboards with it`);
+}

@@ -1,0 +1,102 @@
+/** `svcnet load`: the scenario `load` by flags of its own. */
+import { HarnessError } from '../base/errors.ts';
+import { findK6 } from '../load/k6/find-k6.ts';
+import { loadPlan } from '../load/parameters.ts';
+import { SCRIPT_NAMES } from '../load/scripts.ts';
+import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
+import { planScenarios } from '../run/runner.ts';
+import type { CommandContext } from './context.ts';
+import { runPlanned } from './run.ts';
+import { quoted, type RunFlags } from './run-flags.ts';
+
+/** Flags of the load; those of its cluster are those of `run`. */
+export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
+  readonly script?: string;
+  readonly profile?: string;
+  readonly rate?: string;
+  readonly vus?: number;
+  readonly duration?: string;
+  readonly warmup?: string;
+  readonly sizes?: string;
+  readonly mode?: string;
+  readonly encrypt?: boolean;
+  readonly redundancy?: number;
+  readonly reads?: string;
+  readonly objects?: number;
+  readonly readShare?: number;
+  readonly files?: number;
+  readonly on?: string;
+  readonly threshold: readonly string[];
+  readonly k6?: string;
+}
+
+/** Flag and parameter of the scenario. */
+const PARAMETERS = [
+  ['profile', 'profile'],
+  ['rate', 'rate'],
+  ['vus', 'vus'],
+  ['duration', 'duration'],
+  ['warmup', 'warmup'],
+  ['sizes', 'sizes'],
+  ['mode', 'mode'],
+  ['encrypt', 'encrypt'],
+  ['redundancy', 'redundancy'],
+  ['reads', 'reads'],
+  ['objects', 'objects'],
+  ['readShare', 'readShare'],
+  ['files', 'files'],
+  ['on', 'node'],
+  ['k6', 'k6'],
+] as const satisfies readonly (readonly [keyof LoadFlags, string])[];
+
+/** @returns the exit code, 99 when only thresholds did not hold @throws HarnessError `USAGE`, `BINARY_INVALID` before anything is started */
+export async function load(
+  name: string | undefined,
+  flags: LoadFlags,
+  context: CommandContext,
+): Promise<number> {
+  const script = scriptOf(name, flags);
+  const scenario = await loadScenario('load');
+  const given = new Map<string, string>([['script', script]]);
+  for (const [flag, parameter] of PARAMETERS) {
+    if (flags[flag] !== undefined) given.set(parameter, String(flags[flag]));
+  }
+  if (flags.threshold.length > 0) given.set('thresholds', flags.threshold.join(','));
+  const planned = planScenarios([scenario], given);
+  for (const { parameters } of planned) loadPlan(parameters as Parameters<typeof loadPlan>[0], 0n);
+  await findK6(flags.k6);
+  const { profile: _profile, ...others } = flags;
+  const command = (seed: bigint) => repeatText(name, flags, seed);
+  const title = `load-${flags.script === undefined ? script : scenarioTitle(script)}`;
+  return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
+}
+
+function scriptOf(name: string | undefined, { script }: LoadFlags): string {
+  if (script !== undefined && name !== undefined) {
+    throw new HarnessError('USAGE', `'${name}' and --script ${script}: name one of them`);
+  }
+  // A path without a folder is one, too.
+  if (script !== undefined) return /[/\\]/.test(script) ? script : `./${script}`;
+  if (name !== undefined) return name;
+  throw new HarnessError('USAGE', `name a load (known: ${SCRIPT_NAMES.join(', ')}), or a file with --script`);
+}
+
+/** The command that repeats the load. */
+function repeatText(name: string | undefined, flags: LoadFlags, seed: bigint): string {
+  const {
+    threshold,
+    with: others,
+    json: _json,
+    report: _report,
+    ...single
+  } = flags as LoadFlags & { json?: boolean };
+  const texts = Object.entries({ ...single, seed }).flatMap(([key, value]) => {
+    const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    return value === true ? [flag] : [flag, quoted(String(value))];
+  });
+  const repeated = [
+    ...threshold.flatMap((text) => ['--threshold', quoted(text)]),
+    ...others.flatMap(({ flavour, count }) => ['--with', `${flavour}=${count}`]),
+  ];
+  return ['npm run svcnet -- load', ...(name === undefined ? [] : [name]), ...texts, ...repeated].join(' ');
+}

@@ -1,0 +1,26 @@
+/** `svcnet report RUN`: write the pages of a run again from its folder. */
+import { join } from 'node:path';
+import { openInBrowser } from '../machine/open.ts';
+import { REPORT_PAGE, writePages } from '../report/folder.ts';
+import { findRun, readRun } from '../report/read-run.ts';
+import { answer, type CommandContext } from './context.ts';
+
+export interface ReportFlags {
+  readonly baseline?: string;
+  readonly open?: boolean;
+}
+
+/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `CANNOT_WRITE` */
+export async function report(name: string, flags: ReportFlags, context: CommandContext): Promise<void> {
+  const { stateDir } = context;
+  const run = readRun(findRun(name, stateDir));
+  const baseline = flags.baseline === undefined ? undefined : readRun(findRun(flags.baseline, stateDir));
+  await writePages(run, baseline);
+  const page = join(run.report, REPORT_PAGE);
+  if (flags.open === true) await openInBrowser(page);
+  const verdict = run.passed ? 'passed' : 'failed';
+  answer(context, { run: run.run, passed: run.passed, page }, [
+    `  ${run.run} ${verdict}`,
+    `  report       ${page}`,
+  ]);
+}

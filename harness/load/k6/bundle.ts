@@ -1,0 +1,67 @@
+/**
+ * A script and all that it imports as the one file that k6 runs. What k6 brings itself stays an import; `svcnet/k6` is
+ * the helper library.
+ */
+import { join } from 'node:path';
+import { type BuildOptions, build } from 'esbuild';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import { K6_FOLDER, type Script } from '../scripts.ts';
+
+const LIBRARY = join(K6_FOLDER, 'lib/index.js');
+const ENTRY = join(K6_FOLDER, 'lib/entry.js');
+
+export interface Bundle {
+  /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
+  readonly helper: boolean;
+}
+
+/** @param outfile file that k6 is given @throws HarnessError `USAGE` when the script cannot be read */
+export async function bundle(script: Script, outfile: string): Promise<Bundle> {
+  const shared: BuildOptions = {
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    external: ['k6', 'k6/*', 'https://*'],
+    alias: { 'svcnet/k6': LIBRARY },
+    logLevel: 'silent',
+    legalComments: 'none',
+    metafile: true,
+  };
+  try {
+    const looked = await build({ ...shared, entryPoints: [script.path], write: false });
+    const [output] = Object.values(looked.metafile?.outputs ?? {});
+    const names = output?.exports ?? [];
+    const helper = Object.keys(looked.metafile?.inputs ?? {}).some((path) =>
+      path.endsWith('scenarios/k6/lib/config.js'),
+    );
+    await build({
+      ...shared,
+      stdin: {
+        contents: entryOf(script, names),
+        resolveDir: K6_FOLDER,
+        sourcefile: 'svcnet-load.js',
+        loader: 'js',
+      },
+      outfile,
+    });
+    return { helper };
+  } catch (error) {
+    throw new HarnessError('USAGE', `cannot bundle ${script.path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** What stands around the script: its own options and summary, and those of the load. */
+function entryOf({ path }: Script, names: readonly string[]): string {
+  const of = JSON.stringify(path);
+  const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');
+  return [
+    `import * as script from ${of};`,
+    `import { optionsOf, summaryOf } from ${JSON.stringify(ENTRY)};`,
+    `export * from ${of};`,
+    ...(names.includes('default') ? [`export { default } from ${of};`] : []),
+    `export const options = optionsOf(${own('options')});`,
+    `export function handleSummary(data) { return summaryOf(data, ${own('handleSummary')}); }`,
+  ].join('\n');
+}

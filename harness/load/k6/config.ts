@@ -1,0 +1,133 @@
+/**
+ * What k6 is given: two JSON files of the load's folder, and the lines in which it tells what it has done. The scripts of
+ * `scenarios/k6` read and write these.
+ */
+
+/** Variable of k6 that names the first file. */
+export const CONFIG_VARIABLE = 'SVCNET_LOAD';
+/** What a line of the helper library begins with; all others are the script's own. */
+export const RECORD_MARK = 'svcnet ';
+
+export type SizeRange =
+  | { readonly kind: 'uniform'; readonly min: number; readonly max: number }
+  | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
+
+export interface Sizes {
+  /** As it was given. */
+  readonly text: string;
+  /** Weights are positive. */
+  readonly parts: readonly { readonly weight: number; readonly of: SizeRange }[];
+}
+
+/**
+ * `zipf`: the n-th most popular thing is read 1/n^exponent as often as the first, and nodes may answer from their caches.
+ * `cold`: all equally often, and nodes ask the network each time.
+ */
+export type Reads = { readonly kind: 'zipf'; readonly exponent: number } | { readonly kind: 'cold' };
+
+/** A node that takes part in the load. */
+export interface TargetNode {
+  readonly name: string;
+  /** URL of its API, as k6 reaches it. */
+  readonly api: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  readonly mode: 'full' | 'light' | 'boot';
+  /** Names of its headers begin with it. */
+  readonly headerPrefix: string;
+  /** Path of its files and collections. */
+  readonly files: string;
+  /** Batch of what is uploaded there; empty: it has none, and only reads. */
+  readonly batch: string;
+}
+
+/** Something that was uploaded before the load began. */
+export interface StoredObject {
+  readonly reference: string;
+  readonly size: number;
+  readonly index: string;
+  /** Of its bytes, hex. */
+  readonly sha256: string;
+  /** Name of the node that it was uploaded on. */
+  readonly node: string;
+}
+
+export interface LoadConfig {
+  readonly seed: string;
+  readonly label: string;
+  readonly nodes: readonly TargetNode[];
+  readonly sizes: Sizes;
+  readonly mode: 'direct' | 'deferred';
+  readonly encrypt: boolean;
+  readonly redundancyLevel: number;
+  readonly reads: Reads;
+  /** Of the operations of `mixed`, 0 to 1. */
+  readonly readShare: number;
+  /** Of downloads, the share that is compared byte by byte; of all others the hash is. */
+  readonly compareShare: number;
+  /** Files of a directory. */
+  readonly files: number;
+  /** Options of k6: what the script does not say itself. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Path of the summary that k6 writes at its end. */
+  readonly summary: string;
+  /** Path of the second file. */
+  readonly data: string;
+  /** The load's own feeds; scripts that update feeds. */
+  readonly feeds: FeedsConfig;
+}
+
+export interface FeedsConfig {
+  /** 40 hex digits. */
+  readonly owner: string;
+  /** 64 hex digits each. */
+  readonly topics: readonly string[];
+  /** Bytes of an update. */
+  readonly size: number;
+  /** Updates that the warm-up may make; the load goes on after them. */
+  readonly warmupUpdates: number;
+}
+
+export interface LoadData {
+  readonly objects: readonly StoredObject[];
+  /** Ids and signatures of feed updates, 194 hex digits each: update i is number floor(i / feeds) of feed i % feeds. */
+  readonly signatures: readonly string[];
+}
+
+/** One operation, as the helper library writes it. Times are ms since the epoch. */
+export interface OperationRecord {
+  readonly operation: string;
+  readonly node: string;
+  /** Begin of the scenario of k6 that it belongs to. */
+  readonly scenarioMs: number;
+  readonly endMs: number;
+  /** Of the iteration in its scenario. */
+  readonly iteration: number;
+  readonly warmup?: true;
+  /** From the intended start, where the model is open. Of operations that succeeded. */
+  readonly latencyMs?: number;
+  readonly bytes?: number;
+  readonly subject?: string;
+  readonly upload?: UploadRecord;
+  readonly failure?: FailureRecord;
+}
+
+export interface UploadRecord {
+  readonly kind: 'bytes' | 'directory' | 'chunks' | 'feed';
+  readonly batch: string;
+  readonly reference: string;
+  readonly size: number;
+  readonly index: string;
+  readonly tag?: number;
+  readonly requestedAtMs: number;
+}
+
+export interface FailureRecord {
+  /** Class of the taxonomy, where the script knows it. */
+  readonly class?: string;
+  /** HTTP status; 0: no answer. */
+  readonly status?: number;
+  /** Of k6, when there was no answer. */
+  readonly code?: number;
+  readonly message: string;
+}

@@ -1,0 +1,259 @@
+/**
+ * k6 as a child: started, followed line by line, ended with the one who started it. Between us and k6 stands a shell that
+ * waits for the end of its standard input, so that k6 ends even when this process is killed.
+ */
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
+import {
+  endProcess,
+  type ProcessId,
+  processOf,
+  type Spawned,
+  spawnProgram,
+  usageOf,
+} from '../../machine/processes.ts';
+import { CONFIG_VARIABLE } from './config.ts';
+import type { K6 } from './find-k6.ts';
+
+const LOOK_MS = 250;
+/** k6 waits for its users when it is asked to stop; nobody waits for k6 then. */
+const GRACE_MS = 3000;
+const LOG_LINES_SHOWN = 15;
+/** k6's own words for its exit codes. */
+const EXIT_MEANING: Readonly<Record<number, string>> = {
+  99: 'a threshold was breached',
+  104: 'its configuration is invalid',
+  105: 'it was asked to stop',
+  107: 'the script threw an error',
+  108: 'the script ended the load',
+};
+const THRESHOLD_BREACHED = 99;
+
+/** Runs a program until it ends, or until standard input does. */
+const GUARD = `exec 3<&0
+"$@" </dev/null 3<&- &
+child=$!
+echo "$child" > "$0"
+{ read -r line <&3; kill -TERM "$child" 2>/dev/null; } &
+guard=$!
+wait "$child"
+code=$?
+kill "$guard" 2>/dev/null
+exit "$code"`;
+
+export interface K6RunOptions {
+  readonly k6: K6;
+  /** Of the load; k6 reads and writes nothing else. */
+  readonly folder: string;
+  /** Files of the folder. */
+  readonly script: string;
+  readonly config: string;
+  /** For scripts without the helper library: where k6 writes every sample. */
+  readonly samples: string | undefined;
+  readonly signal: AbortSignal;
+  /** Told of each line that k6 has written since the last look, and of a look that found none. */
+  readonly onLines: (lines: readonly string[]) => void;
+}
+
+export interface K6Ended {
+  /** 0, or 99. */
+  readonly exitCode: number;
+  /** Share of one core; undefined where nobody tells. */
+  readonly cpu: number | undefined;
+}
+
+/** @throws HarnessError `LOAD_FAILED` when k6 ends in another way than by itself, `INTERRUPTED` */
+export async function runK6(options: K6RunOptions): Promise<K6Ended> {
+  const { k6, folder, signal } = options;
+  const log = join(folder, 'k6.log');
+  const pidFile = join(folder, 'k6.pid');
+  const container = `svcnet-k6-${randomUUID().slice(0, 8)}`;
+  const lines = new LineTail(options.samples ?? join(folder, 'console.log'));
+  const spawned = await spawnProgram({
+    command: { file: '/bin/sh', args: ['-c', GUARD, pidFile, ...argumentsOf(options, container)], env: {} },
+    logFile: log,
+    stopWithParent: true,
+    compileCache: undefined,
+  });
+  const startedAt = performance.now();
+  const usage = new Usage(() => (k6.kind === 'program' ? pidIn(pidFile) : undefined));
+  let ended: Awaited<Spawned['exited']> | undefined;
+  void spawned.exited.then((exit) => (ended = exit));
+  try {
+    while (ended === undefined) {
+      if (signal.aborted) throw interrupted(signal);
+      await Promise.race([sleep(LOOK_MS), spawned.exited]);
+      usage.look();
+      options.onLines(lines.read());
+    }
+    options.onLines(lines.read());
+    const exitCode = ended.code ?? -1;
+    if (exitCode === 0 || exitCode === THRESHOLD_BREACHED) return { exitCode, cpu: usage.share() };
+    throw failure(ended, { log, seconds: (performance.now() - startedAt) / 1000 });
+  } finally {
+    lines.close();
+    await end(spawned, pidIn(pidFile));
+    // Where the client was ended by force, the engine goes on with the container.
+    if (k6.kind === 'container' && ended === undefined) await removeContainer(container);
+  }
+}
+
+function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, container: string): string[] {
+  const run = [
+    'run',
+    '--quiet',
+    '--no-color',
+    '--no-usage-report',
+    '--config',
+    join(folder, 'k6.json'),
+    '--console-output',
+    join(folder, 'console.log'),
+    '--log-format',
+    'raw',
+    '--env',
+    `${CONFIG_VARIABLE}=${config}`,
+    ...(samples === undefined ? [] : ['--out', `json=${samples}`]),
+    script,
+  ];
+  if (k6.kind === 'program') return [k6.where, ...run];
+  const user =
+    process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
+  const mount = ['--volume', `${folder}:${folder}`, '--workdir', folder];
+  return [
+    'docker',
+    'run',
+    '--rm',
+    '--init',
+    '--name',
+    container,
+    '--network',
+    'host',
+    ...user,
+    ...mount,
+    k6.where,
+    ...run,
+  ];
+}
+
+async function end({ id }: Spawned, k6: ProcessId | undefined): Promise<void> {
+  // The shell ends when k6 has; force reaches both, which are one group.
+  if (k6 !== undefined) await endProcess(k6, GRACE_MS);
+  await endProcess(id, GRACE_MS);
+}
+
+async function removeContainer(name: string): Promise<void> {
+  try {
+    await promisify(execFile)('docker', ['rm', '--force', name], { timeout: GRACE_MS * 10 });
+  } catch (error) {
+    // It may have been removed because it has ended.
+    if (!/no such container/i.test(messageOf(error))) throw error;
+  }
+}
+
+function pidIn(path: string): ProcessId | undefined {
+  const text = readIfThere(path);
+  return text === undefined || text.trim() === '' ? undefined : processOf(Number(text));
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function failure(
+  { code, signal }: Awaited<Spawned['exited']>,
+  { log, seconds }: { log: string; seconds: number },
+): HarnessError {
+  // A shell tells the signal that has ended its child as 128 and its number.
+  const killed = signal ?? (code !== null && code > 128 ? `signal ${code - 128}` : undefined);
+  const how = killed === undefined ? `code ${code}${meaning(code)}` : `by ${killed}`;
+  const words = (readIfThere(log) ?? '').trimEnd().split('\n').slice(-LOG_LINES_SHOWN);
+  return new HarnessError(
+    'LOAD_FAILED',
+    `k6 has ended with ${how} after ${seconds.toFixed(1)} s`.replace('with by', 'by'),
+    {
+      hint: [`${log}:`, ...words.map((line) => `  ${line}`)].join('\n'),
+    },
+  );
+}
+
+function meaning(code: number | null): string {
+  const words = EXIT_MEANING[code ?? 0];
+  return words === undefined ? '' : ` (${words})`;
+}
+
+/** Processor time of a process over the time in which it was looked at. */
+class Usage {
+  readonly #find: () => ProcessId | undefined;
+  #first: { atMs: number; cpuMs: number } | undefined;
+  #last: { atMs: number; cpuMs: number } | undefined;
+
+  constructor(find: () => ProcessId | undefined) {
+    this.#find = find;
+  }
+
+  look(): void {
+    const id = this.#find();
+    const used = id === undefined ? undefined : usageOf(id);
+    if (used === undefined) return;
+    this.#last = { atMs: performance.now(), cpuMs: used.cpuMs };
+    this.#first ??= this.#last;
+  }
+
+  share(): number | undefined {
+    if (this.#first === undefined || this.#last === undefined || this.#first === this.#last) return undefined;
+    return (this.#last.cpuMs - this.#first.cpuMs) / (this.#last.atMs - this.#first.atMs);
+  }
+}
+
+const PIECE_BYTES = 1 << 20;
+
+/** The lines that are added to a file, which need not be there yet. */
+class LineTail {
+  readonly #path: string;
+  readonly #piece = Buffer.alloc(PIECE_BYTES);
+  #file: number | undefined;
+  #rest = '';
+  readonly #decoder = new TextDecoder();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  read(): string[] {
+    this.#file ??= this.#open();
+    if (this.#file === undefined) return [];
+    const lines: string[] = [];
+    for (let size = 1; size > 0; ) {
+      size = readSync(this.#file, this.#piece, 0, PIECE_BYTES, null);
+      const text = this.#rest + this.#decoder.decode(this.#piece.subarray(0, size), { stream: true });
+      const all = text.split('\n');
+      this.#rest = all.pop() ?? '';
+      lines.push(...all);
+    }
+    return lines;
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #open(): number | undefined {
+    try {
+      return openSync(this.#path, 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,23 @@
+/** Opening a page in the browser of the person at this machine. */
+import { spawn } from 'node:child_process';
+import { HarnessError } from '../base/errors.ts';
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', win32: 'explorer' };
+
+/** Returns when it is under way. @param page path or URL @throws HarnessError `USAGE` when nothing can open it */
+export async function openInBrowser(page: string): Promise<void> {
+  const program = process.env['BROWSER'] ?? OPENERS[process.platform] ?? 'xdg-open';
+  const opener = spawn(program, [page], { detached: true, stdio: 'ignore' });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  opener.once('spawn', resolve);
+  opener.once('error', (cause) =>
+    reject(
+      new HarnessError('USAGE', `--open: cannot start '${program}'`, {
+        cause,
+        hint: `Open it yourself: ${page}\nAnother program can be named with BROWSER.`,
+      }),
+    ),
+  );
+  await promise;
+  opener.unref();
+}

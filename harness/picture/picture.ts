@@ -1,0 +1,57 @@
+/** A network as it looked at one moment: what its pages draw. Plain JSON without imports, for browsers too. */
+
+/** `null` stands for what a node has not said. */
+export interface NetworkPicture {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly cluster: string;
+  /** Block of the chain's head; `null` without a chain, or one that does not answer. */
+  readonly height: number | null;
+  readonly nodes: readonly PictureNode[];
+  /** Pairs of nodes that are connected, or that count something about each other. */
+  readonly links: readonly PictureLink[];
+  /** Links in all, where not all of them are here. */
+  readonly linksInAll?: number;
+}
+
+export interface PictureNode {
+  readonly name: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  readonly flavour: string;
+  readonly mode: string;
+  /** `running`, or what else it is: `crashed`, `killed`, `paused`, `silent`, … */
+  readonly state: string;
+  /** Whether it answered anything. */
+  readonly answers: boolean;
+  readonly version: string | null;
+  readonly depth: number | null;
+  readonly storageRadius: number | null;
+  /** Chunks in its reserve. */
+  readonly reserve: number | null;
+  /** Chunks in its cache. */
+  readonly cache: number | null;
+  /** Chunks of uploads that wait for room in their neighbourhood. */
+  readonly waiting: number | null;
+  /** Last block it has read. */
+  readonly block: number | null;
+  /** Of its chequebook, token units as text. */
+  readonly chequebook: { readonly total: string; readonly available: string } | null;
+  /** Connected peers; those of other networks by the first digits of their overlay. */
+  readonly peers: readonly string[] | null;
+}
+
+/** Two nodes by name, `a` before `b`. Amounts are digits, because a number may not hold them. */
+export interface PictureLink {
+  readonly a: string;
+  readonly b: string;
+  readonly connected: boolean;
+  /** Accounting units, positive when `b` owes `a`. */
+  readonly balance: string;
+  /** Promised by cheques, token units, cumulative. */
+  readonly chequesFromA: string;
+  readonly chequesFromB: string;
+  /** Settled by time, accounting units, cumulative. */
+  readonly timeFromA: string;
+  readonly timeFromB: string;
+}

@@ -1,0 +1,151 @@
+/** What went wrong in a run, each with the moment, what had happened before, and what nodes wrote then. */
+import { createReadStream, existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type LogEntry, logEntry } from '../logs/log-entry.ts';
+import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
+
+/** Failures with log lines; a run with more has one cause mostly. */
+const EXPLAINED_MAX = 20;
+const BEFORE_MS = 5000;
+const AFTER_MS = 1000;
+/** Lines of one node and of one failure. */
+const NODE_LINES_MAX = 12;
+const LINES_MAX = 40;
+const EVENTS_MAX = 6;
+const LINE_LENGTH_MAX = 600;
+
+export interface Failure {
+  readonly scenario: string;
+  readonly title: string;
+  readonly expected?: string;
+  readonly observed?: string;
+  readonly evidence?: string;
+  /** Ms since the epoch, where that is known. */
+  readonly at?: number;
+  /** Faults and incidents of the scenario until then, the last ones. */
+  readonly before: readonly RunEvent[];
+  readonly logs: readonly LogLine[];
+}
+
+export interface LogLine {
+  readonly part: string;
+  readonly at: number;
+  readonly level: string;
+  readonly text: string;
+}
+
+/** @param run `report` names its folder */
+export async function failuresOf(run: RunResult): Promise<Failure[]> {
+  const bare = run.scenarios.flatMap((scenario) => scenarioFailures(run, scenario));
+  const explained = bare.slice(0, EXPLAINED_MAX).filter(({ at }) => at !== undefined);
+  if (explained.length === 0) return bare;
+  const collected = new Map<Failure, LogLine[]>(explained.map((failure) => [failure, []]));
+  for (const path of await logFiles(run.report)) await collect(path, collected);
+  return bare.map((failure) => ({ ...failure, logs: chosen(failure, collected.get(failure) ?? []) }));
+}
+
+function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
+  const { name } = scenario;
+  const began = scenario.startedAt ?? 0;
+  const until = (at: number | undefined) =>
+    run.events
+      .filter(
+        (event) =>
+          event.kind !== 'phase' && event.at >= began && event.at <= (at ?? Number.POSITIVE_INFINITY),
+      )
+      .slice(-EVENTS_MAX);
+  const assertions = scenario.assertions
+    .filter(({ passed }) => !passed)
+    .map(({ name: title, expected, observed, evidence, at }): Failure => {
+      const more = { ...(evidence === undefined ? {} : { evidence }), ...(at === undefined ? {} : { at }) };
+      return { scenario: name, title, expected, observed, before: until(at), logs: [], ...more };
+    });
+  if (scenario.error === undefined) return assertions;
+  const ended = scenario.startedAt === undefined ? undefined : scenario.startedAt + scenario.durationMs;
+  const at = scenario.incidents?.[0]?.at ?? ended;
+  const [first = '', ...rest] = scenario.error.split('\n');
+  const error: Failure = {
+    scenario: name,
+    title:
+      scenario.incidents === undefined ? 'The scenario could not go on' : 'A member of the cluster was lost',
+    observed: first,
+    ...(rest.length === 0 ? {} : { evidence: rest.join('\n') }),
+    ...(at === undefined ? {} : { at }),
+    before: until(ended),
+    logs: [],
+  };
+  return [error, ...assertions];
+}
+
+/** Logs of all clusters of the run. */
+async function logFiles(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return [];
+  const clusters = (await readdir(folder))
+    .filter((name) => /^cluster-\d+$/.test(name))
+    .map((name) => join(folder, name));
+  const files: string[] = [];
+  for (const logs of [folder, ...clusters].map((place) => join(place, 'logs'))) {
+    if (!existsSync(logs)) continue;
+    const names = (await readdir(logs)).filter((name) => name.endsWith('.log')).toSorted();
+    files.push(...names.map((name) => join(logs, name)));
+  }
+  return files;
+}
+
+/** Reads a log once for all failures. A line without a time belongs to the one before. */
+async function collect(path: string, collected: ReadonlyMap<Failure, LogLine[]>): Promise<void> {
+  const part = basename(path, '.log');
+  let at = Number.NaN;
+  for await (const line of createInterface({
+    input: createReadStream(path),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    const time = /"time"[:=]"([^"]+)"/.exec(line)?.[1];
+    if (time !== undefined) at = Date.parse(time);
+    for (const [failure, lines] of collected) {
+      const moment = failure.at as number;
+      if (!(at >= moment - BEFORE_MS && at <= moment + AFTER_MS) || line === '') continue;
+      const entry = logEntry(line);
+      if (entry === undefined && time !== undefined) continue;
+      const level = entry?.level ?? 'text';
+      if (!isNotable(level) && !isNamed(failure, part)) continue;
+      lines.push({
+        part,
+        at,
+        level,
+        text: entry === undefined ? line.slice(0, LINE_LENGTH_MAX) : entryText(entry),
+      });
+    }
+  }
+}
+
+function isNotable(level: string): boolean {
+  return level === 'warn' || level === 'error' || level === 'fatal' || level === 'text';
+}
+
+function isNamed({ title, observed = '', evidence = '', before }: Failure, part: string): boolean {
+  const word = new RegExp(`(^|[^\\w-])${part.replaceAll(/[^\w-]/g, '.')}($|[^\\w-])`);
+  return word.test(`${title} ${observed} ${evidence}`) || before.some((event) => event.part === part);
+}
+
+function entryText({ module, message, fields }: LogEntry): string {
+  const more = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return [module === '""' || module === '' ? '' : `${module}:`, message, ...more]
+    .filter((word) => word !== '')
+    .join(' ')
+    .slice(0, LINE_LENGTH_MAX);
+}
+
+/** Of each node those closest to the moment; all in the order of their times. */
+function chosen({ at = 0 }: Failure, lines: readonly LogLine[]): LogLine[] {
+  const near = (a: LogLine, b: LogLine) => Math.abs(a.at - at) - Math.abs(b.at - at);
+  return [...Map.groupBy(lines, ({ part }) => part).values()]
+    .flatMap((own) => own.toSorted(near).slice(0, NODE_LINES_MAX))
+    .toSorted(near)
+    .slice(0, LINES_MAX)
+    .toSorted((a, b) => a.at - b.at);
+}

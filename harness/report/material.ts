@@ -1,0 +1,19 @@
+/** What the texts and pages of a run are made of: its result, and what its folder tells beside it. */
+import { type Failure, failuresOf } from './failures.ts';
+import { type Resources, readResources } from './resources.ts';
+import type { RunResult } from './result.ts';
+
+export interface ReportMaterial {
+  readonly run: RunResult;
+  readonly failures: readonly Failure[];
+  /** Undefined when the run has kept no series. */
+  readonly used: Resources | undefined;
+  /** An earlier run of the same scenarios, for changes. */
+  readonly baseline?: RunResult;
+}
+
+/** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when its series cannot be read */
+export async function gatherMaterial(run: RunResult, baseline?: RunResult): Promise<ReportMaterial> {
+  const [failures, used] = await Promise.all([failuresOf(run), readResources(run.report)]);
+  return { run, failures, used, ...(baseline === undefined ? {} : { baseline }) };
+}

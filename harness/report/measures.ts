@@ -1,0 +1,192 @@
+/** Figures of a scenario that its pages begin with: what all nodes did together, operation by operation. */
+
+import { plural } from '../base/words.ts';
+import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
+import type { OperationSummary } from '../metrics/recorder.ts';
+import { byteSize, duration, grouped, type Unit } from '../web/base/format.ts';
+import type { Resources } from './resources.ts';
+import type { RunResult, ScenarioResult } from './result.ts';
+
+/** One operation over all nodes. */
+export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
+  readonly operation: string;
+  readonly nodes: number;
+  readonly count: number;
+  readonly bytes: number;
+  readonly errors: number;
+  /** From the first start to the last end on any node, as far as their windows tell. */
+  readonly mibPerSecond: number | null;
+}
+
+export function operationTotals({ metrics, timelines }: ScenarioResult): OperationTotal[] {
+  const byOperation = Map.groupBy(metrics, ({ operation }) => operation);
+  return Array.from(byOperation, ([operation, rows]) => {
+    const { histogram: _histogram, ...latencies } = Distribution.merged(rows.map(Distribution.of)).summary();
+    const bytes = sum(rows, (row) => row.bytes);
+    return {
+      operation,
+      nodes: rows.length,
+      count: sum(rows, (row) => row.count),
+      bytes,
+      errors: sum(rows, (row) => row.errors),
+      mibPerSecond: rows.length === 1 ? (rows[0]?.mibPerSecond ?? null) : sharedRate(operation, bytes),
+      ...latencies,
+    };
+  });
+
+  /** Nodes may have worked one after the other or together: only the time between the first and the last byte is shared. */
+  function sharedRate(operation: string, bytes: number): number | null {
+    const timeline = timelines.find((one) => one.operation === operation);
+    if (timeline === undefined || bytes === 0) return null;
+    const busy = timeline.bytes.filter((moved) => moved > 0).length;
+    const longest = Math.max(
+      ...metrics.filter((row) => row.operation === operation).map(({ wallMs }) => wallMs),
+    );
+    return bytes / 2 ** 20 / (Math.max(busy * timeline.windowMs, longest) / 1000);
+  }
+}
+
+/** A number that a page begins with. */
+export interface Headline {
+  readonly title: string;
+  readonly value: number | null;
+  readonly unit: Unit;
+  /** Beside the number, smaller. */
+  readonly detail: string;
+  readonly verdict?: 'good' | 'bad';
+}
+
+/** Operations that have a number of their own; the tables have all. */
+const OPERATIONS_MAX = 4;
+
+/** What went wrong comes first. */
+export function headlines(scenario: ScenarioResult): Headline[] {
+  const all = numbersOf(scenario);
+  return [
+    ...all.filter(({ verdict }) => verdict === 'bad'),
+    ...all.filter(({ verdict }) => verdict !== 'bad'),
+  ];
+}
+
+function numbersOf(scenario: ScenarioResult): Headline[] {
+  const totals = operationTotals(scenario);
+  const moving = totals.filter(({ bytes }) => bytes > 0).toSorted((a, b) => b.bytes - a.bytes);
+  const timed = totals.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count);
+  const count = sum(totals, (one) => one.count);
+  const errors = sum(totals, (one) => one.errors);
+  const { acknowledged, found, missing } = scenario.ledger;
+  return [
+    ...moving.slice(0, OPERATIONS_MAX).map(
+      ({ operation, mibPerSecond, bytes, nodes }): Headline => ({
+        title: operation,
+        value: mibPerSecond,
+        unit: 'MiB/s',
+        detail: `${byteSize(bytes)} on ${plural(nodes, 'node')}`,
+      }),
+    ),
+    ...timed
+      .filter(({ p50Ms }) => p50Ms !== null)
+      .slice(0, OPERATIONS_MAX)
+      .map(
+        (one): Headline => ({
+          title: `${one.operation}, median`,
+          value: one.p50Ms,
+          unit: 'ms',
+          detail:
+            one.p99Ms === null
+              ? `n = ${grouped(one.count)}, too few for p99`
+              : `p99 ${duration(one.p99Ms)}, n = ${grouped(one.count)}`,
+        }),
+      ),
+    ...(count + errors === 0
+      ? []
+      : [
+          {
+            title: 'errors',
+            value: errors,
+            unit: 'count',
+            detail: `of ${grouped(count + errors)} operations`,
+            verdict: errors === 0 ? 'good' : 'bad',
+          } satisfies Headline,
+        ]),
+    ...(acknowledged === 0
+      ? []
+      : [
+          {
+            title: 'chunks lost',
+            value: missing,
+            unit: 'count',
+            detail:
+              found + missing === 0
+                ? `${grouped(acknowledged)} acknowledged, not looked for`
+                : `of ${grouped(acknowledged)} acknowledged`,
+            ...(found + missing === 0
+              ? {}
+              : { verdict: missing === 0 ? ('good' as const) : ('bad' as const) }),
+          } satisfies Headline,
+        ]),
+  ];
+}
+
+/** What the nodes of a run used for what it moved. */
+export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
+  if (used === undefined) return [];
+  const moved = sum(
+    scenarios.flatMap(({ metrics }) => metrics),
+    ({ bytes }) => bytes,
+  );
+  const peaks = used.nodes.flatMap(({ node, memory }) =>
+    memory === undefined ? [] : [{ node, peak: memory.peak }],
+  );
+  const [largest] = peaks.toSorted((a, b) => b.peak - a.peak);
+  return [
+    ...(moved === 0 || Number.isNaN(used.cpuSeconds)
+      ? []
+      : [
+          {
+            title: 'CPU time per GB moved',
+            value: used.cpuSeconds / (moved / 1e9),
+            unit: 's',
+            detail: `${duration(used.cpuSeconds * 1000)} on all nodes`,
+          } satisfies Headline,
+        ]),
+    ...(largest === undefined
+      ? []
+      : [
+          {
+            title: 'peak memory of a node',
+            value: largest.peak,
+            unit: 'bytes',
+            detail: largest.node === 'all' ? 'all nodes in one process' : largest.node,
+          } satisfies Headline,
+        ]),
+  ];
+}
+
+/** Jain's index of what nodes did: 1 when all did the same, 1/n when one did everything. */
+export function fairness(loads: readonly number[]): number | null {
+  const total = sum(loads, (load) => load);
+  return total === 0 ? null : total ** 2 / (loads.length * sum(loads, (load) => load ** 2));
+}
+
+/** Errors of all operations by class, most first. */
+export function errorClasses(
+  metrics: readonly OperationSummary[],
+): { kind: string; count: number; example: string; where: string }[] {
+  const all = new Map<string, { count: number; example: string; where: string }>();
+  for (const { operation, node, errorClasses: classes, errorExamples } of metrics) {
+    for (const [kind, count] of Object.entries(classes)) {
+      const before = all.get(kind) ?? {
+        count: 0,
+        example: errorExamples[kind] ?? '',
+        where: `${operation} on ${node}`,
+      };
+      all.set(kind, { ...before, count: before.count + count });
+    }
+  }
+  return Array.from(all, ([kind, rest]) => ({ kind, ...rest })).toSorted((a, b) => b.count - a.count);
+}
+
+export function sum<T>(list: readonly T[], of: (one: T) => number): number {
+  return list.reduce((total, one) => total + of(one), 0);
+}

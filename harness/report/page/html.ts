@@ -1,0 +1,72 @@
+/** Markup in which text is always text: whatever a node has said, it cannot become an element. */
+
+export class Html {
+  readonly markup: string;
+
+  constructor(markup: string) {
+    this.markup = markup;
+  }
+}
+
+type Part = Html | string | number | undefined | false | readonly Part[];
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Texts and numbers are escaped, lists are joined, `undefined` and `false` are nothing. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(
+    strings.reduce((all, text, i) => all + text + (i < parts.length ? markupOf(parts[i]) : ''), ''),
+  );
+}
+
+function markupOf(part: Part): string {
+  if (part === undefined || part === false) return '';
+  if (part instanceof Html) return part.markup;
+  if (typeof part === 'object') return part.map(markupOf).join('');
+  return String(part).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string);
+}
+
+/** JSON inside a script element: nothing in it can end the element. */
+export function embeddedJson(id: string, value: unknown): Html {
+  const json = JSON.stringify(value).replaceAll('<', '\\u003c');
+  return new Html(`<script type="application/json" id="${id}">${json}</script>`);
+}
+
+export interface Column {
+  readonly title: string;
+  /** Numbers stand below each other. */
+  readonly number?: boolean;
+}
+
+/** Broken into lines, it would be harder to read than the table is to scroll. */
+const SHORT_MAX = 24;
+
+function isShort(cell: Part): boolean {
+  return typeof cell === 'string' && cell.length <= SHORT_MAX;
+}
+
+/**
+ * A table that scrolls inside itself where it is wider than the page. The first cell of a row is its heading.
+ * @param name what it is called by people who do not see where it stands
+ */
+export function table(name: string, columns: readonly Column[], rows: readonly (readonly Part[])[]): Html {
+  const kind = ({ number }: Column) => (number === true ? 'number' : 'text');
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${name}"><table>
+<caption class="hidden">${name}</caption>
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${kind(column)}">${column.title}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    (cells) =>
+      html`<tr>${columns.map((column, i) =>
+        i === 0
+          ? html`<th scope="row" class="${kind(column)}${isShort(cells[i]) && ' short'}">${cells[i]}</th>`
+          : html`<td class="${kind(column)}">${cells[i]}</td>`,
+      )}</tr>
+`,
+  )}</tbody></table></div>`;
+}

@@ -1,0 +1,109 @@
+/** What nodes used over a run, from the series that its folder keeps: processor, memory, delay of the event loop; bytes. */
+
+import { increase, rate, type Series } from '../metrics/series.ts';
+import { readSeries } from '../metrics/series-file.ts';
+
+const CPU = 'testbed_node_cpu_seconds_total';
+const MEMORY = 'testbed_node_rss_bytes';
+const EVENT_LOOP = 'nodejs_eventloop_lag_p99_seconds';
+const BYTES = 'testbed_network_bytes_total';
+const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
+/** Points of a curve that is some hundred pixels wide. */
+const POINTS_MAX = 120;
+
+/** One figure of one node: its highest value in each of equally long parts of the run; `null`: none then. */
+export interface ResourceCurve {
+  readonly points: readonly (number | null)[];
+  readonly mean: number;
+  readonly peak: number;
+}
+
+export interface NodeResources {
+  /** Name of a node; `all`: the one process of a cluster whose nodes are embedded. */
+  readonly node: string;
+  /** Percent of one core. */
+  readonly cpu?: ResourceCurve;
+  /** Resident, bytes. */
+  readonly memory?: ResourceCurve;
+  /** ms */
+  readonly eventLoop?: ResourceCurve;
+}
+
+export interface Resources {
+  readonly nodes: readonly NodeResources[];
+  /** CPU seconds of all nodes; `NaN` when nothing tells. */
+  readonly cpuSeconds: number;
+  /** Bytes through streams, most first. */
+  readonly traffic: readonly {
+    readonly protocol: string;
+    readonly sent: number;
+    readonly received: number;
+  }[];
+}
+
+/** @param folder of a run @returns undefined when it has kept no series @throws HarnessError `STATE_INVALID` */
+export async function readResources(folder: string): Promise<Resources | undefined> {
+  const columns = await readSeries(folder, ({ name }) => WANTED.has(name));
+  if (columns === undefined || columns.times.length === 0) return undefined;
+  const { times, series } = columns;
+  const nodes = new Map<string, { cpu?: ResourceCurve; memory?: ResourceCurve; eventLoop?: ResourceCurve }>();
+  const note = (one: Series, what: keyof Omit<NodeResources, 'node'>, values: Float64Array): void => {
+    const node = one.node ?? one.labels['node'];
+    const curve = curveOf(values);
+    if (node === undefined || curve === undefined) return;
+    nodes.set(node, { ...nodes.get(node), [what]: curve });
+  };
+  for (const one of series) {
+    if (one.name === CPU)
+      note(
+        one,
+        'cpu',
+        rate(times, one.values).map((seconds) => seconds * 100),
+      );
+    else if (one.name === MEMORY) note(one, 'memory', one.values);
+    else if (one.name === EVENT_LOOP)
+      note(
+        one,
+        'eventLoop',
+        one.values.map((seconds) => seconds * 1000),
+      );
+  }
+  const cpu = series.filter(({ name }) => name === CPU);
+  return {
+    nodes: Array.from(nodes, ([node, curves]) => ({ node, ...curves })).toSorted((a, b) =>
+      a.node.localeCompare(b.node, 'en', { numeric: true }),
+    ),
+    cpuSeconds:
+      cpu.length === 0 ? Number.NaN : cpu.reduce((sum, { values }) => sum + (increase(values) || 0), 0),
+    traffic: trafficOf(series.filter(({ name }) => name === BYTES)),
+  };
+}
+
+function curveOf(values: Float64Array): ResourceCurve | undefined {
+  const known = values.filter((value) => !Number.isNaN(value));
+  if (known.length === 0) return undefined;
+  const size = Math.max(1, Math.ceil(values.length / POINTS_MAX));
+  const points: (number | null)[] = [];
+  for (let from = 0; from < values.length; from += size) {
+    const part = values.slice(from, from + size).filter((value) => !Number.isNaN(value));
+    points.push(part.length === 0 ? null : part.reduce((a, b) => Math.max(a, b)));
+  }
+  return {
+    points,
+    mean: known.reduce((sum, value) => sum + value, 0) / known.length,
+    peak: known.reduce((a, b) => Math.max(a, b)),
+  };
+}
+
+function trafficOf(series: readonly Series[]): Resources['traffic'] {
+  const byProtocol = Map.groupBy(series, ({ labels }) => labels['protocol'] ?? '');
+  const last = (rows: readonly Series[], direction: RegExp) =>
+    rows
+      .filter(({ labels }) => direction.test(labels['direction'] ?? ''))
+      .reduce((sum, { values }) => sum + (values.findLast((value) => !Number.isNaN(value)) ?? 0), 0);
+  return Array.from(byProtocol, ([protocol, rows]) => ({
+    protocol,
+    sent: last(rows, /^(out|sent)/),
+    received: last(rows, /^(in|received)/),
+  })).toSorted((a, b) => b.sent + b.received - a.sent - a.received);
+}

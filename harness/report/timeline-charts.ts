@@ -1,0 +1,131 @@
+/** What a scenario measured over time, as charts that stand below each other, with what happened meanwhile. */
+import type { OperationTimeline } from '../metrics/timeline.ts';
+import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
+import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
+
+/** Lines of one chart: as many as there are colours. Those with most operations are drawn; the tables have all. */
+const OPERATIONS_MAX = 8;
+/** More points than this are noise at the width of a page. */
+const STEPS_MAX = 240;
+
+export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {
+  const originMs = scenario.startedAt ?? Date.parse(run.startedAt);
+  const endMs = originMs + scenario.durationMs;
+  const inside = run.events.filter(({ at, endAt }) => at < endMs + 1 && (endAt ?? at) >= originMs - 1);
+  const windows = scenario.timelines.flatMap(({ startMs, windowMs, count }) => [
+    startMs,
+    startMs + windowMs * count.length,
+  ]);
+  const fromMs = Math.min(originMs, ...windows);
+  return { originMs, fromMs, toMs: Math.max(endMs, fromMs + 1, ...windows), marks: inside.map(markOf) };
+}
+
+function markOf({ kind, at, endAt, text }: RunEvent): ChartMark {
+  return { kind, fromMs: at, ...(endAt === undefined ? {} : { toMs: endAt }), text };
+}
+
+/** Throughput, rate, latency and errors; a chart that would have no line is left out. */
+export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
+  const busiest = timelines
+    .toSorted((a, b) => total(b.count) + total(b.errors) - total(a.count) - total(a.errors))
+    .slice(0, OPERATIONS_MAX);
+  const drawn = timelines.filter((one) => busiest.includes(one));
+  if (drawn.length === 0) return [];
+  const grid = gridOf(drawn);
+  const chart = (
+    chosen: readonly OperationTimeline[],
+    about: Omit<TimeChartData, 'timesMs' | 'series'>,
+    value: (one: OperationTimeline, windows: readonly number[]) => number | null,
+  ): TimeChartData[] => {
+    if (chosen.length === 0) return [];
+    const series = chosen.map((one): TimeSeries => {
+      const windows = windowsIn(grid, one);
+      const values = windows.map((inside) => (inside.length === 0 ? null : rounded(value(one, inside))));
+      return { label: one.operation, colour: drawn.indexOf(one) + 1, values };
+    });
+    return [{ ...about, timesMs: grid.timesMs, series }];
+  };
+  const perSecond = (values: readonly number[], windows: readonly number[], windowMs: number) =>
+    total(windows.map((window) => values[window] ?? 0)) / ((windows.length * windowMs) / 1000);
+  const worst = (values: readonly (number | null)[], windows: readonly number[]) =>
+    windows.reduce<number | null>((max, window) => {
+      const value = values[window] ?? null;
+      return max === null || (value !== null && value > max) ? value : max;
+    }, null);
+  const moving = drawn.filter(({ bytes }) => total(bytes) > 0);
+  const still = drawn.filter(({ bytes, count }) => total(bytes) === 0 && total(count) > 1);
+  const timed = drawn.filter(({ count }) => total(count) > 0);
+  const repeated = drawn.filter(({ count }) => count.some((one) => one > 1));
+  const failing = drawn.filter(({ errors }) => total(errors) > 0);
+  const note = `Each point is ${grid.stepMs / 1000} s`;
+  const scale = { unit: 'ms', scale: 'log' } as const;
+  return [
+    ...chart(
+      moving,
+      {
+        title: 'Throughput',
+        unit: 'MiB/s',
+        steps: true,
+        note: `${note}: payload of the operations that ended in it.`,
+      },
+      (one, windows) => perSecond(one.bytes, windows, one.windowMs) / 2 ** 20,
+    ),
+    ...chart(
+      still,
+      { title: 'Rate', unit: '1/s', steps: true, note: `${note}: operations that ended in it.` },
+      (one, windows) => perSecond(one.count, windows, one.windowMs),
+    ),
+    ...chart(
+      timed,
+      {
+        title: 'Latency, p99',
+        ...scale,
+        note: `${note}: the highest p99 of a window; the maximum where samples are few.`,
+      },
+      (one, windows) => worst(one.p99Ms, windows),
+    ),
+    ...chart(
+      repeated,
+      { title: 'Latency, median', ...scale, note: `${note}: the highest median of a window.` },
+      (one, windows) => worst(one.p50Ms, windows),
+    ),
+    ...chart(failing, { title: 'Errors', unit: '1/s', steps: true, note: `${note}.` }, (one, windows) =>
+      perSecond(one.errors, windows, one.windowMs),
+    ),
+  ];
+}
+
+/** Steps of equal length over the whole time. */
+interface Grid {
+  /** Beginnings of the steps, and the end of the last one. */
+  readonly timesMs: readonly number[];
+  readonly stepMs: number;
+}
+
+/** Steps as long as the longest window, or longer, so that there are not too many; begun where the first window begins. */
+function gridOf(timelines: readonly OperationTimeline[]): Grid {
+  const from = Math.min(...timelines.map(({ startMs }) => startMs));
+  const to = Math.max(...timelines.map(({ startMs, windowMs, count }) => startMs + windowMs * count.length));
+  const window = Math.max(...timelines.map(({ windowMs }) => windowMs));
+  const stepMs = window * Math.max(1, Math.ceil((to - from) / window / STEPS_MAX));
+  const steps = Math.ceil((to - from) / stepMs);
+  return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
+}
+
+/** For each step the windows of an operation that begin in it; none before its first one and after its last one. */
+function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
+  const windows: number[][] = timesMs.map(() => []);
+  const from = timesMs[0] as number;
+  for (let i = 0; i < count.length; i++)
+    windows[Math.floor((startMs + i * windowMs - from) / stepMs)]?.push(i);
+  return windows;
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}
+
+/** A chart has some hundred pixels of height: more digits would only make the page larger. */
+function rounded(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(4));
+}

@@ -1,0 +1,301 @@
+/**
+ * What the nodes of a cluster tell of one chunk, as one story: who uploaded it, which way every push and every request
+ * went from node to node, who pulled it, and where it is gone. Steps are put together by cause: an attempt belongs to
+ * what its node was doing, and the peer's part in it to the attempt. Clocks only order what has no cause in common.
+ */
+import type { ChunkEvent, ChunkEventKind } from '../../node/env/chunk-events.ts';
+
+/** What one node tells of the chunk. */
+export interface Testimony {
+  /** Name. */
+  readonly node: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** In the order in which they happened. */
+  readonly events: readonly ChunkEvent[];
+}
+
+/** One peer that was asked to take the chunk, or to deliver it. */
+export interface Attempt {
+  /** From 1, as its node counts. */
+  readonly number: number;
+  /** Name of the peer; the first digits of its overlay when the cluster has no such node. */
+  readonly peer: string;
+  /** Milliseconds since the unix epoch. */
+  readonly at: number;
+  /** Absent while it is under way, or when its end is not known. */
+  readonly ms?: number;
+  readonly outcome: 'done' | 'failed' | 'open';
+  readonly detail?: string;
+  /** What the peer did with it; absent when it does not tell, or was never reached. */
+  readonly hop?: Hop;
+}
+
+/** What one node did because it was asked to by a peer or, at the beginning of a way, by itself. */
+export interface Hop {
+  readonly node: string;
+  /** Absent at the beginning of a way. */
+  readonly from?: string;
+  readonly at: number;
+  readonly ms?: number;
+  /**
+   * Kind of the event that ended it. Silent: the node tells nothing itself, but others got the chunk from it, or were
+   * asked by it, while it was asked.
+   */
+  readonly outcome: ChunkEventKind | 'open' | 'silent';
+  /** The storer whose receipt ended it. */
+  readonly storer?: string;
+  readonly detail?: string;
+  /** Peers that could not be asked at first, because of the credit with them. */
+  readonly noCredit: readonly string[];
+  readonly attempts: readonly Attempt[];
+}
+
+/** Something that happened on one node. */
+export interface Moment {
+  readonly node: string;
+  readonly at: number;
+  readonly kind: ChunkEventKind;
+  readonly peer?: string;
+  readonly detail?: string;
+}
+
+export interface Story {
+  readonly uploads: readonly Moment[];
+  /** Oldest first. */
+  readonly pushes: readonly Hop[];
+  readonly pulls: readonly Moment[];
+  /** What else was stored, cached and removed: pushed chunks are stored by the last hop of their way. */
+  readonly kept: readonly Moment[];
+  readonly requests: readonly Hop[];
+}
+
+/** How one of the two ways of a chunk is told. */
+interface Words {
+  /** A node begins a way by itself. */
+  readonly begins: (event: ChunkEvent) => boolean;
+  /** A node was asked by its peer. */
+  readonly arrives: (event: ChunkEvent) => boolean;
+  readonly tries: ChunkEventKind;
+  readonly succeeds: ChunkEventKind;
+  readonly fails: ChunkEventKind;
+  /** Ends of a hop. */
+  readonly ends: readonly ChunkEventKind[];
+}
+
+const PUSH: Words = {
+  begins: ({ kind }) => kind === 'pushing',
+  arrives: ({ kind }) => kind === 'received',
+  tries: 'push',
+  succeeds: 'push-accepted',
+  fails: 'push-failed',
+  ends: ['synced', 'kept', 'not-synced', 'signed', 'forwarded', 'refused'],
+};
+const REQUEST: Words = {
+  begins: ({ kind, peer }) => kind === 'requested' && peer === undefined,
+  arrives: ({ kind, peer }) => kind === 'requested' && peer !== undefined,
+  tries: 'ask',
+  succeeds: 'ask-delivered',
+  fails: 'ask-failed',
+  ends: ['delivered', 'not-delivered'],
+};
+
+const UPLOADS: readonly ChunkEventKind[] = ['uploaded', 'queued'];
+const PULLS: readonly ChunkEventKind[] = ['pulled'];
+const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicted', 'uncached', 'deleted'];
+
+/** What clocks of two nodes may differ by, milliseconds: each node's began with the wall clock at its start. */
+const CLOCK_TOLERANCE_MS = 50;
+const OVERLAY_SHOWN = 8;
+
+/** @param nameOf of a node by its overlay; undefined for one that the cluster does not have */
+export function storyOf(
+  testimonies: readonly Testimony[],
+  nameOf: (overlay: string) => string | undefined,
+): Story {
+  const named = (overlay: string) => nameOf(overlay) ?? overlay.slice(0, OVERLAY_SHOWN);
+  const moments = (kinds: readonly ChunkEventKind[]): Moment[] =>
+    testimonies
+      .flatMap(({ node, events }) =>
+        events
+          .filter((event) => kinds.includes(event.kind) && !isPartOfHop(event, events))
+          .map(({ at, kind, peer, detail }) => ({
+            node,
+            at,
+            kind,
+            ...(peer === undefined ? {} : { peer: named(peer) }),
+            ...(detail === undefined ? {} : { detail }),
+          })),
+      )
+      .sort((a, b) => a.at - b.at);
+  return {
+    uploads: moments(UPLOADS),
+    pushes: new Ways(testimonies, PUSH, named).roots(),
+    pulls: moments(PULLS),
+    kept: moments(KEPT),
+    requests: new Ways(testimonies, REQUEST, named).roots(),
+  };
+}
+
+/** Whoever signs a receipt has stored the chunk: the hop says so. */
+function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
+  return (
+    kind === 'stored' &&
+    of !== undefined &&
+    events.some((other) => other.kind === 'signed' && other.of === of)
+  );
+}
+
+/** An event, and who tells it. */
+interface Told {
+  readonly event: ChunkEvent;
+  readonly teller: Testimony;
+}
+
+class Ways {
+  readonly #testimonies: readonly Testimony[];
+  readonly #words: Words;
+  readonly #named: (overlay: string) => string;
+  /** Attempt → what its peer made of it. */
+  readonly #arrivals: ReadonlyMap<ChunkEvent, Told>;
+  /** Attempt → what peers of its peer made of it, where that one tells nothing itself. */
+  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly Told[]>;
+  readonly #told = new Set<ChunkEvent>();
+
+  constructor(testimonies: readonly Testimony[], words: Words, named: (overlay: string) => string) {
+    this.#testimonies = testimonies;
+    this.#words = words;
+    this.#named = named;
+    this.#arrivals = this.#match();
+    this.#passedOn = this.#matchSilent();
+  }
+
+  /**
+   * Beginnings, and arrivals whose sender does not tell. Every arrival belongs to one attempt at most and is told once,
+   * so that no way leads in a circle whatever the nodes claim.
+   */
+  roots(): Hop[] {
+    const { begins, arrives } = this.#words;
+    const matched = new Set(
+      [...this.#arrivals.values(), ...[...this.#passedOn.values()].flat()].map(({ event }) => event),
+    );
+    const roots = [
+      ...this.#all(begins).map((told) => this.#hop(told)),
+      ...this.#all((event) => arrives(event) && !matched.has(event)).map((told) => this.#hop(told)),
+    ];
+    const rest = this.#all(arrives).flatMap((told) => (this.#told.has(told.event) ? [] : [this.#hop(told)]));
+    return [...roots, ...rest].sort((a, b) => a.at - b.at);
+  }
+
+  /** In the order of the clocks. */
+  #all(wanted: (event: ChunkEvent) => boolean): Told[] {
+    return this.#testimonies
+      .flatMap((teller) => teller.events.filter(wanted).map((event) => ({ event, teller })))
+      .sort((a, b) => a.event.at - b.event.at);
+  }
+
+  #match(): Map<ChunkEvent, Told> {
+    const { arrives, tries } = this.#words;
+    const free = new Set(this.#all(arrives));
+    const matches = new Map<ChunkEvent, Told>();
+    for (const { event, teller } of this.#all(({ kind }) => kind === tries)) {
+      const arrival = [...free].find(
+        ({ event: arrived, teller: peer }) =>
+          peer.overlay === event.peer &&
+          arrived.peer === teller.overlay &&
+          this.#isDuring(arrived, event, teller),
+      );
+      if (arrival === undefined) continue;
+      free.delete(arrival);
+      matches.set(event, arrival);
+    }
+    return matches;
+  }
+
+  /** Of attempts with peers that tell nothing: the first attempt with such a peer that was under way takes the arrival. */
+  #matchSilent(): Map<ChunkEvent, Told[]> {
+    const { arrives, tries } = this.#words;
+    const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));
+    const attempts = this.#all(({ kind, peer = '' }) => kind === tries && !tellers.has(peer));
+    const matches = new Map<ChunkEvent, Told[]>();
+    const isFromSilent = (event: ChunkEvent) => arrives(event) && !tellers.has(event.peer ?? '');
+    for (const arrival of this.#all(isFromSilent)) {
+      const attempt = attempts.find(
+        ({ event, teller }) =>
+          event.peer === arrival.event.peer && this.#isDuring(arrival.event, event, teller),
+      );
+      if (attempt === undefined) continue;
+      matches.set(attempt.event, [...(matches.get(attempt.event) ?? []), arrival]);
+    }
+    return matches;
+  }
+
+  #isDuring({ at }: ChunkEvent, attempt: ChunkEvent, teller: Testimony): boolean {
+    const end = this.#endOf(attempt, teller)?.at ?? Number.POSITIVE_INFINITY;
+    return at >= attempt.at - CLOCK_TOLERANCE_MS && at <= end + CLOCK_TOLERANCE_MS;
+  }
+
+  #endOf({ seq }: ChunkEvent, { events }: Testimony): ChunkEvent | undefined {
+    const { succeeds, fails } = this.#words;
+    return events.find(({ of, kind }) => of === seq && (kind === succeeds || kind === fails));
+  }
+
+  #hop({ event, teller }: Told): Hop {
+    this.#told.add(event);
+    const { ends, tries } = this.#words;
+    const own = teller.events.filter(({ of }) => of === event.seq);
+    const end = own.findLast(({ kind }) => ends.includes(kind));
+    const storer = end?.kind === 'synced' ? end.peer : undefined;
+    return {
+      node: teller.node,
+      ...(event.peer === undefined ? {} : { from: this.#named(event.peer) }),
+      at: event.at,
+      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      outcome: end?.kind ?? 'open',
+      ...(storer === undefined ? {} : { storer: this.#named(storer) }),
+      ...(end?.detail === undefined ? {} : { detail: end.detail }),
+      noCredit: [
+        ...new Set(
+          own.flatMap(({ kind, peer }) => (kind === 'no-credit' && peer ? [this.#named(peer)] : [])),
+        ),
+      ],
+      attempts: own.filter(({ kind }) => kind === tries).map((attempt) => this.#attempt(attempt, teller)),
+    };
+  }
+
+  #attempt(event: ChunkEvent, teller: Testimony): Attempt {
+    const end = this.#endOf(event, teller);
+    const arrival = this.#arrivals.get(event);
+    const hop =
+      arrival === undefined
+        ? this.#silent(event, teller)
+        : this.#told.has(arrival.event)
+          ? undefined
+          : this.#hop(arrival);
+    return {
+      number: event.attempt ?? 1,
+      peer: this.#named(event.peer ?? ''),
+      at: event.at,
+      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      outcome: end === undefined ? 'open' : end.kind === this.#words.succeeds ? 'done' : 'failed',
+      ...(end?.detail === undefined ? {} : { detail: end.detail }),
+      ...(hop === undefined ? {} : { hop }),
+    };
+  }
+
+  #silent(attempt: ChunkEvent, teller: Testimony): Hop | undefined {
+    const arrivals = (this.#passedOn.get(attempt) ?? []).filter(({ event }) => !this.#told.has(event));
+    if (arrivals.length === 0) return undefined;
+    return {
+      node: this.#named(attempt.peer ?? ''),
+      from: teller.node,
+      at: attempt.at,
+      outcome: 'silent',
+      noCredit: [],
+      attempts: arrivals.map((arrival, i) => {
+        const hop = this.#hop(arrival);
+        return { number: i + 1, peer: hop.node, at: hop.at, outcome: 'open', hop };
+      }),
+    };
+  }
+}

@@ -1,0 +1,50 @@
+/** Elements in one expression. Text is always text: nothing here takes markup. */
+
+type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type Child = Node | string;
+
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): SVGElementTagNameMap[K] {
+  return filled(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+/** `false` and undefined leave an attribute out, `true` sets it without a value. */
+function filled<E extends HTMLElement | SVGElement>(
+  made: E,
+  attributes: Attributes,
+  children: readonly Child[],
+): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    // A content security policy forbids the attribute, and not the property.
+    if (name === 'style') made.style.cssText = String(value);
+    else made.setAttribute(name, value === true ? '' : String(value));
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Value of a CSS variable where the element is, such as `--ink`. */
+export function themeColour(at: Element, variable: string): string {
+  return getComputedStyle(at).getPropertyValue(variable).trim();
+}
+
+/** Calls when light becomes dark, dark light, or the page is printed. @returns what ends that */
+export function onThemeChange(changed: () => void): () => void {
+  const queries = ['(prefers-color-scheme: dark)', 'print'].map((query) => matchMedia(query));
+  for (const query of queries) query.addEventListener('change', changed);
+  return () => {
+    for (const query of queries) query.removeEventListener('change', changed);
+  };
+}

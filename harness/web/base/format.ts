@@ -1,0 +1,83 @@
+/** Numbers as a person reads them, the same on pages and in their text versions. */
+
+/** What an axis, a chart or a table counts. */
+export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
+
+/** What is not known. */
+export const NOTHING = '–';
+
+/** With its unit, three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
+export function quantity(value: number | null | undefined, unit: Unit): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
+  switch (unit) {
+    case 'ms':
+      return duration(value);
+    case 's':
+      return duration(value * 1000);
+    case 'bytes':
+      return byteSize(value);
+    case 'count':
+      return grouped(value);
+    case '1/s':
+      return `${grouped(value)}/s`;
+    case '%':
+      return `${digits(value)} %`;
+    case 'MiB/s':
+      return `${digits(value)} MiB/s`;
+  }
+}
+
+export function duration(ms: number): string {
+  if (ms < 1) return `${digits(ms)} ms`;
+  if (ms < 1000) return `${digits(ms)} ms`;
+  if (ms < 60_000) return `${digits(ms / 1000)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
+}
+
+export function byteSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? grouped(value) : digits(value)} ${units[unit]}`;
+}
+
+/** Thousands apart, small ones with three significant digits. */
+export function grouped(value: number): string {
+  if (Number.isInteger(value) || Math.abs(value) >= 1000)
+    return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
+  return digits(value);
+}
+
+/** Amounts that a number may not hold. */
+export function groupedDigits(amount: string): string {
+  return amount.replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** Three significant digits, without zeros behind. */
+export function digits(value: number): string {
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 100) return String(Math.round(value));
+  const places = size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return String(Number(value.toFixed(places)));
+}
+
+/** Time since the beginning as a clock: `0:07`, `12:30`, `1:02:03`; with tenths below a minute if asked for. */
+export function clock(ms: number, tenths = false): string {
+  const sign = ms < 0 ? '-' : '';
+  const seconds = Math.abs(ms) / 1000;
+  const whole = Math.floor(seconds + 1e-9);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const end = tenths ? `${pad(rest)}.${Math.floor((seconds - whole) * 10 + 1e-6)}` : pad(rest);
+  return `${sign}${hours > 0 ? `${hours}:${pad(minutes)}` : minutes}:${end}`;
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, '0');
+}

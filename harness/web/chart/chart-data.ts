@@ -1,0 +1,45 @@
+/** What a chart over time shows; plain data, so that a page can carry it as JSON. */
+import type { Unit } from '../base/format.ts';
+
+export interface TimeSeries {
+  readonly label: string;
+  /** One per time; `null` is a gap. */
+  readonly values: readonly (number | null)[];
+  /** Drawn thinner and dashed, such as a median beside its extreme. */
+  readonly dashed?: boolean;
+  /** Number of its colour, from 1; default: its place. Series of one thing share one. */
+  readonly colour?: number;
+}
+
+export interface TimeChartData {
+  readonly title: string;
+  readonly unit: Unit;
+  /** Ascending, ms since the epoch. */
+  readonly timesMs: readonly number[];
+  readonly series: readonly TimeSeries[];
+  /** Default: linear, from zero. */
+  readonly scale?: 'log';
+  /** What a reader must know of its values. */
+  readonly note?: string;
+  /** Each value stands for the time from its own to the next: drawn as steps. */
+  readonly steps?: boolean;
+}
+
+/** What is marked on the axis of every chart. */
+export interface ChartMark {
+  readonly kind: 'phase' | 'fault' | 'incident';
+  readonly fromMs: number;
+  /** Absent: it took no time, or has not ended. */
+  readonly toMs?: number;
+  readonly text: string;
+}
+
+/** What charts that stand below each other have in common. */
+export interface ChartFrame {
+  /** What is 0:00, ms since the epoch. */
+  readonly originMs: number;
+  /** Both ends of the axis, ms since the epoch. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly marks: readonly ChartMark[];
+}

@@ -1,0 +1,168 @@
+/**
+ * What happened to chunks on this node: a ring of bounded size, in which the newest event takes the place of the oldest,
+ * for tools that read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)` and
+ * costs one branch.
+ *
+ * Events say what happened and decide nothing. A change of the store that has to run twice tells of itself twice.
+ */
+import type { Clock } from './clock.ts';
+
+/** Every kind, with what it says of the chunk on the node that tells it. */
+export const CHUNK_EVENT_KINDS = {
+  uploaded: 'taken from a client of the API and stamped',
+  queued: 'waits in the local store to be pushed',
+  pushing: 'a push by this node begins',
+  push: 'delivery to a peer begins',
+  'push-accepted': 'the peer has answered with a receipt',
+  'push-failed': 'the peer has not taken it',
+  'no-credit': 'a peer is not asked now, because accounting refuses',
+  synced: 'the push ended with a receipt; peer: the storer that signed it',
+  kept: 'the push ended because no other node takes it; it belongs into the reserve of this node',
+  'not-synced': 'the push ended without a receipt that counts',
+  received: 'delivered by a peer that pushes it',
+  forwarded: 'the receipt of a node further on goes back to the peer that has pushed it',
+  refused: 'the push of a peer was refused',
+  stored: 'put into the reserve',
+  signed: 'the receipt of this node goes to the peer that has pushed it',
+  pulled: 'brought by pull syncing with a peer',
+  'pull-served': 'sent to a peer that pulled it',
+  replaced: 'left the reserve because a newer stamp has its index',
+  evicted: 'left the reserve',
+  requested: 'asked for by a peer, or, without a peer, by this node',
+  ask: 'a peer is asked for it',
+  'ask-delivered': 'the peer has delivered it',
+  'ask-failed': 'the peer has not delivered it',
+  delivered: 'given to the peer, or to the part of this node, that has asked for it',
+  'not-delivered': 'not given to the peer, or to the part of this node, that has asked for it',
+  cached: 'put into the cache',
+  uncached: 'left the cache',
+  deleted: 'no part of the local store refers to it any more; its bytes are gone',
+} as const;
+
+export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
+
+interface Facts {
+  /** The other node: overlay, 64 hex digits. */
+  readonly peer?: string | undefined;
+  /** Number of the attempt within its push or request, from 1. */
+  readonly attempt?: number | undefined;
+  /** Sequence number of the event that led to this one: to an attempt what is tried, to its end its beginning. */
+  readonly of?: number | undefined;
+  readonly detail?: string | undefined;
+}
+
+export interface ChunkEvent extends Facts {
+  /** From 1, one more for every event since the node has started. */
+  readonly seq: number;
+  /** Milliseconds since the unix epoch, with fractions; never goes back on one node. */
+  readonly at: number;
+  /** 64 hex digits. */
+  readonly address: string;
+  readonly kind: ChunkEventKind;
+  /** Since the event `of`, milliseconds; absent when that was overwritten before. */
+  readonly ms?: number;
+}
+
+export interface ChunkEventPage {
+  /** Oldest first. */
+  readonly events: readonly ChunkEvent[];
+  /** Where to go on: every event up to this one has been looked at. */
+  readonly last: number;
+  /** Events after the wanted one, of any chunk, that were overwritten. */
+  readonly lost: number;
+}
+
+interface Slot extends Facts {
+  readonly at: number;
+  readonly kind: ChunkEventKind;
+  readonly ms: number | undefined;
+}
+
+const ADDRESS_SIZE = 32;
+/** What is told of an error; peers choose their words and so their length. */
+const DETAIL_MAX = 200;
+
+export class ChunkEvents {
+  readonly capacity: number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  /** Wall time at which the monotonic clock was 0. */
+  readonly #origin: number;
+  readonly #slots: Slot[] = [];
+  /** Copied: an address may be a part of a much larger message. */
+  readonly #addresses: Buffer;
+  #last = 0;
+
+  /** @param capacity events that are kept, at least 1 */
+  constructor(capacity: number, clock: Pick<Clock, 'now' | 'monotonic'>) {
+    this.capacity = capacity;
+    this.#clock = clock;
+    this.#origin = clock.now() - clock.monotonic();
+    this.#addresses = Buffer.alloc(capacity * ADDRESS_SIZE);
+  }
+
+  /**
+   * @param address what is not 32 bytes long, because a peer sent it, is no chunk and has no events
+   * @returns the event's sequence number, for those that it leads to
+   */
+  add(kind: ChunkEventKind, address: Uint8Array, facts: Facts = NO_FACTS): number | undefined {
+    if (address.length !== ADDRESS_SIZE) return undefined;
+    const index = this.#last % this.capacity;
+    const { peer, attempt, of, detail } = facts;
+    const at = this.#origin + this.#clock.monotonic();
+    const before =
+      of === undefined || of <= this.#last - this.capacity
+        ? undefined
+        : this.#slots[(of - 1) % this.capacity];
+    const ms = before === undefined ? undefined : at - before.at;
+    this.#slots[index] = { kind, at, peer, ms, attempt, of, detail: detail && cut(detail) };
+    this.#addresses.set(address, index * ADDRESS_SIZE);
+    this.#last += 1;
+    return this.#last;
+  }
+
+  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most so many events */
+  page(wanted: { address?: Uint8Array | undefined; after: number; limit: number }): ChunkEventPage {
+    const { address, after, limit } = wanted;
+    const oldest = Math.max(1, this.#last - this.capacity + 1);
+    const events: ChunkEvent[] = [];
+    let seq = Math.max(oldest, after + 1);
+    for (; seq <= this.#last && events.length < limit; seq++) {
+      const index = (seq - 1) % this.capacity;
+      const held = this.#addresses.subarray(index * ADDRESS_SIZE, (index + 1) * ADDRESS_SIZE);
+      if (address === undefined || held.equals(address)) events.push(this.#event(seq, index, held));
+    }
+    return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
+  }
+
+  #event(seq: number, index: number, address: Buffer): ChunkEvent {
+    const { kind, at, peer, ms, attempt, of, detail } = this.#slots[index]!;
+    return {
+      seq,
+      at: microseconds(at),
+      address: address.toString('hex'),
+      kind,
+      ...(peer === undefined ? {} : { peer }),
+      ...(ms === undefined ? {} : { ms: microseconds(ms) }),
+      ...(attempt === undefined ? {} : { attempt }),
+      ...(of === undefined ? {} : { of }),
+      ...(detail === undefined ? {} : { detail }),
+    };
+  }
+}
+
+const NO_FACTS: Facts = {};
+
+/** @returns a copy where it is shorter: a part of a text keeps all of it in memory */
+function cut(detail: string): string {
+  return detail.length <= DETAIL_MAX ? detail : Buffer.from(`${detail.slice(0, DETAIL_MAX)}…`).toString();
+}
+
+function microseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
+
+/** What is told of a failure. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}

@@ -1,0 +1,272 @@
+/**
+ * Traces with the OpenTelemetry SDK. Loaded by nodes that trace, and by no other: loading it takes as long as half a start.
+ *
+ * A span ends into a queue, from which it is sent in the background. The queue is bounded: what finds it full is dropped.
+ * A receiver that is away, and spans that were dropped, are logged, at most once a minute.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type Span as ApiSpan,
+  type SpanContext as ApiSpanContext,
+  type HrTime,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Random } from '../random.ts';
+import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts';
+
+/** Spans that have ended and are not sent yet: some twenty megabytes. */
+const QUEUE_MAX = 8192;
+const BATCH = 512;
+/** From the end of a span to the moment when it is sent, milliseconds. */
+const DELAY_MS = 1000;
+const EXPORT_TIMEOUT_MS = 10_000;
+/** How long a node that stops waits for its last spans to be sent, milliseconds; those who stop nodes wait for 1.5 s. */
+const STOP_MS = 1000;
+const LOG_PAUSE_MS = 60_000;
+/** Uploads whose chunks may still have to be pushed. */
+const KEPT_MAX = 1024;
+
+export interface TracingOptions {
+  readonly serviceName: string;
+  readonly version: string;
+  /** Overlay, 64 hex digits. */
+  readonly instance: string;
+  /** Part of the traces that begin here and are kept, 0 to 1. What comes with a context is kept as that says. */
+  readonly ratio: number;
+  /** Shown in the log. */
+  readonly endpoint: string;
+}
+
+export interface TracingDeps {
+  readonly exporter: SpanExporter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export function createTracing(options: TracingOptions, deps: TracingDeps): Tracing {
+  return new OpenTelemetry(options, deps);
+}
+
+const KINDS = { client: SpanKind.CLIENT, server: SpanKind.SERVER } as const;
+
+class OpenTelemetry implements Tracing {
+  readonly #clock: Clock;
+  readonly #queue: BoundedQueue;
+  readonly #provider: TracerProvider;
+  readonly #tracer: ReturnType<TracerProvider['getTracer']>;
+  /** One per node: the code of another node in the same process, called by this one, is no work of this one. */
+  readonly #running = new AsyncLocalStorage<RunningSpan>();
+  readonly #kept = new Map<string, SpanContext>();
+  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of them. */
+  readonly #origin: number;
+
+  constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {
+    const { clock, random } = deps;
+    this.#clock = clock;
+    this.#origin = clock.now() - clock.monotonic();
+    this.#queue = new BoundedQueue(endpoint, deps);
+    const idOf = (bytes: number) => () => Buffer.from(random.bytes(bytes)).toString('hex');
+    this.#provider = new TracerProvider({
+      resource: resourceFromAttributes({
+        'service.name': serviceName,
+        'service.version': version,
+        'service.instance.id': instance,
+      }),
+      sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+      idGenerator: { generateTraceId: idOf(16), generateSpanId: idOf(8) },
+      spanProcessors: [this.#queue],
+    });
+    this.#tracer = this.#provider.getTracer('svcnet', version);
+  }
+
+  async span<T>(
+    name: string,
+    { kind, parent = this.#running.getStore()?.context, attributes = {} }: SpanOptions,
+    work: (span: Span) => Promise<T>,
+  ): Promise<T> {
+    const around =
+      parent === undefined || parent === 'none'
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, apiContext(parent));
+    const startTime = this.#time();
+    const settings = { attributes, startTime, ...(kind === undefined ? {} : { kind: KINDS[kind] }) };
+    const made = this.#tracer.startSpan(name, settings, around);
+    const span = new RunningSpan(made, () => this.#time());
+    try {
+      return await this.#running.run(span, work, span);
+    } catch (error) {
+      span.fail(error);
+      throw error;
+    } finally {
+      made.end(this.#time());
+    }
+  }
+
+  /** Seconds and nanoseconds. */
+  #time(): HrTime {
+    const ms = this.#origin + this.#clock.monotonic();
+    const seconds = Math.floor(ms / 1000);
+    return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
+  }
+
+  current(): Span | undefined {
+    return this.#running.getStore();
+  }
+
+  bind<T>(stream: AsyncIterable<T>): AsyncIterable<T> {
+    const within = AsyncLocalStorage.snapshot();
+    return {
+      [Symbol.asyncIterator]: () => {
+        const iterator = stream[Symbol.asyncIterator]();
+        return {
+          next: () => within(() => iterator.next()),
+          return: (value) =>
+            within(() => iterator.return?.(value) ?? Promise.resolve({ done: true, value: undefined })),
+        };
+      },
+    };
+  }
+
+  keep(key: string): void {
+    const context = this.#running.getStore()?.context;
+    if (context === undefined) return;
+    this.#kept.delete(key);
+    this.#kept.set(key, context);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
+  }
+
+  kept(key: string): SpanContext | undefined {
+    return this.#kept.get(key);
+  }
+
+  async stop(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    using _limit = this.#clock.timer(STOP_MS, () => {
+      this.#queue.complain(`not all were sent within ${STOP_MS} ms of the stop`);
+      late.resolve();
+    });
+    const sent = this.#provider.shutdown().catch((error: Error) => this.#queue.complain(error.message));
+    await Promise.race([sent, late.promise]);
+  }
+}
+
+class RunningSpan implements Span {
+  readonly context: SpanContext;
+  readonly #span: ApiSpan;
+  readonly #time: () => HrTime;
+
+  constructor(span: ApiSpan, time: () => HrTime) {
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    this.context = { traceId, spanId, sampled: (traceFlags & TraceFlags.SAMPLED) !== 0 };
+    this.#span = span;
+    this.#time = time;
+  }
+
+  annotate(attributes: Attributes): void {
+    this.#span.setAttributes(attributes);
+  }
+
+  event(name: string, attributes: Attributes = {}): void {
+    this.#span.addEvent(name, attributes, this.#time());
+  }
+
+  fail(error: unknown): void {
+    const failure = error instanceof Error ? error : new Error(String(error));
+    this.#span.recordException(failure, this.#time());
+    this.#span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+  }
+}
+
+function apiContext({ traceId, spanId, sampled }: SpanContext): ApiSpanContext {
+  const traceFlags = sampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+  return { traceId, spanId, traceFlags, isRemote: true };
+}
+
+/** The SDK's queue, which tells neither what it drops nor what could not be sent. */
+class BoundedQueue implements SpanProcessor {
+  readonly #queue: BatchSpanProcessor;
+  readonly #endpoint: string;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #complainedAt = Number.NEGATIVE_INFINITY;
+  #waiting = 0;
+  #lost = 0;
+
+  constructor(endpoint: string, { exporter, clock, log }: TracingDeps) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#log = log;
+    this.#queue = new BatchSpanProcessor({
+      exporter: this.#observed(exporter),
+      maxQueueSize: QUEUE_MAX,
+      maxExportBatchSize: BATCH,
+      scheduledDelayMillis: DELAY_MS,
+      exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+    });
+  }
+
+  #observed(exporter: SpanExporter): SpanExporter {
+    return {
+      export: (spans, done) => {
+        this.#waiting -= spans.length;
+        exporter.export(spans, (result) => {
+          if (result.error !== undefined) {
+            this.#lost += spans.length;
+            this.complain(result.error.message);
+          }
+          done(result);
+        });
+      },
+      shutdown: () => exporter.shutdown(),
+    };
+  }
+
+  onStart(): void {
+    // A span is of interest when it ends.
+  }
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#waiting >= QUEUE_MAX) {
+      this.#lost++;
+      this.complain('more spans end than can be sent');
+      return;
+    }
+    this.#waiting++;
+    this.#queue.onEnd(span);
+  }
+
+  /** At most once a minute. */
+  complain(failure: string): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#complainedAt < LOG_PAUSE_MS) return;
+    this.#complainedAt = now;
+    this.#log.warn({ endpoint: this.#endpoint, failure, lost: this.#lost }, 'spans are lost');
+    this.#lost = 0;
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#queue.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#queue.shutdown();
+  }
+}

@@ -1,0 +1,34 @@
+/** What the spans of protocols tell. */
+import { proximityOrder } from '../chunk/address.ts';
+import { toHex } from '../crypto/hex.ts';
+import type { Attributes, SpanOptions } from '../env/tracing/tracing.ts';
+import type { Peer } from '../p2p/host.ts';
+
+interface Attempt {
+  readonly peer: Peer;
+  /** Of the chunk. */
+  readonly address: Uint8Array;
+  /** From 1. */
+  readonly attempt: number;
+  /** Accounting units. */
+  readonly cost: bigint;
+}
+
+/** A span of one peer that is asked for a chunk, or to take one. */
+export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOptions {
+  return {
+    kind: 'client',
+    attributes: {
+      'chunk.address': toHex(address),
+      'peer.overlay': peer.id,
+      'peer.proximity_order': proximityOrder(peer.overlay, address),
+      attempt,
+      cost: Number(cost),
+    },
+  };
+}
+
+/** Of a chunk that came to a node. @param overlay of the node */
+export function chunkAttributes(overlay: Uint8Array, address: Uint8Array): Attributes {
+  return { 'chunk.address': toHex(address), 'chunk.proximity_order': proximityOrder(overlay, address) };
+}

@@ -1,0 +1,74 @@
+/**
+ * One chunk's way across nodes as one trace: its context travels in the headers of streams (`p2p-protocols.md` 2.2), and
+ * what asks for a chunk, or brings one, is a span. Names of spans are those of the public network's nodes where they have one.
+ */
+import { toHex } from '../crypto/hex.ts';
+import { contextOfStream, streamHeaders } from '../env/tracing/span-context.ts';
+import type { Tracing } from '../env/tracing/tracing.ts';
+import type { Host } from '../p2p/host.ts';
+import type { Pushsync } from './pushsync/pushsync.ts';
+import type { Retrieval } from './retrieval/retrieval.ts';
+
+/** Protocol id → name of the span in which a stream of it is served; absent: in none. */
+type ServedAs = Readonly<Record<string, string>>;
+
+type StreamHost = Pick<Host, 'overlay' | 'open' | 'handle'>;
+
+/** The host as protocols have it whose streams carry the context of the work that opens them. */
+export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedAs): StreamHost {
+  return {
+    overlay: host.overlay,
+    open(peer, protocolId, options) {
+      const current = tracing.current();
+      if (current === undefined) return host.open(peer, protocolId, options);
+      return host.open(peer, protocolId, { ...options, headers: streamHeaders(current.context) });
+    },
+    handle(protocol, handler, answer) {
+      const name = servedAs[protocol.id];
+      if (name === undefined) return host.handle(protocol, handler, answer);
+      host.handle(
+        protocol,
+        (stream, signal) => {
+          const { headers, peer } = stream;
+          const parent = contextOfStream(headers) ?? 'none';
+          const attributes = { 'peer.overlay': peer.id };
+          return tracing.span(name, { kind: 'server', parent, attributes }, () => handler(stream, signal));
+        },
+        answer,
+      );
+    },
+  };
+}
+
+/** Under which the context of an upload is kept for its chunks, which are pushed when it is done. */
+export function uploadKey(tagUid: number): string {
+  return `tag ${tagUid}`;
+}
+
+/** A chunk that waited is pushed as work of the upload that it came with, if this node was not started since. */
+export function tracedPushsync(pushsync: Pushsync, tracing: Tracing): Pushsync {
+  return {
+    push(chunk, stamp, options) {
+      const kept = options.tagUid === undefined ? undefined : tracing.kept(uploadKey(options.tagUid));
+      const settings = {
+        parent: tracing.current()?.context ?? kept,
+        attributes: { 'chunk.address': toHex(chunk.address), 'tag.uid': options.tagUid },
+      };
+      return tracing.span('push-chunk', settings, async (span) => {
+        const result = await pushsync.push(chunk, stamp, options);
+        const storerPO = result.outcome === 'synced' ? result.storerPO : undefined;
+        span.annotate({ outcome: result.outcome, 'storer.proximity_order': storerPO });
+        return result;
+      });
+    },
+  };
+}
+
+export function tracedRetrieval(retrieval: Retrieval, tracing: Tracing): Retrieval {
+  return {
+    retrieve: (address, options) =>
+      tracing.span('get-chunk', { attributes: { 'chunk.address': toHex(address) } }, () =>
+        retrieval.retrieve(address, options),
+      ),
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * When the iterations of an open model are meant to start. k6 starts each when a user is free at its time, or drops it;
+ * what a latency leaves out of the time between the intended and the true start is missing in every percentile. Runs in
+ * k6 and in Node.js.
+ */
+
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/**
+ * A scenario of k6 as its options have it, with durations as texts or ms.
+ * @typedef {object} Executor
+ * @property {string} executor
+ * @property {number} [rate]
+ * @property {number} [startRate]
+ * @property {string | number} [timeUnit]
+ * @property {{ duration: string | number, target: number }[]} [stages]
+ */
+
+/**
+ * Ms after the scenario's begin at which its n-th iteration is meant to start. A dropped iteration has no number: those
+ * after it take its place, and their waiting time grows by it.
+ * @param {Executor} scenario
+ * @param {number} n from 0
+ * @returns {number | undefined} undefined for a closed model, whose iterations start when users are free
+ */
+export function intendedStartMs({ executor, rate = 0, startRate = 0, timeUnit = '1s', stages = [] }, n) {
+  const unitMs = durationMs(timeUnit);
+  if (executor === 'constant-arrival-rate') return (n * unitMs) / rate;
+  if (executor !== 'ramping-arrival-rate') return undefined;
+  // Iteration n starts when the area below the rate has reached n + 1.
+  let missing = n + 1;
+  let from = startRate / unitMs;
+  let beginMs = 0;
+  for (const { duration, target } of stages) {
+    const to = target / unitMs;
+    const lengthMs = durationMs(duration);
+    const area = (lengthMs * (from + to)) / 2;
+    if (missing <= area) return beginMs + timeToArea(missing, { from, to, lengthMs });
+    missing -= area;
+    beginMs += lengthMs;
+    from = to;
+  }
+  return beginMs;
+}
+
+/**
+ * @param {number} area
+ * @param {{ from: number, to: number, lengthMs: number }} stage whose rate changes evenly
+ */
+function timeToArea(area, { from, to, lengthMs }) {
+  if (from === to) return area / to;
+  const slope = (to - from) / lengthMs;
+  return (Math.sqrt(Math.max(0, from * from + 2 * slope * area)) - from) / slope;
+}
+
+/**
+ * @param {string | number} text such as `1m30s`; a number is ms
+ * @returns {number}
+ */
+export function durationMs(text) {
+  if (typeof text === 'number') return text;
+  let ms = 0;
+  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+    ms += Number(count) * UNITS_MS[/** @type {keyof typeof UNITS_MS} */ (unit)];
+  }
+  return ms;
+}

@@ -1,0 +1,44 @@
+/** What `svcnet load` hands to a script: the nodes, their batches, and how to load them. */
+import { SharedArray } from 'k6/data';
+
+/** @import { LoadConfig, LoadData, TargetNode } from '../../../harness/load/k6/config.ts' */
+
+const path = __ENV['SVCNET_LOAD'];
+if (path === undefined) {
+  throw new Error('this script uses svcnet/k6: run it with svcnet load --script, which tells it the nodes');
+}
+
+/** @type {LoadConfig} */
+export const config = JSON.parse(open(path));
+
+/** Things that were uploaded before the load began. One copy for all users of k6. */
+export const objects = new SharedArray('objects', () => {
+  /** @type {LoadData} */
+  const data = JSON.parse(open(config.data));
+  return [...data.objects];
+});
+
+/** Of feed updates, hex. One copy for all users of k6. */
+export const signatures = new SharedArray('signatures', () => {
+  /** @type {LoadData} */
+  const data = JSON.parse(open(config.data));
+  return [...data.signatures];
+});
+
+/** The nodes of the cluster that take part. */
+export const nodes = config.nodes;
+
+/** Those that can be uploaded to. */
+export const uploaders = nodes.filter(({ batch }) => batch !== '');
+
+/**
+ * One after the other.
+ * @param {readonly TargetNode[]} among
+ * @param {number} turn
+ * @returns {TargetNode}
+ */
+export function inTurn(among, turn) {
+  const node = among[turn % among.length];
+  if (node === undefined) throw new Error('no node of the cluster can do this: none has a batch');
+  return node;
+}

@@ -1,0 +1,69 @@
+/**
+ * Feeds: one owner of the load's own, several topics, updates in turn. k6 cannot sign them fast enough; the harness has
+ * signed them before the load, and the content is made here.
+ */
+import exec from 'k6/execution';
+import { chunkOf } from './chunks.js';
+import { config, inTurn, nodes, signatures } from './config.js';
+import { contentOf } from './content.js';
+import { iterationStart, OperationError, operation, WARMUP } from './operations.js';
+import { answered, ask, uploadHeaders } from './requests.js';
+import { nextUploader, send } from './uploads.js';
+
+/** Digits of an update's id, in front of its signature. */
+const ID_DIGITS = 64;
+
+/** @param {number} number of an update, over all feeds */
+const indexOf = (number) => `feed ${number}`;
+
+/** Makes the next update of one of the feeds. */
+export async function updateFeed() {
+  iterationStart();
+  const { owner, topics, size, warmupUpdates } = config.feeds;
+  const number = exec.scenario.iterationInTest + (exec.scenario.name === WARMUP ? 0 : warmupUpdates);
+  const signed = signatures[number];
+  if (signed === undefined) {
+    exec.test.abort(
+      `all ${signatures.length} updates that were signed for this load are made; choose a shorter one`,
+    );
+    return undefined;
+  }
+  const node = nextUploader();
+  const index = indexOf(number);
+  const body = chunkOf(await contentOf(config, index, size)).buffer;
+  const path = `/soc/${owner}/${signed.slice(0, ID_DIGITS)}?sig=${signed.slice(ID_DIGITS)}`;
+  const headers = { 'content-type': 'application/octet-stream', ...uploadHeaders(node) };
+  const done = await operation('update', node.name, () =>
+    send(node, { kind: 'feed', index, size }, { path, body, headers }),
+  );
+  return done === undefined
+    ? undefined
+    : { node, topic: /** @type {string} */ (topics[number % topics.length]) };
+}
+
+/** Makes the next update of one of the feeds, and reads the feed: on another node, when the network has the update. */
+export async function updateAndReadFeed() {
+  const updated = await updateFeed();
+  if (updated === undefined) return undefined;
+  const others = nodes.filter(({ name }) => name !== updated.node.name);
+  const isElsewhere = config.mode === 'direct' && others.length > 0;
+  const reader = isElsewhere ? inTurn(others, exec.scenario.iterationInTest) : updated.node;
+  return operation('read', reader.name, async () => {
+    const { owner, topics, size } = config.feeds;
+    const { response, ms } = ask(
+      reader,
+      { method: 'GET', path: `/feeds/${owner}/${updated.topic}` },
+      'binary',
+    );
+    const index = Number(`0x${answered(reader, response.headers, 'feed-index')}`);
+    // Updates under way at the same time may make any of the last ones the latest; it must be what it says it is.
+    const number = index * topics.length + topics.indexOf(updated.topic);
+    const expected = await contentOf(config, indexOf(number), size);
+    const seen = new Uint8Array(response.body);
+    if (seen.length !== size || seen.some((byte, i) => byte !== expected[i])) {
+      const message = `${reader.name} served ${seen.length} bytes for update ${index} of feed ${updated.topic} that are not those uploaded`;
+      throw new OperationError({ class: 'data.mismatch', message });
+    }
+    return { bytes: seen.length, ms, subject: updated.topic };
+  });
+}

@@ -1,0 +1,221 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { atMost } from '../harness/base/at-most.ts';
+import { plural } from '../harness/base/words.ts';
+import { runLoadStep } from '../harness/load/load-run.ts';
+import { LOAD_PARAMETERS, loadPlan } from '../harness/load/parameters.ts';
+import type { LoadPlan, LoadProgress, LoadStep, LoadUpload, PreparedLoad } from '../harness/load/plan.ts';
+import { loadContent, prepareLoad, type SignedUpdate, signUpdates } from '../harness/load/prepare.ts';
+import { findScript } from '../harness/load/scripts.ts';
+import { expectedUpload, LEDGER_KINDS } from '../harness/load/uploads.ts';
+import { formatMs } from '../harness/report/console.ts';
+import { defineScenario, type ScenarioContext } from '../harness/run/scenario.ts';
+import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
+
+/** A load may last for a day, and what it has uploaded is looked for after it. */
+const TIMEOUT_MS = 48 * 3_600_000;
+/** More would mean that another load was made than the one that was asked for. */
+const DROPPED_SHARE_MAX = 0.01;
+/** Above this share of the machine's cores the figures may be those of k6. */
+const K6_CPU_WARNING = 0.5;
+const TAGS_AT_ONCE = 16;
+const ENCRYPTED_READ_BACK = 20;
+
+type Context = ScenarioContext<typeof LOAD_PARAMETERS>;
+
+export default defineScenario({
+  name: 'load',
+  group: 'load',
+  about: 'Loads the cluster by k6, and looks for all that was uploaded: what svcnet load runs.',
+  parameters: LOAD_PARAMETERS,
+  needs: { nodes: 2 },
+  cluster: { nodes: 5 },
+  timeoutMs: TIMEOUT_MS,
+  async run(context) {
+    const seed = Buffer.from(context.random('load').bytes(8)).readBigUInt64LE();
+    const plan = loadPlan(context.parameters, seed);
+    const prepared = await prepare(context, plan);
+    const load = await runLoad(context, plan, prepared);
+    judge(context, plan, load);
+    await bookUploads(context, plan, { prepared, load });
+    await verifyLedger(context);
+  },
+});
+
+function prepare(context: Context, plan: LoadPlan): Promise<PreparedLoad> {
+  return context.step('prepare', async (progress) => {
+    const onNote = (text: string) => progress.detail(text);
+    const prepared = await prepareLoad(context.cluster, plan, { signal: context.signal, onNote });
+    const bought = prepared.batches.filter((batch) => batch.bought);
+    const own = prepared.batches.length - bought.length;
+    const depth = bought.length === 0 ? '' : ` of depth ${Math.max(...bought.map((batch) => batch.depth))}`;
+    progress.detail(
+      [
+        ...(own === 0 ? [] : [`${plural(own, 'batch')} that the nodes had`]),
+        ...(bought.length === 0 ? [] : [`${plural(bought.length, 'batch')} bought${depth}`]),
+        ...(prepared.objects.length === 0 ? [] : [`${plural(prepared.objects.length, 'object')} to read`]),
+      ].join(', '),
+    );
+    return prepared;
+  });
+}
+
+function runLoad(context: Context, plan: LoadPlan, prepared: PreparedLoad): Promise<LoadStep> {
+  return context.step('load', async (progress) => {
+    const { k6 } = context.parameters;
+    const load = await runLoadStep(context.cluster, plan, {
+      signal: context.signal,
+      folder: join(context.folder, 'k6'),
+      prepared,
+      recorder: context.recorder,
+      ...(k6 === '' ? {} : { k6 }),
+      onProgress(seen) {
+        progress.progress(Math.round(seen.goneMs / 1000), Math.round(seen.totalMs / 1000), 'seconds');
+        progress.detail(progressText(seen));
+      },
+    });
+    const model = plan.model.model === 'open' ? `${plan.model.rate}/s` : plural(plan.model.vus, 'user');
+    progress.detail(
+      `${plan.script}, ${plan.profile} ${model}: ${load.achievedRate.toFixed(1)}/s without errors`,
+    );
+    return load;
+  });
+}
+
+function progressText({ rate, p95Ms, errors }: LoadProgress): string {
+  const p95 = p95Ms === null ? 'p95 -' : `p95 ${formatMs(p95Ms)}`;
+  return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
+}
+
+function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
+  const { startedRate, achievedRate, dropped, operations, k6Cpu } = load;
+  context.figure({ name: 'iterations started', value: Number(startedRate.toFixed(2)), unit: '1/s' });
+  context.figure({ name: 'iterations without errors', value: Number(achievedRate.toFixed(2)), unit: '1/s' });
+  context.figure({ name: 'iterations dropped', value: dropped, unit: 'iterations' });
+  if (k6Cpu !== undefined)
+    context.figure({ name: 'processor time of k6', value: Number(k6Cpu.toFixed(2)), unit: 'cores' });
+  const count = operations.reduce((sum, operation) => sum + operation.count + operation.errors, 0);
+  context.expect('the load does something', count > 0, {
+    observed: plural(count, 'operation'),
+    expected: 'operations',
+  });
+  const wrong = operations.flatMap(({ errorClasses, errorExamples }) =>
+    Object.entries(errorClasses)
+      .filter(([kind]) => kind.startsWith('data.'))
+      .map(([kind, times]) => ({ times, example: `${kind}: ${errorExamples[kind]}` })),
+  );
+  context.expect('what is read is what was uploaded', wrong.length === 0, {
+    observed: `${wrong.reduce((sum, { times }) => sum + times, 0)} answers wrong or missing`,
+    expected: '0',
+    ...(wrong.length === 0 ? {} : { evidence: wrong.map(({ example }) => example).join('\n') }),
+  });
+  const seconds = plan.durationMs / 1000;
+  const share = dropped / Math.max(1, dropped + startedRate * seconds);
+  context.expect('iterations start when they are meant to', share <= DROPPED_SHARE_MAX, {
+    observed: `${dropped} of ${Math.round(dropped + startedRate * seconds)} dropped, because every user of k6 waited for an answer`,
+    expected: `at most ${DROPPED_SHARE_MAX * 100}%`,
+    threshold: true,
+  });
+  for (const { text, passed, observed, expected } of load.thresholds) {
+    context.expect(`threshold ${text}`, passed, { observed, expected, threshold: true });
+  }
+  const cores = availableParallelism();
+  if (k6Cpu !== undefined && k6Cpu > K6_CPU_WARNING * cores) {
+    context.unchecked(
+      `what the cluster takes without k6 beside it: k6 used ${k6Cpu.toFixed(1)} of ${cores} cores`,
+    );
+  }
+}
+
+/** Everything that was uploaded goes into the ledger once the network has it; its chunks are computed here. */
+async function bookUploads(
+  context: Context,
+  plan: LoadPlan,
+  { prepared, load }: { prepared: PreparedLoad; load: LoadStep },
+): Promise<void> {
+  const now = Date.now();
+  const before = prepared.objects.map(({ reference, size, index, node }): LoadUpload => {
+    const batch = prepared.batches.find((one) => one.node === node)?.id ?? '';
+    return { kind: 'bytes', node, batch, reference, size, index, requestedAtMs: now, acknowledgedAtMs: now };
+  });
+  const uploads = [...before, ...load.uploads];
+  await context.step('sync', async (progress) => {
+    const tagged = load.uploads.filter(({ tag }) => tag !== undefined);
+    let done = 0;
+    const works = tagged.map(({ node, tag }) => async () => {
+      await context.cluster.synced({ node, tag: tag as number }, { signal: context.signal });
+      progress.progress(++done, tagged.length, 'uploads');
+    });
+    await atMost(TAGS_AT_ONCE, works);
+    progress.detail(
+      tagged.length === 0
+        ? 'every upload was direct'
+        : `${plural(tagged.length, 'deferred upload')} on the network`,
+    );
+  });
+  const updates = findScript(plan.script).facts.updates === true ? signUpdates(plan).updates : [];
+  await context.step('book', async (progress) => {
+    const wrong: string[] = [];
+    let done = 0;
+    for (const upload of uploads) {
+      const problem = await book(context, plan, { upload, updates });
+      if (problem !== undefined) wrong.push(problem);
+      progress.progress(++done, uploads.length, 'uploads');
+    }
+    context.expect('each reference is the one that the bytes give', wrong.length === 0, {
+      observed: `${wrong.length} of ${uploads.length} differ`,
+      expected: '0',
+      ...(wrong.length === 0 ? {} : { evidence: wrong.slice(0, 20).join('\n') }),
+    });
+    progress.detail(plural(uploads.length, 'upload'));
+  });
+  if (plan.encrypt) await readEncrypted(context, plan, uploads);
+}
+
+/** @returns what is wrong with its reference, if anything */
+async function book(
+  context: Context,
+  plan: LoadPlan,
+  { upload, updates }: { upload: LoadUpload; updates: readonly SignedUpdate[] },
+): Promise<string | undefined> {
+  const { kind, node, batch, size, tag, requestedAtMs, acknowledgedAtMs } = upload;
+  const { reference, chunks } = await expectedUpload(plan, upload, updates);
+  const mode = tag === undefined ? ('direct' as const) : ('deferred' as const);
+  const level = tag === undefined ? ('api' as const) : ('synced' as const);
+  const acknowledged = { mode, level, requestedAtMs, acknowledgedAtMs };
+  const told = kind === 'chunks' ? reference : upload.reference;
+  const entry = { kind: LEDGER_KINDS[kind], node, batch, reference: told, size, chunks };
+  await context.ledger.add({ ...entry, ...acknowledged });
+  return reference === told ? undefined : `${node} answered ${told}, expected ${reference}`;
+}
+
+/** Of encrypted content only the root is known: some of it is read on another node, which needs every chunk below. */
+async function readEncrypted(
+  context: Context,
+  plan: LoadPlan,
+  uploads: readonly LoadUpload[],
+): Promise<void> {
+  const bytes = uploads.filter(({ kind }) => kind === 'bytes');
+  const draw = context.random('encrypted');
+  const sample = Array.from(
+    { length: Math.min(ENCRYPTED_READ_BACK, bytes.length) },
+    () => bytes[draw.below(bytes.length)] as LoadUpload,
+  );
+  context.unchecked(
+    `the chunks below encrypted references, besides their roots and ${plural(sample.length, 'upload')} read back`,
+  );
+  await context.step('read back', async (progress) => {
+    let done = 0;
+    for (const { node, reference, index, size } of sample) {
+      const [reader] = otherNodes(context.cluster.nodes, context.cluster.node(node));
+      if (reader === undefined) return;
+      const seen = await reader.bytes.download(reference, { signal: context.signal });
+      const part = difference(seen, loadContent(plan, index, size));
+      context.expect(`${reader.name} reads an encrypted upload of ${node}`, part === undefined, {
+        observed: part ?? 'the same bytes',
+        expected: `${size} bytes`,
+      });
+      progress.progress(++done, sample.length, 'uploads');
+    }
+  });
+}

@@ -1,0 +1,125 @@
+/** A receiver of traces that keeps them: OTLP over HTTP, as JSON. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface ReceivedSpan {
+  /** `service.name` of its node. */
+  readonly service: string;
+  /** `service.instance.id`. */
+  readonly instance: string;
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty at the beginning of a trace. */
+  readonly parentSpanId: string;
+  /** 1 internal, 2 server, 3 client. */
+  readonly kind: number;
+  /** Milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  readonly events: readonly string[];
+  readonly failed: boolean;
+}
+
+export interface OtlpReceiver extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** In the order in which they came. */
+  readonly spans: readonly ReceivedSpan[];
+  /** Method and path of every request. */
+  readonly requests: readonly string[];
+}
+
+/** Fields of an export request that are read here. 64-bit numbers are text. */
+interface ExportRequest {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly WireAttribute[] };
+    readonly scopeSpans: readonly { readonly spans: readonly WireSpan[] }[];
+  }[];
+}
+
+interface WireAttribute {
+  readonly key: string;
+  readonly value: {
+    readonly stringValue?: string;
+    readonly intValue?: number | string;
+    readonly doubleValue?: number;
+    readonly boolValue?: boolean;
+  };
+}
+
+interface WireSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes?: readonly WireAttribute[];
+  readonly events?: readonly { readonly name: string }[];
+  readonly status: { readonly code: number };
+}
+
+export async function otlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = [];
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    void textOf(request).then((text) => {
+      spans.push(...spansOf(JSON.parse(text) as ExportRequest));
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function spansOf({ resourceSpans }: ExportRequest): ReceivedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const { 'service.name': service, 'service.instance.id': instance } = valuesOf(resource.attributes);
+    return scopeSpans
+      .flatMap((scope) => scope.spans)
+      .map((span) => ({
+        service: String(service),
+        instance: String(instance),
+        name: span.name,
+        traceId: span.traceId,
+        spanId: span.spanId,
+        parentSpanId: span.parentSpanId ?? '',
+        kind: span.kind,
+        startMs: Number(span.startTimeUnixNano) / 1e6,
+        endMs: Number(span.endTimeUnixNano) / 1e6,
+        attributes: valuesOf(span.attributes ?? []),
+        events: (span.events ?? []).map(({ name }) => name),
+        failed: span.status.code === 2,
+      }));
+  });
+}
+
+function valuesOf(attributes: readonly WireAttribute[]): ReceivedSpan['attributes'] {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [
+      key,
+      value.stringValue ?? value.boolValue ?? Number(value.intValue ?? value.doubleValue),
+    ]),
+  );
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { classOfFailure, recordOf, requestOf } from '../../../../../harness/load/k6/records.ts';
+
+test('a line of the helper library is an operation, a line of the script is none', () => {
+  expect(recordOf('svcnet {"operation":"upload","node":"node-0"}')).toEqual({
+    operation: 'upload',
+    node: 'node-0',
+  });
+  expect(recordOf('hello')).toBeUndefined();
+  expect(recordOf('svcnet says hello')).toBeUndefined();
+});
+
+test.each([
+  [{ class: 'data.mismatch', message: '' }, 'data.mismatch'],
+  [{ status: 402, message: 'batch is overissued' }, 'stamp.full'],
+  [{ status: 500, message: 'broken' }, 'http.500'],
+  [{ status: 0, code: 1050, message: '' }, 'client.timeout'],
+  [{ status: 0, code: 1212, message: '' }, 'client.connect'],
+  [{ status: 0, code: 1220, message: '' }, 'client.reset'],
+  [{ status: 0, code: 9999, message: '' }, 'client.reset'],
+])('%j is of class %s', (failure, expected) => {
+  expect(classOfFailure(failure)).toBe(expected);
+});
+
+const nodes = [
+  {
+    name: 'node-0',
+    api: 'http://127.0.0.1:17000',
+    overlay: '',
+    mode: 'full',
+    headerPrefix: 'svc-',
+    files: '/svc',
+    batch: '',
+  },
+] as const;
+const point = (tags: Record<string, string>, metric = 'http_req_duration') =>
+  JSON.stringify({ metric, type: 'Point', data: { time: '2026-11-22T10:00:00.5Z', value: 12.5, tags } });
+
+test('a request of any script is an operation of the node that it was sent to', () => {
+  const url = 'http://127.0.0.1:17000/bytes/abc';
+  expect(requestOf(point({ url, method: 'GET', status: '200', expected_response: 'true' }), nodes)).toEqual({
+    operation: 'GET /bytes',
+    node: 'node-0',
+    endMs: Date.parse('2026-11-22T10:00:00.5Z'),
+    latencyMs: 12.5,
+    bytes: 0,
+  });
+  expect(requestOf(point({ url }, 'http_reqs'), nodes)).toBeUndefined();
+});
+
+test('a request that was not answered as expected has failed', () => {
+  const url = 'http://elsewhere:80/x';
+  const seen = requestOf(
+    point({
+      url,
+      method: 'POST',
+      status: '0',
+      error_code: '1212',
+      error: 'refused',
+      expected_response: 'false',
+    }),
+    nodes,
+  );
+  expect(seen).toMatchObject({
+    operation: 'POST /x',
+    node: 'elsewhere',
+    failure: { status: 0, code: 1212, message: 'refused' },
+  });
+});

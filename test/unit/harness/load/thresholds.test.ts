@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { parseRate, parseThreshold, statsOf, toK6, verdictOf } from '../../../../harness/load/thresholds.ts';
+
+const helper = { seconds: 60, helper: true };
+
+test.each([
+  ['p95<500ms', 'svcnet_latency', 'p(95)<500'],
+  ['p99.9 <= 1s', 'svcnet_latency', 'p(99.9)<=1000'],
+  ['errors<1%', 'svcnet_errors', 'rate<0.01'],
+  ['rate>=20/s', 'svcnet_succeeded', 'count>=1200'],
+  ['upload:p99<1s', 'svcnet_latency{operation:upload}', 'p(99)<1000'],
+  ['med<20ms', 'svcnet_latency', 'med<20'],
+])('%s is %s %s for k6', (text, metric, expression) => {
+  expect(toK6(parseThreshold(text), helper)).toEqual({ metric, expression });
+});
+
+test('without the helper library the figures are those of k6 itself', () => {
+  const own = { seconds: 10, helper: false };
+  expect(toK6(parseThreshold('p95<500ms'), own).metric).toBe('http_req_duration');
+  expect(toK6(parseThreshold('errors<1%'), own).metric).toBe('http_req_failed');
+  expect(toK6(parseThreshold('rate>=2/s'), own)).toEqual({ metric: 'http_reqs', expression: 'count>=20' });
+});
+
+test.each([
+  ['fast', 'expected a figure, a comparison and a limit'],
+  ['p95=5ms', 'expected a figure'],
+  ['p0<5ms', 'a percentile is from p1 to p99.9'],
+  ['p100<5ms', 'a percentile is from p1 to p99.9'],
+  ['error<1%', "unknown figure 'error', did you mean 'errors'?"],
+  ['errors<5', "errors are compared with a share such as 1% or 0.1%, got '5'"],
+  ['errors<101%', 'errors are compared with a share'],
+  ['rate>=20', "a rate is compared with one such as 20/s or 90/m, got '20'"],
+  ['p95<500', "a latency is compared with a duration such as 500ms or 1s, got '500'"],
+])('refuses %s and says why', (text, why) => {
+  expect(() => parseThreshold(text)).toThrow(`--threshold: got '${text}': `);
+  expect(() => parseThreshold(text)).toThrow(why);
+});
+
+test('k6 is asked for the figures that thresholds need', () => {
+  expect(statsOf([parseThreshold('p99.9<1s'), parseThreshold('errors<1%')])).toContain('p(99.9)');
+});
+
+test('a verdict is that of k6, with what was seen and what was expected', () => {
+  const threshold = parseThreshold('p95<500ms');
+  const metrics = {
+    svcnet_latency: { values: { 'p(95)': 612.34, count: 100 }, thresholds: { 'p(95)<500': { ok: false } } },
+  };
+  expect(verdictOf(threshold, metrics, helper)).toEqual({
+    text: 'p95<500ms',
+    passed: false,
+    observed: '612.3 ms of 100 operations',
+    expected: '<500ms',
+  });
+});
+
+test('what no sample tells has not held, whatever k6 says', () => {
+  const ok = { 'p(95)<500': { ok: true } };
+  const seen = (count: number) =>
+    verdictOf(
+      parseThreshold('p95<500ms'),
+      { svcnet_latency: { values: { 'p(95)': 0, count }, thresholds: ok } },
+      helper,
+    );
+  expect(seen(0)).toMatchObject({ passed: false, observed: 'no operation that succeeded' });
+  expect(seen(19)).toMatchObject({ passed: false, observed: '19 operations, too few to tell p95' });
+  expect(seen(20)).toMatchObject({ passed: true });
+  const of = verdictOf(parseThreshold('read:errors<1%'), {}, helper);
+  expect(of).toMatchObject({ passed: false, observed: "no operation 'read'" });
+});
+
+test('errors and rates are shown as such', () => {
+  const errors = {
+    svcnet_errors: {
+      values: { rate: 0.0234, passes: 1, fails: 41 },
+      thresholds: { 'rate<0.01': { ok: false } },
+    },
+  };
+  expect(verdictOf(parseThreshold('errors<1%'), errors, helper).observed).toBe('2.34% of 42');
+  const rate = { svcnet_succeeded: { values: { count: 1260 }, thresholds: { 'count>=1200': { ok: true } } } };
+  expect(verdictOf(parseThreshold('rate>=20/s'), rate, helper)).toMatchObject({
+    passed: true,
+    observed: '21.0/s',
+  });
+});
+
+test('rates are per second, minute or hour', () => {
+  expect([parseRate('20/s'), parseRate('90/m'), parseRate('1800/h'), parseRate('20')]).toEqual([
+    20,
+    1.5,
+    0.5,
+    undefined,
+  ]);
+});

@@ -15,6 +15,13 @@ export const API_METRICS = {
     help: 'Time from the request line to the end of the answer.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   },
+  contentDuration: {
+    kind: 'histogram',
+    name: 'api_content_api_duration',
+    help: 'Time of finished transfers of content, by the smallest class of bytes that holds them, seconds.',
+    labels: ['filesize', 'method'],
+    buckets: [0.5, 1, 2.5, 5, 10, 30, 60],
+  },
   uploadSpeed: {
     kind: 'histogram',
     name: 'api_upload_speed',
@@ -33,3 +40,10 @@ export const API_METRICS = {
 } as const satisfies MetricTable;
 
 export type ApiMetrics = MetricsOf<typeof API_METRICS>;
+
+/** Bytes; what is larger counts among the largest. */
+const SIZE_CLASSES = [100_000, 500_000, 2_500_000, 4_999_000, 5_000_000, 10_000_000] as const;
+
+export function sizeClass(bytes: number): number {
+  return SIZE_CLASSES.find((limit) => bytes <= limit) ?? (SIZE_CLASSES.at(-1) as number);
+}

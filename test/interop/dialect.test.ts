@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { type Exposition, parseExposition } from '../../harness/metrics/exposition.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { bytesOf, http, type Seen, speakSwarm } from '../cluster/node/kit.ts';
 import { BEES, of, startMixed } from './kit.ts';
@@ -43,6 +44,23 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
     const { split, address } = tag.json;
     return { status, json, split, address, etag: headers['etag'] };
   }
+
+  test('metrics of one name are of one kind, and have the same labels', async () => {
+    const [own, its] = await both(async (node) => parseExposition(await node.client.metrics()));
+    const shared = [...its.families.values()].filter(({ name }) => own.families.has(name));
+    expect(shared.length).toBeGreaterThan(100);
+    const labelsOf = ({ samples }: Exposition, name: string) =>
+      samples.find((sample) => sample.name === name || sample.name === `${name}_count`)?.labels;
+    const different = shared.flatMap(({ name, kind }) => {
+      const [ours, theirs] = [labelsOf(own, name), labelsOf(its, name)].map(
+        (labels) => labels && Object.keys(labels),
+      );
+      const asTheirs =
+        ours === undefined || theirs === undefined || ours.toSorted().join() === theirs.toSorted().join();
+      return asTheirs && own.families.get(name)?.kind === kind ? [] : [name];
+    });
+    expect(different).toEqual([]);
+  });
 
   const levels = [{}, ...[0, 1, 2, 3, 4].map((level) => ({ 'swarm-redundancy-level': String(level) }))];
   test.each(levels)('uploads with headers %j have the same references and counts', async (headers) => {

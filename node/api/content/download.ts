@@ -7,7 +7,7 @@ import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundan
 import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redundancy/siblings.ts';
 import { ApiError, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
-import type { ApiMetrics } from '../metrics.ts';
+import { type ApiMetrics, sizeClass } from '../metrics.ts';
 import type { Call } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 import { parseDuration } from '../values/duration.ts';
@@ -259,6 +259,7 @@ async function* measured(
     yield piece;
   }
   const seconds = (clock.monotonic() - startMs) / 1000;
+  metrics.contentDuration.observe({ filesize: sizeClass(size), method: 'GET' }, seconds);
   if (size > 0 && seconds > 0) metrics.downloadSpeed.observe({ endpoint }, size / seconds);
 }
 

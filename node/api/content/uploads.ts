@@ -1,9 +1,11 @@
 /** What the upload routes share: headers, the order of checks, and taking back what a failed upload left. */
+
 import { randomEncryption } from '../../files/encryption.ts';
 import type { SplitOptions } from '../../files/splitter.ts';
 import type { Upload } from '../../files/upload.ts';
 import { type ApiErrorCode, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
+import { sizeClass } from '../metrics.ts';
 import type { Call } from '../route/route.ts';
 import { bool, hex, uint } from '../values/kinds.ts';
 import { optional, type ParamTable, required } from '../values/params.ts';
@@ -47,6 +49,7 @@ export async function upload(
   });
   const seconds = (services.clock.monotonic() - startMs) / 1000;
   const mode = deferred ? 'deferred' : 'direct';
+  call.metrics.contentDuration.observe({ filesize: sizeClass(body.size()), method: 'POST' }, seconds);
   if (seconds > 0) call.metrics.uploadSpeed.observe({ endpoint, mode }, body.size() / seconds);
   return { ...answered, tagUid: session.tagUid };
 }

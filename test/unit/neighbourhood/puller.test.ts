@@ -557,6 +557,18 @@ test('the counters tell what was there from what came', async () => {
   expect(await metric('puller_worker_iterations')).toBe(5);
 });
 
+test('the first full sync is over when everything older has been pulled, and is counted once', async () => {
+  const { connect, clock, metric } = setup({ radius: 31 });
+  const remote = new Remote(31, { 31: 30n });
+  expect(await metric('init_full_sync_duration_minutes_count')).toBe(0);
+  await connect(remote);
+  await clock.settle();
+  expect(await metric('init_full_sync_duration_minutes_count')).toBe(1);
+  await connect(new Remote(31, { 31: 30n }));
+  await clock.settle();
+  expect(await metric('init_full_sync_duration_minutes_count')).toBe(1);
+});
+
 test('stopping waits for what is being stored, and nothing is asked for afterwards', async () => {
   const { connect, puller, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 5n });

@@ -1,0 +1,119 @@
+/** Metrics of a cluster as a person and a Prometheus have them: `svcnet metrics`, and a run with its file and its port. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { pickFreePorts } from '../../../harness/machine/ports.ts';
+import { increase } from '../../../harness/metrics/series.ts';
+import { readSeries } from '../../../harness/metrics/series-file.ts';
+import type { MetricRow } from '../../../harness/metrics/summary.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+let stateDir: string;
+let net: Cluster;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-metrics-'));
+  net = await Cluster.start({ name: 'net', nodes: 3, seed: 7, stateDir, driver: 'embedded' });
+});
+afterAll(async () => {
+  await net.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+interface Finished {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function svcnet(...args: string[]): Promise<Finished> {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { ...process.env, SVCNET_STATE: stateDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (piece) => (out += String(piece)));
+  child.stderr.on('data', (piece) => (err += String(piece)));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
+}
+
+test('metrics sums the counters of all nodes, and shows one node alone', async () => {
+  const { reference } = await net.node(0).bytes.upload(new Uint8Array(40_000).fill(7));
+  await net.synced(reference);
+  const { out } = await svcnet('metrics', '--match', 'pusher', '--json');
+  const { nodes, metrics } = JSON.parse(out) as { nodes: string[]; metrics: MetricRow[] };
+  expect(nodes).toEqual(['node-0', 'node-1', 'node-2']);
+  const synced = metrics.find(({ name }) => name === 'pusher_total_synced');
+  expect(synced).toMatchObject({ kind: 'counter', nodes: 3, min: 0, perSecond: null });
+  expect(synced?.total).toBe(synced?.max);
+  const one = await svcnet('metrics', 'node-1', '--match', 'pusher_total_synced');
+  expect(one.out).toContain('net · node-1');
+  expect(one.out).toMatch(/pusher_total_synced +0 +Attempts finished/);
+});
+
+test('a rate is looked at twice', async () => {
+  const { out } = await svcnet('metrics', '--match', 'api_request_count', '--rate', '300ms', '--json');
+  const { metrics } = JSON.parse(out) as { metrics: MetricRow[] };
+  // The second look is a request itself.
+  expect(metrics[0]?.perSecond).toBeGreaterThan(0);
+});
+
+test('a node that is not there, a text that is in no name and a node that does not run are refused with the next step', async () => {
+  const unknown = await svcnet('metrics', 'node-7');
+  expect(unknown).toMatchObject({ code: 2, out: '' });
+  expect(unknown.err).toContain("no node 'node-7', did you mean 'node-");
+  const nothing = await svcnet('metrics', '--match', 'pushsink');
+  expect(nothing.code).toBe(2);
+  expect(nothing.err).toMatch(/no metric has 'pushsink' in its name\nNames begin with: .*pushsync/);
+  await net.node(2).kill();
+  const killed = await svcnet('metrics', 'node-2');
+  expect(killed.err).toContain('node-2 has no metrics now: it is killed\nStart it with: svcnet start node-2');
+  const others = JSON.parse((await svcnet('metrics', '--json')).out) as { nodes: string[] };
+  expect(others.nodes).toEqual(['node-0', 'node-1']);
+  await net.node(2).start();
+});
+
+test('a run keeps the series of its nodes, and can be scraped meanwhile', { timeout: 180_000 }, async () => {
+  const [port] = await pickFreePorts(1);
+  const report = join(stateDir, 'report');
+  const run = svcnet(
+    'run',
+    'upload',
+    '--name',
+    'net',
+    '--report',
+    report,
+    '--metrics-port',
+    String(port),
+    '--json',
+  );
+  let scraped = '';
+  let ended = false;
+  const finished = run.finally(() => {
+    ended = true;
+  });
+  while (!ended && !scraped.includes('testbed_op_total{')) {
+    scraped = await fetch(`http://127.0.0.1:${port}/metrics`).then(
+      (answer) => answer.text(),
+      () => scraped,
+    );
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  expect((await finished).code).toBe(0);
+  expect(scraped).toMatch(/^testbed_scenario_info\{name="upload",seed="\d+",run=".*-upload-\d+"\} 1$/m);
+  expect(scraped).toMatch(/^testbed_node_up\{node="node-1",group="svc-full",run=".*"\} 1$/m);
+  const { series: file } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as {
+    series: string;
+  };
+  expect(file).toBe('metrics.jsonl');
+  const kept = await readSeries(
+    report,
+    ({ name }) => name === 'pushsync_total_sent' || name === 'testbed_op_total',
+  );
+  const sent = kept?.series.find(({ node, name }) => node === 'node-0' && name === 'pushsync_total_sent');
+  expect(increase(sent?.values ?? [])).toBeGreaterThan(0);
+  expect(kept?.series.some(({ name }) => name === 'testbed_op_total')).toBe(true);
+});

@@ -34,7 +34,10 @@ export function addCompare(program: Command, run: RunCommand): void {
     )
     .option('--load <load>', 'with --flavours: load that is put on them by k6, as svcnet load names it')
     .option('--duration <duration>', 'with --load: length of the measured part (default: 1m)')
-    .option('--k6 <path>', 'with --load: program of k6 (default: SVCNET_K6, then PATH, then its container image)')
+    .option(
+      '--k6 <path>',
+      'with --load: program of k6 (default: SVCNET_K6, then PATH, then its container image)',
+    )
     .option('--scenario <name>', 'with --flavours: scenario that they run instead of a load')
     .option('--rounds <count>', 'with --flavours: runs of each flavour (default: 6)', whole(1, ROUNDS_MAX))
     .option(

@@ -67,6 +67,7 @@ test.each([
   'mine',
   'fund',
   'run',
+  'load',
   'down',
 ])('%s explains itself', async (command) => {
   const { code, stdout, stderr } = await svcnet(command, '--help');

@@ -1,0 +1,90 @@
+/** A cluster for loads, and loads on it. The program of k6 is named by SVCNET_K6, or on the PATH. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { RunResult, ScenarioResult } from '../../harness/report/result.ts';
+import { loadScenario } from '../../harness/run/catalogue.ts';
+import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
+
+const CLI = join(import.meta.dirname, '../../harness/cli.ts');
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class LoadKit {
+  readonly folder = mkdtempSync(join(tmpdir(), 'svcnet-load-'));
+  readonly stateDir = join(this.folder, 'state');
+  cluster!: Cluster;
+  #runs = 0;
+
+  async start(): Promise<void> {
+    this.cluster = await Cluster.start({
+      name: 'loaded',
+      nodes: 3,
+      seed: 11,
+      driver: 'embedded',
+      stateDir: this.stateDir,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.cluster.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** A folder of its own. */
+  next(): string {
+    return join(this.folder, `run-${this.#runs++}`);
+  }
+
+  /** Runs the scenario `load` on the cluster. @param set its parameters */
+  async load(
+    set: Readonly<Record<string, string>>,
+  ): Promise<{ run: RunResult; load: ScenarioResult; folder: string }> {
+    const folder = this.next();
+    const given = new Map(
+      Object.entries({ warmup: '0s', duration: '3s', rate: '10/s', objects: '5', ...set }),
+    );
+    if (set['vus'] !== undefined) given.delete('rate');
+    const run = await runScenarios({
+      planned: planScenarios([await loadScenario('load')], given),
+      attachTo: this.cluster.name,
+      seed: BigInt(this.#runs),
+      stateDir: this.stateDir,
+      report: folder,
+      name: 'load',
+      command: 'svcnet load',
+      signal: new AbortController().signal,
+    });
+    return { run, load: run.scenarios[0] as ScenarioResult, folder };
+  }
+
+  /** The command line, on this kit's state. */
+  svcnet(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    const child = spawn(process.execPath, [CLI, ...args], {
+      env: { ...process.env, SVCNET_STATE: this.stateDir, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (piece) => (stdout += String(piece)));
+    child.stderr.on('data', (piece) => (stderr += String(piece)));
+    const finished = new Promise<Finished>((resolve) => {
+      child.once('close', (code) => resolve({ code, stdout, stderr }));
+    });
+    return { child, finished };
+  }
+}
+
+/** Names of the conditions that did not hold, with what was seen. */
+export function failed({ assertions, error }: ScenarioResult): string[] {
+  return [
+    ...(error === undefined ? [] : [error]),
+    ...assertions.filter(({ passed }) => !passed).map(({ name, observed }) => `${name}: ${observed}`),
+  ];
+}

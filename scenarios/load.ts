@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { atMost } from '../harness/base/at-most.ts';
 import { plural } from '../harness/base/words.ts';
+import { limitText, runLimit } from '../harness/load/limit/limit-run.ts';
 import { runLoadStep } from '../harness/load/load-run.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../harness/load/parameters.ts';
 import type { LoadPlan, LoadProgress, LoadStep, LoadUpload, PreparedLoad } from '../harness/load/plan.ts';
@@ -34,6 +35,11 @@ export default defineScenario({
   async run(context) {
     const seed = Buffer.from(context.random('load').bytes(8)).readBigUInt64LE();
     const plan = loadPlan(context.parameters, seed);
+    if (context.parameters.findLimit !== '') {
+      await searchLimit(context, plan);
+      await verifyLedger(context);
+      return;
+    }
     const prepared = await prepare(context, plan);
     const load = await runLoad(context, plan, prepared);
     judge(context, plan, load);
@@ -85,6 +91,41 @@ function runLoad(context: Context, plan: LoadPlan, prepared: PreparedLoad): Prom
 function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   const p95 = p95Ms === null ? 'p95 -' : `p95 ${formatMs(p95Ms)}`;
   return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
+}
+
+/** One load after the other, each of them a step. What they have uploaded is looked for like that of any load. */
+async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
+  const { k6, findLimit } = context.parameters;
+  const found = await runLimit(context.cluster, plan, {
+    signal: context.signal,
+    folder: join(context.folder, 'k6'),
+    ...(k6 === '' ? {} : { k6 }),
+    around: (title, work) =>
+      context.step(title, async (progress) => {
+        const done = await work((seen) => progress.detail(progressText(seen)));
+        const { thresholds, dropped } = done.load;
+        const seen = thresholds.map(({ text, observed }) => `${text}: ${observed}`);
+        progress.detail([done.outcome, ...seen, ...(dropped > 0 ? [`${dropped} dropped`] : [])].join(', '));
+        return done;
+      }),
+  });
+  const { limit, limiters, loads } = found;
+  await context.step('limit', (progress) => Promise.resolve(progress.detail(limitText(found))));
+  const figure = (name: string, rate: number | undefined) => {
+    if (rate !== undefined) context.figure({ name, value: Number(rate.toFixed(2)), unit: '1/s' });
+  };
+  figure('highest rate that holds', limit.end === 'none' ? undefined : limit.rate);
+  figure('lowest rate that does not', limit.failedRate);
+  for (const { kind, nodes } of limiters) {
+    for (const of of nodes.length === 0 ? ['cluster'] : nodes) {
+      context.figure({ name: 'limited by', of, value: kind, unit: '' });
+    }
+  }
+  context.expect(`the highest rate with ${findLimit} is found and confirmed`, limit.end === 'found', {
+    observed: limitText(found),
+    expected: 'a rate that holds twice more, and one that does not',
+  });
+  for (const { plan: step, prepared, load } of loads) await bookUploads(context, step, { prepared, load });
 }
 
 function judge(context: Context, plan: LoadPlan, load: LoadStep): void {

@@ -26,6 +26,7 @@ export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' |
   readonly readShare?: number;
   readonly files?: number;
   readonly on?: string;
+  readonly findLimit?: string;
   readonly threshold: readonly string[];
   readonly k6?: string;
 }
@@ -45,6 +46,7 @@ const PARAMETERS = [
   ['objects', 'objects'],
   ['readShare', 'readShare'],
   ['files', 'files'],
+  ['findLimit', 'findLimit'],
   ['on', 'node'],
   ['k6', 'k6'],
 ] as const satisfies readonly (readonly [keyof LoadFlags, string])[];

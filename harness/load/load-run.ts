@@ -22,7 +22,7 @@ import { classOfFailure, recordOf, requestOf } from './k6/records.ts';
 import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
 import { FEED_UPDATE_BYTES, prepareLoad, signUpdates } from './prepare.ts';
 import { findScript, type Script } from './scripts.ts';
-import { type SummaryMetric, statsOf, toK6, verdictOf } from './thresholds.ts';
+import { ownVerdicts, type SummaryMetric, statsOf, toK6, verdictOf } from './thresholds.ts';
 
 const PROGRESS_MS = 500;
 /** Rates shown are of the last seconds. */
@@ -119,8 +119,8 @@ function configOf(
   const seconds = plan.durationMs / 1000;
   const thresholds: Record<string, string[]> = {
     // Without a threshold k6 keeps no figures of a scenario; these always hold.
-    [iterationsOf(MEASURED)]: ['count>=0'],
-    [droppedOf(MEASURED)]: ['count>=0'],
+    [iterationsOf(MEASURED)]: [ALWAYS],
+    [droppedOf(MEASURED)]: [ALWAYS],
   };
   for (const threshold of plan.thresholds) {
     const { metric, expression } = toK6(threshold, { seconds, helper: load.helper });
@@ -145,6 +145,7 @@ function configOf(
   };
 }
 
+const ALWAYS = 'count>=0';
 const iterationsOf = (scenario: string) => `iterations{scenario:${scenario}}`;
 const droppedOf = (scenario: string) => `dropped_iterations{scenario:${scenario}}`;
 
@@ -286,6 +287,7 @@ class LoadBook {
     }: { metrics: Metrics; helper: boolean; ended: { exitCode: number; cpu: number | undefined } },
   ): LoadStep {
     const { ownShape, totalMs } = this.#shape;
+    const judged = { seconds: plan.durationMs / 1000, helper };
     const measuredMs = ownShape ? totalMs : plan.durationMs;
     const seconds = Math.max(0.001, measuredMs / 1000);
     const count = (name: string, all: string) => metrics[ownShape ? all : name]?.values['count'] ?? 0;
@@ -296,9 +298,14 @@ class LoadBook {
       achievedRate: Math.max(0, started - this.#failedIterations.size) / seconds,
       dropped: count(droppedOf(MEASURED), 'dropped_iterations'),
       operations: this.#own.summaries(),
-      thresholds: plan.thresholds.map((threshold) =>
-        verdictOf(threshold, metrics, { seconds: plan.durationMs / 1000, helper }),
-      ),
+      thresholds: [
+        ...plan.thresholds.map((threshold) => verdictOf(threshold, metrics, judged)),
+        ...ownVerdicts(metrics, [
+          ...plan.thresholds.map((threshold) => toK6(threshold, judged)),
+          { metric: iterationsOf(MEASURED), expression: ALWAYS },
+          { metric: droppedOf(MEASURED), expression: ALWAYS },
+        ]),
+      ],
       k6Cpu: ended.cpu,
       exitCode: ended.exitCode,
       startMs,

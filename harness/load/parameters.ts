@@ -58,6 +58,11 @@ export const LOAD_PARAMETERS = {
   files: parameter('integer', 10, 'files of each directory', { min: 1 }),
   node: parameter('node', '', 'only node that is uploaded to; all in turn when empty'),
   thresholds: parameter('list', [], 'conditions such as p95<500ms, errors<1%, upload:rate>=20/s'),
+  findLimit: parameter(
+    'text',
+    '',
+    'condition such as p95<500ms: searches the highest rate that holds it, beginning at the rate',
+  ),
   k6: parameter('text', '', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)'),
 };
 export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
@@ -88,10 +93,33 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
     readShare: atMost('--read-share', parameters.readShare, 100) / 100,
     compareShare: COMPARE_SHARE,
     files,
-    thresholds: thresholdsOf(parameters.thresholds),
+    thresholds: thresholdsOf([
+      ...(parameters.findLimit === '' ? [] : [objectiveOf(parameters)]),
+      ...parameters.thresholds,
+    ]),
     seed,
     label: 'load',
   };
+}
+
+/** The search chooses rates and durations itself. */
+function objectiveOf({ findLimit, vus, profile, duration }: LoadParameters): string {
+  const [flag] =
+    (
+      [
+        ['--vus', vus !== 0],
+        ['--profile', profile !== 'constant'],
+        ['--duration', duration !== ''],
+      ] as const
+    ).find(([, isGiven]) => isGiven) ?? [];
+  if (flag === undefined) return findLimit;
+  throw new HarnessError(
+    'USAGE',
+    `${flag}: the search for a limit chooses rates and lengths itself; leave it out`,
+    {
+      hint: '--rate says where the search begins.',
+    },
+  );
 }
 
 function modelOf({ rate, vus }: LoadParameters): LoadModel {

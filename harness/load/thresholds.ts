@@ -187,3 +187,24 @@ export function verdictOf(
   const ms = values[statOf(figure)] ?? Number.NaN;
   return { text, passed: ok, observed: `${ms.toFixed(ms < 10 ? 2 : 1)} ms of ${count} operations`, expected };
 }
+
+/** Thresholds that the script itself has. @param ours those that it was given */
+export function ownVerdicts(
+  metrics: Readonly<Record<string, SummaryMetric>>,
+  ours: readonly K6Threshold[],
+): ThresholdVerdict[] {
+  const isOurs = (metric: string, expression: string) =>
+    ours.some((one) => one.metric === metric && one.expression === expression);
+  return Object.entries(metrics).flatMap(([metric, { values, thresholds = {} }]) =>
+    Object.entries(thresholds)
+      .filter(([expression]) => !isOurs(metric, expression))
+      .map(([expression, { ok }]) => ({
+        text: `${metric} ${expression} of the script`,
+        passed: ok,
+        observed: Object.entries(values)
+          .map(([name, value]) => `${name} ${Number(value.toFixed(3))}`)
+          .join(', '),
+        expected: expression,
+      })),
+  );
+}

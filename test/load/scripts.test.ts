@@ -148,4 +148,5 @@ export default function () {
   expect(failed(load)).toEqual([]);
   expect(load.metrics).toHaveLength(1);
   expect(load.metrics[0]).toMatchObject({ operation: 'GET /health', node: 'node-1', errors: 0 });
+  expect(load.assertions.map(({ name }) => name)).toContain('threshold checks rate>0.99 of the script');
 });

@@ -72,6 +72,10 @@ export function addLoad(program: Command, run: RunCommand): void {
         .argParser(collect)
         .default([], 'errors<1%'),
     )
+    .option(
+      '--find-limit <condition>',
+      "search the highest rate that holds it, such as 'p95<500ms', and what limits it; --rate is where it begins",
+    )
     .option('--k6 <path>', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)')
     .option('--name <cluster>', 'load this running cluster instead of a fresh one')
     .option('-n, --nodes <count>', 'nodes of our own in the fresh cluster (default: 5)', whole(0, NODES_MAX))
@@ -100,6 +104,7 @@ chunk that is missing, with 2 when the load could not be made.
 Examples:
   svcnet load upload --rate 20/s --duration 1m --threshold 'p95<500ms'
   svcnet load mixed --vus 10 --sizes lognormal:64KiB --name local
+  svcnet load upload --find-limit 'p95<500ms'
   svcnet load --script my.js --vus 5 --duration 30s`,
     )
     .action((name: string | undefined, flags) =>

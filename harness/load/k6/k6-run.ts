@@ -94,7 +94,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     options.onLines(lines.read());
     const exitCode = ended.code ?? -1;
     if (exitCode === 0 || exitCode === THRESHOLD_BREACHED) return { exitCode, cpu: usage.share() };
-    throw failure(ended, { log, seconds: (performance.now() - startedAt) / 1000 });
+    throw failure(ended, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
   } finally {
     lines.close();
     await end(spawned, pidIn(pidFile));
@@ -171,15 +171,16 @@ function readIfThere(path: string): string | undefined {
 
 function failure(
   { code, signal }: Awaited<Spawned['exited']>,
-  { log, seconds }: { log: string; seconds: number },
+  { k6, log, seconds }: { k6: K6; log: string; seconds: number },
 ): HarnessError {
   // A shell tells the signal that has ended its child as 128 and its number.
   const killed = signal ?? (code !== null && code > 128 ? `signal ${code - 128}` : undefined);
-  const how = killed === undefined ? `code ${code}${meaning(code)}` : `by ${killed}`;
+  const how = killed === undefined ? `with code ${code}${meaning(code)}` : `by ${killed}`;
+  const what = k6.kind === 'container' ? `the container of k6 (${k6.where})` : 'k6';
   const words = (readIfThere(log) ?? '').trimEnd().split('\n').slice(-LOG_LINES_SHOWN);
   return new HarnessError(
     'LOAD_FAILED',
-    `k6 has ended with ${how} after ${seconds.toFixed(1)} s`.replace('with by', 'by'),
+    `${what} has ended ${how} after ${seconds.toFixed(1)} s`,
     {
       hint: [`${log}:`, ...words.map((line) => `  ${line}`)].join('\n'),
     },

@@ -17,7 +17,7 @@ const ID_DIGITS = 64;
 const indexOf = (number) => `feed ${number}`;
 
 /** Makes the next update of one of the feeds. */
-export async function updateFeed() {
+async function updateFeed() {
   iterationStart();
   const { owner, topics, size, warmupUpdates } = config.feeds;
   const number = exec.scenario.iterationInTest + (exec.scenario.name === WARMUP ? 0 : warmupUpdates);

@@ -6,7 +6,6 @@ export { streamChunks } from './chunks.js';
 export { config, nodes, objects, uploaders } from './config.js';
 export { contentOf } from './content.js';
 export { download } from './downloads.js';
-export { updateAndReadFeed, updateFeed } from './feeds.js';
 export { sendMessage } from './messages.js';
 export { OperationError, operation } from './operations.js';
 export { ask } from './requests.js';

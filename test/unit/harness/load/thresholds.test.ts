@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRate, parseThreshold, statsOf, toK6, verdictOf } from '../../../../harness/load/thresholds.ts';
+import { ownVerdicts, parseRate, parseThreshold, statsOf, toK6, verdictOf } from '../../../../harness/load/thresholds.ts';
 
 const helper = { seconds: 60, helper: true };
 
@@ -89,5 +89,15 @@ test('rates are per second, minute or hour', () => {
     1.5,
     0.5,
     undefined,
+  ]);
+});
+
+test('thresholds of a script count as well, those that it was given only once', () => {
+  const metrics = {
+    checks: { values: { rate: 0.5 }, thresholds: { 'rate>0.9': { ok: false } } },
+    svcnet_errors: { values: { rate: 0 }, thresholds: { 'rate<0.01': { ok: true } } },
+  };
+  expect(ownVerdicts(metrics, [{ metric: 'svcnet_errors', expression: 'rate<0.01' }])).toEqual([
+    { text: 'checks rate>0.9 of the script', passed: false, observed: 'rate 0.5', expected: 'rate>0.9' },
   ]);
 });

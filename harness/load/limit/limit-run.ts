@@ -1,0 +1,127 @@
+/** Finds the limit of a cluster by loads at one rate after the other, and what limited it. */
+import { join } from 'node:path';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { runLoadStep } from '../load-run.ts';
+import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
+import { prepareLoad } from '../prepare.ts';
+import type { Threshold } from '../thresholds.ts';
+import { generatorOf, type Limiter, limitersOf } from './limiter.ts';
+import { lookBetween, sampleOf } from './look.ts';
+import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
+
+const STEP_MIN_MS = 5000;
+/** Samples above a percentile, so that it does not hang on a single one. */
+const SAMPLES_ABOVE = 5;
+const PERCENT_DEFAULT = 95;
+const RATE_MIN = 1;
+/** As `svcnet load` takes them. */
+const RATE_MAX = 10_000;
+/** A rate that k6 could not keep up is not one that holds. */
+const DROPPED_SHARE_MAX = 0.01;
+
+/** One of the loads, with all that is needed to look for its uploads. */
+export interface LimitLoad {
+  readonly plan: LoadPlan;
+  readonly prepared: PreparedLoad;
+  readonly load: LoadStep;
+  readonly stage: LimitStep['stage'];
+  readonly outcome: StepOutcome;
+}
+
+export interface LimitResult {
+  readonly limit: Limit;
+  /** Of the lowest rate that failed, or of the last load when k6 was the bottleneck; most telling first. */
+  readonly limiters: readonly Limiter[];
+  readonly loads: readonly LimitLoad[];
+}
+
+export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k6'> {
+  /** Runs one of the loads, such as a step that is shown. */
+  readonly around: (
+    title: string,
+    work: (onProgress: NonNullable<LoadOptions['onProgress']>) => Promise<LimitLoad>,
+  ) => Promise<LimitLoad>;
+}
+
+/**
+ * @param plan of the loads; its rate is where the search begins, its thresholds are the objective
+ * @throws as `runLoadStep`
+ */
+export async function runLimit(
+  cluster: Cluster,
+  plan: LoadPlan,
+  { signal, folder, k6, around }: LimitOptions,
+): Promise<LimitResult> {
+  const loads: LimitLoad[] = [];
+  const limitersAt = new Map<number, readonly Limiter[]>();
+  const first = plan.model.model === 'open' ? plan.model.rate : RATE_MIN;
+  const limit = await findLimit({ first, min: RATE_MIN, max: RATE_MAX }, async (rate, stage) => {
+    // k6 counts in whole iterations per minute.
+    const rounded = Math.round(rate * 60) / 60;
+    const step: LoadPlan = {
+      ...plan,
+      profile: 'constant',
+      model: { model: 'open', rate: rounded },
+      durationMs: stepMs(rounded, plan.thresholds),
+      label: `limit-${loads.length}`,
+    };
+    const done = await around(`${rounded.toFixed(1)}/s`, async (onProgress) => {
+      const prepared = await prepareLoad(cluster, step, { signal });
+      const before = await sampleOf(cluster);
+      const load = await runLoadStep(cluster, step, {
+        signal,
+        folder: join(folder, step.label),
+        prepared,
+        onProgress,
+        ...(k6 === undefined ? {} : { k6 }),
+      });
+      const after = await sampleOf(cluster);
+      const look = await lookBetween(cluster, { before, after, k6Cores: load.k6Cpu });
+      const held = holds(load);
+      const outcome = held ? 'holds' : generatorOf(look) === undefined ? 'fails' : 'generator';
+      if (!held) limitersAt.set(rate, limitersOf(look));
+      return { plan: step, prepared, load, stage, outcome };
+    });
+    loads.push(done);
+    return done.outcome;
+  });
+  const decisive = limit.end === 'generator' ? limit.steps.at(-1)?.rate : limit.failedRate;
+  return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
+}
+
+/** Long enough for the percentile that the objective names. */
+export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
+  const percents = thresholds.flatMap(({ figure }) =>
+    typeof figure === 'object' ? figure.percentile : PERCENT_DEFAULT,
+  );
+  const highest = Math.max(PERCENT_DEFAULT, ...percents);
+  const samples = (SAMPLES_ABOVE * 100) / (100 - highest);
+  return Math.max(STEP_MIN_MS, Math.ceil((1000 * samples) / rate));
+}
+
+/** Whether a load met its objective, at the rate that was meant. */
+export function holds({ thresholds, dropped, operations, startedRate, startMs, endMs }: LoadStep): boolean {
+  const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
+  const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
+  return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
+}
+
+/** What was found, in one line. */
+export function limitText({ limit, limiters }: Pick<LimitResult, 'limit' | 'limiters'>): string {
+  const { rate, failedRate, end } = limit;
+  const said = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;
+  const why =
+    limiters.length === 0
+      ? 'nothing that was measured stood out'
+      : limiters.map(({ text }) => text).join('; ');
+  switch (end) {
+    case 'found':
+      return `${said(rate)} holds, ${said(failedRate)} does not; limited by ${why}`;
+    case 'none':
+      return `not even ${said(failedRate)} holds; limited by ${why}`;
+    case 'open':
+      return `${said(rate)} holds, which is the highest rate that is tried`;
+    case 'generator':
+      return `no limit of the cluster: ${why}${rate === undefined ? '' : `; ${said(rate)} still held`}`;
+  }
+}

@@ -1,0 +1,108 @@
+/** What stood in the way of more, told from what was measured while a load did not hold its objective. */
+
+/** Of one node, during one load. */
+export interface NodeLoad {
+  readonly name: string;
+  /** Processor time in shares of one core; undefined where nodes share a process. */
+  readonly cores: number | undefined;
+  /** How often a peer could not be asked because it was owed too much. */
+  readonly creditRefusals: number;
+  /** How much longer its queue of chunks to push has become. */
+  readonly queueGrowth: number;
+  /** Failed calls to the chain. */
+  readonly chainErrors: number;
+  /** Its reserve takes no more. */
+  readonly full: boolean;
+}
+
+/** What was seen during one load. */
+export interface LoadLook {
+  readonly seconds: number;
+  readonly nodes: readonly NodeLoad[];
+  /** Of the whole machine, 0 to 1. */
+  readonly machineBusy: number;
+  readonly cores: number;
+  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  readonly k6Cores: number | undefined;
+  /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
+  readonly chainMs: number | undefined;
+}
+
+export interface Limiter {
+  readonly kind: 'generator' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
+  /** Nodes it is about; none: the cluster or the machine. */
+  readonly nodes: readonly string[];
+  /** One line with the measurement. */
+  readonly text: string;
+}
+
+/** A node is one thread that computes; the rest of a core goes to what helps it. */
+const NODE_BUSY_CORES = 0.85;
+const MACHINE_BUSY = 0.9;
+/** Of a second: more waits for credit than one do not come from the ordinary order of things. */
+const REFUSALS_PER_SECOND = 1;
+/** Chunks per second that wait for longer and longer. */
+const GROWTH_PER_SECOND = 1;
+const CHAIN_SLOW_MS = 1000;
+
+/** Most telling first; none when nothing stood out. */
+export function limitersOf(look: LoadLook): Limiter[] {
+  const { seconds, nodes, chainMs } = look;
+  const where = (is: (node: NodeLoad) => boolean) => nodes.filter(is);
+  const owing = where(({ creditRefusals }) => creditRefusals / seconds > REFUSALS_PER_SECOND);
+  const busy = where(({ cores }) => cores !== undefined && cores >= NODE_BUSY_CORES);
+  const queued = where(({ queueGrowth }) => queueGrowth / seconds > GROWTH_PER_SECOND);
+  const full = where((node) => node.full);
+  const cut = where(({ chainErrors }) => chainErrors > 0);
+  const isChainSlow = chainMs === undefined || chainMs >= CHAIN_SLOW_MS;
+  const list = (some: readonly NodeLoad[], said: (node: NodeLoad) => string) =>
+    some.map((node) => `${node.name} ${said(node)}`).join(', ');
+  const found: (Limiter | undefined)[] = [
+    generatorOf(look),
+    limiter('store', full, `reserves are full: ${list(full, () => '')}`.replace(/ ,/g, ',').trim()),
+    limiter(
+      'credit',
+      owing,
+      `peers are owed too much to be asked: ${list(owing, ({ creditRefusals }) => `${(creditRefusals / seconds).toFixed(1)} times a second`)}`,
+    ),
+    limiter('cpu', busy, `processors: ${list(busy, ({ cores = 0 }) => `uses ${cores.toFixed(2)} cores`)}`),
+    busy.length === 0 && look.machineBusy >= MACHINE_BUSY
+      ? {
+          kind: 'cpu',
+          nodes: [],
+          text: `processors: all ${look.cores} cores of the machine are ${Math.round(look.machineBusy * 100)} % busy`,
+        }
+      : undefined,
+    limiter(
+      'queue',
+      queued,
+      `the push queue grows: ${list(queued, ({ queueGrowth }) => `by ${(queueGrowth / seconds).toFixed(1)} chunks a second`)}`,
+    ),
+    cut.length > 0 || isChainSlow
+      ? {
+          kind: 'chain',
+          nodes: cut.map(({ name }) => name),
+          text: `the chain: ${chainMs === undefined ? 'does not answer' : `answers in ${chainMs.toFixed(0)} ms`}, ${cut.reduce((sum, { chainErrors }) => sum + chainErrors, 0)} failed calls`,
+        }
+      : undefined,
+  ];
+  return found.filter((one) => one !== undefined);
+}
+
+function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string): Limiter | undefined {
+  return nodes.length === 0 ? undefined : { kind, nodes: nodes.map(({ name }) => name), text };
+}
+
+/**
+ * k6 was the bottleneck when the machine had nothing left and k6 took more of it than all nodes together, or when its own
+ * part of the machine was nearly all of it.
+ */
+export function generatorOf({ k6Cores, cores, machineBusy, nodes }: LoadLook): Limiter | undefined {
+  if (k6Cores === undefined) return undefined;
+  const known = nodes.flatMap((node) => node.cores ?? []);
+  const outweighs = known.length > 0 && k6Cores > known.reduce((sum, one) => sum + one, 0);
+  const isMost = k6Cores >= MACHINE_BUSY * cores;
+  if (!isMost && !(machineBusy >= MACHINE_BUSY && outweighs)) return undefined;
+  const text = `k6 itself: it used ${k6Cores.toFixed(2)} of ${cores} cores, and the machine was ${Math.round(machineBusy * 100)} % busy`;
+  return { kind: 'generator', nodes: [], text };
+}

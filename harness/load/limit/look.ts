@@ -1,0 +1,130 @@
+/** Looks at a cluster before and after a load, for what changed meanwhile. */
+import { cpus } from 'node:os';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { parseExposition } from '../../metrics/exposition.ts';
+import type { ClusterNode } from '../../nodes/cluster-node.ts';
+import type { LoadLook, NodeLoad } from './limiter.ts';
+
+const ANSWER_MS = 5000;
+/** Counters of nodes without their prefix, which is that of the dialect. */
+const COUNTERS = {
+  creditRefusals: ['accounting_accounting_blocks_count', 'pushsync_overdraft_refresh'],
+  queued: ['pusher_total_to_push'],
+  synced: ['pusher_total_synced'],
+  chainErrors: ['eth_backend_total_rpc_errors'],
+} as const;
+type Counter = keyof typeof COUNTERS;
+
+interface NodeSample {
+  readonly cpuMs: number | undefined;
+  /** None of a node that does not answer. */
+  readonly counters: Readonly<Record<Counter, number>> | undefined;
+}
+
+/** A moment of a cluster. */
+export interface Sample {
+  readonly atMs: number;
+  readonly nodes: ReadonlyMap<string, NodeSample>;
+  /** Of all cores since the machine started, ms. */
+  readonly busyMs: number;
+  readonly totalMs: number;
+}
+
+export async function sampleOf(cluster: Cluster): Promise<Sample> {
+  const running = cluster.nodes.filter((node) => node.running);
+  const nodes = await Promise.all(running.map(async (node) => [node.name, await nodeSample(node)] as const));
+  const times = cpus().map(({ times: { user, nice, sys, irq, idle } }) => ({
+    busy: user + nice + sys + irq,
+    idle,
+  }));
+  const busyMs = times.reduce((sum, { busy }) => sum + busy, 0);
+  return {
+    atMs: performance.now(),
+    nodes: new Map(nodes),
+    busyMs,
+    totalMs: times.reduce((sum, { busy, idle }) => sum + busy + idle, 0),
+  };
+}
+
+/** A node that has too much to do to answer is still known by its processor time. */
+async function nodeSample(node: ClusterNode): Promise<NodeSample> {
+  const [stats, text] = await Promise.allSettled([
+    node.stats(),
+    node.client.metrics(AbortSignal.timeout(ANSWER_MS)),
+  ]);
+  return {
+    cpuMs: stats.status === 'fulfilled' ? stats.value.cpuMs : undefined,
+    counters: text.status === 'fulfilled' ? countersIn(text.value) : undefined,
+  };
+}
+
+export function countersIn(exposition: string): Readonly<Record<Counter, number>> {
+  const { samples } = parseExposition(exposition);
+  const sum = (names: readonly string[]) =>
+    samples
+      .filter(({ name }) => names.includes(name.replace(/^[a-z]+_/, '')))
+      .reduce((total, { value }) => total + value, 0);
+  return {
+    creditRefusals: sum(COUNTERS.creditRefusals),
+    queued: sum(COUNTERS.queued),
+    synced: sum(COUNTERS.synced),
+    chainErrors: sum(COUNTERS.chainErrors),
+  };
+}
+
+/** What has happened between two moments. @param k6Cores as its load has told */
+export async function lookBetween(
+  cluster: Cluster,
+  { before, after, k6Cores }: { before: Sample; after: Sample; k6Cores: number | undefined },
+): Promise<LoadLook> {
+  const ms = Math.max(1, after.atMs - before.atMs);
+  const full = await fullNodes(cluster);
+  const nodes = Array.from(after.nodes, ([name, now]): NodeLoad => {
+    const then = before.nodes.get(name);
+    const grown = (counter: Counter) =>
+      Math.max(
+        0,
+        (now.counters?.[counter] ?? 0) - (then?.counters?.[counter] ?? now.counters?.[counter] ?? 0),
+      );
+    const cpu = now.cpuMs === undefined || then?.cpuMs === undefined ? undefined : now.cpuMs - then.cpuMs;
+    return {
+      name,
+      cores: cpu === undefined ? undefined : cpu / ms,
+      creditRefusals: grown('creditRefusals'),
+      queueGrowth: grown('queued') - grown('synced'),
+      chainErrors: grown('chainErrors'),
+      full: full.has(name),
+    };
+  });
+  const totalMs = after.totalMs - before.totalMs;
+  return {
+    seconds: ms / 1000,
+    nodes,
+    machineBusy: totalMs > 0 ? (after.busyMs - before.busyMs) / totalMs : 0,
+    cores: cpus().length,
+    k6Cores,
+    chainMs: await chainAnswerMs(cluster),
+  };
+}
+
+/** Nodes that say that their reserve is full; a Bee does not. */
+async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
+  const able = cluster.nodes.filter((node) => node.running && node.mode === 'full' && node.flavour === 'svc');
+  const said = await Promise.allSettled(
+    able.map((node) => node.client.backlog(AbortSignal.timeout(ANSWER_MS))),
+  );
+  return new Set(
+    able
+      .filter((_, i) => {
+        const one = said[i];
+        return one?.status === 'fulfilled' && one.value.reserve.full;
+      })
+      .map(({ name }) => name),
+  );
+}
+
+async function chainAnswerMs(cluster: Cluster): Promise<number | undefined> {
+  const startMs = performance.now();
+  const [answer] = await Promise.allSettled([cluster.chain.height(AbortSignal.timeout(ANSWER_MS))]);
+  return answer.status === 'fulfilled' ? performance.now() - startMs : undefined;
+}

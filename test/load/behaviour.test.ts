@@ -1,0 +1,235 @@
+/** What a load does when something is slow, missing, breached or ended. */
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../harness/base/wait.ts';
+import { runLoadStep } from '../../harness/load/load-run.ts';
+import { LOAD_PARAMETERS, loadPlan } from '../../harness/load/parameters.ts';
+import type { LoadPlan, LoadStep, PreparedLoad } from '../../harness/load/plan.ts';
+import { type ProcessId, processOf, stateOf } from '../../harness/machine/processes.ts';
+import { Distribution } from '../../harness/metrics/distribution.ts';
+import type { RunResult } from '../../harness/report/result.ts';
+import { LoadKit } from './kit.ts';
+
+const kit = new LoadKit();
+beforeAll(() => kit.start());
+afterAll(() => kit.stop());
+
+const base = loadPlan(
+  Object.fromEntries(
+    Object.entries(LOAD_PARAMETERS).map(([name, { default: value }]) => [name, value]),
+  ) as never,
+  1n,
+);
+const signal = new AbortController().signal;
+
+/** Accepts uploads at once, but nothing between the second and the third second after the first. */
+async function stallingServer(): Promise<{ prepared: PreparedLoad } & AsyncDisposable> {
+  let firstAtMs: number | undefined;
+  const server = createServer((request, response) => {
+    request.resume();
+    request.once('end', () => {
+      firstAtMs ??= performance.now();
+      const age = performance.now() - firstAtMs;
+      const waitMs = age > 2000 && age < 3000 ? 3000 - age : 0;
+      setTimeout(() => {
+        response.writeHead(201, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ reference: 'ab'.repeat(32) }));
+      }, waitMs);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const node = { name: 'stalling', api: `http://127.0.0.1:${port}`, overlay: '', mode: 'full' } as const;
+  const names = { headerPrefix: 'svc-', files: '/svc', batch: 'cd'.repeat(32) };
+  return {
+    prepared: { nodes: [{ ...node, ...names }], batches: [], objects: [] },
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function latencies({ operations }: LoadStep): Distribution {
+  return Distribution.merged(operations.map((row) => Distribution.of(row)));
+}
+
+test('a server that stalls for a second shows in p99 of an open model, and hides in that of a closed one', async () => {
+  const plan: LoadPlan = { ...base, durationMs: 8000, warmupMs: 0 };
+  await using first = await stallingServer();
+  const open = await runLoadStep(
+    kit.cluster,
+    { ...plan, model: { model: 'open', rate: 30 } },
+    {
+      signal,
+      folder: kit.next(),
+      prepared: first.prepared,
+    },
+  );
+  expect(open.dropped).toBe(0);
+  expect(latencies(open).percentileMs(99)).toBeGreaterThan(700);
+  // One in eight iterations begins while it stalls, and waits for half a second on average.
+  expect(latencies(open).percentileMs(92)).toBeGreaterThan(200);
+  await using second = await stallingServer();
+  const closed = await runLoadStep(
+    kit.cluster,
+    { ...plan, model: { model: 'closed', vus: 1 } },
+    {
+      signal,
+      folder: kit.next(),
+      prepared: second.prepared,
+    },
+  );
+  expect(latencies(closed).percentileMs(99)).toBeLessThan(700);
+}, 120_000);
+
+test('a user that starts late has waited: latency counts from the intended start', async () => {
+  // All users are taken for a second; the iterations after it take the places of those that were dropped.
+  await using server = await stallingServer();
+  const script = join(kit.folder, 'few.js');
+  writeFileSync(
+    script,
+    `import { upload } from 'svcnet/k6';
+export const options = { scenarios: { few: { executor: 'constant-arrival-rate', rate: 20, duration: '6s', preAllocatedVUs: 2, maxVUs: 2 } } };
+export default async function () { await upload({ size: 100 }); }
+`,
+  );
+  const plan: LoadPlan = { ...base, script, durationMs: 6000, warmupMs: 0 };
+  const step = await runLoadStep(kit.cluster, plan, {
+    signal,
+    folder: kit.next(),
+    prepared: server.prepared,
+  });
+  expect(step.dropped).toBeGreaterThan(5);
+  const all = latencies(step);
+  // Two of some hundred were under way while it stalled; all those after it count their waiting too.
+  expect(all.percentileMs(75)).toBeGreaterThan(300);
+}, 120_000);
+
+test('a breached threshold exits with 99, and the report says what was expected and what was seen', async () => {
+  const folder = kit.next();
+  const args = [
+    'load',
+    'upload',
+    '--name',
+    kit.cluster.name,
+    '--rate',
+    '10/s',
+    '--duration',
+    '3s',
+    '--warmup',
+    '0s',
+  ];
+  const thresholds = ['--threshold', 'p50<1ms', '--threshold', 'rate>=5/s'];
+  const { code, stderr, stdout } = await kit.svcnet([
+    ...args,
+    '--sizes',
+    '4KiB',
+    ...thresholds,
+    '--report',
+    folder,
+  ]).finished;
+  expect(stderr).toBe('');
+  expect(code).toBe(99);
+  expect(stdout).toContain('threshold p50<1ms');
+  expect(stdout).toContain("--threshold 'p50<1ms'");
+  const report = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as RunResult;
+  const [load] = report.scenarios;
+  expect(load?.result).toBe('failed');
+  const wrong = load?.assertions.filter(({ passed }) => !passed) ?? [];
+  expect(wrong).toHaveLength(1);
+  expect(wrong[0]).toMatchObject({ name: 'threshold p50<1ms', expected: '<1ms', threshold: true });
+  expect(wrong[0]?.observed).toMatch(/^[\d.]+ ms of \d+ operations$/);
+  expect(load?.ledger.missing).toBe(0);
+});
+
+test.each([
+  [['load'], 'name a load (known: upload, download'],
+  [['load', 'uplaod'], "did you mean 'upload'?"],
+  [['load', 'upload', '--rate', '5/s', '--vus', '2'], 'choose one of them'],
+  [['load', 'upload', '--script', 'x.js'], 'name one of them'],
+  [['load', 'upload', '--threshold', 'p95<fast'], '--threshold: got'],
+  [['load', 'upload', '--sizes', 'big'], '--sizes: got'],
+  [['load', '--script', 'nowhere.js'], 'there is no file'],
+  [
+    ['load', 'upload', '--k6', '/nowhere/k6'],
+    "--k6: got '/nowhere/k6', expected the program of k6: there is no such program",
+  ],
+  [['load', 'upload', '--k6', process.execPath], '--k6: got'],
+])('%j is a mistake of usage, told before anything is started', async (args, words) => {
+  const { code, stderr } = await kit.svcnet(args).finished;
+  expect(code).toBe(2);
+  expect(stderr).toContain(words);
+});
+
+test('without k6 and without an engine it says how to get it', async () => {
+  const { code, stderr } = await kit.svcnet(['load', 'upload'], { SVCNET_K6: '', PATH: '/nowhere' }).finished;
+  expect(code).toBe(2);
+  expect(stderr).toContain('k6 makes the load, and it is not on this machine');
+  expect(stderr).toContain('grafana.com/docs/k6');
+});
+
+async function k6Of(folder: string): Promise<ProcessId> {
+  return until<ProcessId>(
+    'k6 has not started',
+    () => {
+      const path = join(folder, 'k6.pid');
+      const text = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+      const id = text === '' ? undefined : processOf(Number(text));
+      return Promise.resolve(id === undefined ? { missing: path } : { done: id });
+    },
+    { timeoutMs: 60_000 },
+  );
+}
+
+async function gone(id: ProcessId): Promise<void> {
+  await until<true>(
+    'k6 goes on',
+    () => Promise.resolve(stateOf(id) === 'gone' ? { done: true } : { missing: 'its end' }),
+    { timeoutMs: 30_000 },
+  );
+}
+
+test('k6 that is killed is an error that says so', async () => {
+  const folder = kit.next();
+  const plan: LoadPlan = { ...base, durationMs: 60_000, warmupMs: 0 };
+  const load = runLoadStep(kit.cluster, plan, { signal, folder });
+  const settled = load.then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  );
+  const id = await k6Of(folder);
+  await sleep(1000);
+  process.kill(id.pid, 'SIGKILL');
+  expect(await settled).toMatchObject({
+    code: 'LOAD_FAILED',
+    message: expect.stringContaining('k6 has ended by signal 9'),
+  });
+});
+
+test('a script that throws is an error with its words', async () => {
+  const script = join(kit.folder, 'broken.js');
+  writeFileSync(script, `import 'svcnet/k6';\nthrow new Error('not today');\n`);
+  const load = runLoadStep(kit.cluster, { ...base, script, warmupMs: 0 }, { signal, folder: kit.next() });
+  await expect(load).rejects.toMatchObject({ code: 'USAGE', hint: expect.stringContaining('not today') });
+});
+
+test.each(['SIGINT', 'SIGKILL'] as const)('%s to the command line leaves no k6 behind', async (kind) => {
+  const folder = kit.next();
+  const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
+  const { child, finished } = kit.svcnet(args);
+  const id = await k6Of(join(folder, 'k6'));
+  child.kill(kind);
+  const { code } = await finished;
+  expect(code).toBe(kind === 'SIGINT' ? 130 : null);
+  await gone(id);
+  expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
+});

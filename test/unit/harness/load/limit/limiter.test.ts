@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { limitText, stepMs } from '../../../../../harness/load/limit/limit-run.ts';
+import { type LoadLook, limitersOf, type NodeLoad } from '../../../../../harness/load/limit/limiter.ts';
+import { countersIn } from '../../../../../harness/load/limit/look.ts';
+import { parseThreshold } from '../../../../../harness/load/thresholds.ts';
+
+const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
+  name,
+  cores: 0.3,
+  creditRefusals: 0,
+  queueGrowth: 0,
+  chainErrors: 0,
+  full: false,
+  ...more,
+});
+const look = (more: Partial<LoadLook> = {}): LoadLook => ({
+  seconds: 10,
+  nodes: [node('node-0'), node('node-1')],
+  machineBusy: 0.5,
+  cores: 4,
+  k6Cores: 0.4,
+  chainMs: 3,
+  ...more,
+});
+const kinds = (seen: LoadLook) => limitersOf(seen).map(({ kind, nodes }) => [kind, ...nodes]);
+
+test('where nothing is short, nothing is named', () => {
+  expect(limitersOf(look())).toEqual([]);
+});
+
+test('nodes that use their core are named with how much of it', () => {
+  const [cpu] = limitersOf(look({ nodes: [node('node-0'), node('node-1', { cores: 0.97 })] }));
+  expect(cpu).toEqual({ kind: 'cpu', nodes: ['node-1'], text: 'processors: node-1 uses 0.97 cores' });
+});
+
+test('a machine without anything left is named where its nodes are not', () => {
+  expect(kinds(look({ machineBusy: 0.97 }))).toEqual([['cpu']]);
+});
+
+test.each([
+  ['credit', { creditRefusals: 50 }],
+  ['queue', { queueGrowth: 200 }],
+  ['chain', { chainErrors: 2 }],
+  ['store', { full: true }],
+] as const)('%s is named with its nodes', (kind, short) => {
+  expect(kinds(look({ nodes: [node('node-0'), node('node-1', short)] }))).toEqual([[kind, 'node-1']]);
+});
+
+test('a chain that answers late or never is named', () => {
+  expect(kinds(look({ chainMs: 2500 }))).toEqual([['chain']]);
+  expect(kinds(look({ chainMs: undefined }))).toEqual([['chain']]);
+});
+
+test('k6 is named first when it has the machine for itself, or more of a busy one than all nodes', () => {
+  expect(kinds(look({ k6Cores: 3.8 }))).toEqual([['generator']]);
+  expect(kinds(look({ k6Cores: 2, machineBusy: 0.95 }))[0]).toEqual(['generator']);
+  expect(kinds(look({ k6Cores: 0.5, machineBusy: 0.95 }))).toEqual([['cpu']]);
+});
+
+test('counters are found whatever the dialect calls them', () => {
+  const page = (prefix: string) =>
+    [
+      `${prefix}_accounting_accounting_blocks_count 3`,
+      `${prefix}_pushsync_overdraft_refresh 4`,
+      `${prefix}_pusher_total_to_push 50`,
+      `${prefix}_pusher_total_synced 40`,
+      `${prefix}_eth_backend_total_rpc_errors 1`,
+      '',
+    ].join('\n');
+  const counters = { creditRefusals: 7, queued: 50, synced: 40, chainErrors: 1 };
+  expect([countersIn(page('svc')), countersIn(page('bee'))]).toEqual([counters, counters]);
+});
+
+test('a load is long enough for the percentile of its objective', () => {
+  expect(stepMs(100, [parseThreshold('p95<500ms')])).toBe(5000);
+  expect(stepMs(10, [parseThreshold('p95<500ms')])).toBe(10_000);
+  expect(stepMs(10, [parseThreshold('p99<500ms')])).toBe(50_000);
+});
+
+test('what was found is one line', () => {
+  const limiters = [{ kind: 'cpu', nodes: ['node-1'], text: 'processors: node-1 uses 0.97 cores' }] as const;
+  const limit = { rate: 40, failedRate: 44, end: 'found', steps: [] } as const;
+  expect(limitText({ limit, limiters })).toBe(
+    '40.0/s holds, 44.0/s does not; limited by processors: node-1 uses 0.97 cores',
+  );
+  expect(limitText({ limit: { ...limit, end: 'generator' }, limiters: [] })).toContain(
+    'no limit of the cluster',
+  );
+  expect(limitText({ limit, limiters: [] })).toContain('nothing that was measured stood out');
+});

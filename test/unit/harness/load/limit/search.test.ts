@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { findLimit, type StepOutcome } from '../../../../../harness/load/limit/search.ts';
+
+const RANGE = { first: 10, min: 1, max: 1000 } as const;
+
+/** Holds up to a rate. */
+const upTo =
+  (capacity: number) =>
+  (rate: number): Promise<StepOutcome> =>
+    Promise.resolve(rate <= capacity ? 'holds' : 'fails');
+
+test.each([1.5, 9, 10, 43, 333])(
+  'a capacity of %d is found within a tenth, and confirmed twice',
+  async (capacity) => {
+    const { rate, failedRate, end, steps } = await findLimit(RANGE, upTo(capacity));
+    expect(end).toBe('found');
+    expect(rate).toBeLessThanOrEqual(capacity);
+    expect(failedRate).toBeGreaterThan(capacity);
+    expect((failedRate as number) / (rate as number)).toBeLessThanOrEqual(1.1);
+    expect(steps.slice(-2)).toEqual([1, 2].map(() => ({ rate, outcome: 'holds', stage: 'confirm' })));
+  },
+);
+
+test('the rate is doubled first, then the gap is halved', async () => {
+  const { steps } = await findLimit(RANGE, upTo(43));
+  expect(steps.slice(0, 5).map(({ rate, stage }) => [Math.round(rate), stage])).toEqual([
+    [10, 'double'],
+    [20, 'double'],
+    [40, 'double'],
+    [80, 'double'],
+    [80, 'double'],
+  ]);
+});
+
+test('one failure at a rate that holds does not decide', async () => {
+  let disturbed = false;
+  const { rate } = await findLimit(RANGE, (at) => {
+    if (at !== 20 || disturbed) return upTo(43)(at);
+    disturbed = true;
+    return Promise.resolve('fails');
+  });
+  expect(rate).toBeGreaterThan(38);
+});
+
+test('a rate that is not confirmed gives way to a lower one', async () => {
+  const seen = new Map<number, number>();
+  const { rate, end } = await findLimit(RANGE, (at) => {
+    const times = (seen.get(at) ?? 0) + 1;
+    seen.set(at, times);
+    // Above 36 only the first load holds.
+    return Promise.resolve(at <= 36 || (at <= 43 && times === 1) ? 'holds' : 'fails');
+  });
+  expect(end).toBe('found');
+  expect(rate).toBeLessThanOrEqual(36);
+  expect(rate).toBeGreaterThan(30);
+});
+
+test('a load that k6 could not make ends the search, with what held until then', async () => {
+  const found = await findLimit(RANGE, (at) => Promise.resolve(at > 50 ? 'generator' : 'holds'));
+  expect(found).toMatchObject({ end: 'generator', rate: 40, failedRate: undefined });
+});
+
+test('where nothing holds, and where everything does, there is no limit', async () => {
+  expect(await findLimit(RANGE, upTo(0.5))).toMatchObject({ end: 'none', rate: undefined });
+  expect(await findLimit(RANGE, upTo(5000))).toMatchObject({
+    end: 'open',
+    rate: 1000,
+    failedRate: undefined,
+  });
+});

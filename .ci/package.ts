@@ -26,6 +26,7 @@ const manifest = {
       types: './harness/testcontainers.d.ts',
       default: './harness/testcontainers.js',
     },
+    './k6': { types: './scenarios/k6/lib/index.d.ts', default: './scenarios/k6/lib/index.js' },
   },
   dependencies,
   peerDependencies: others['peerDependencies'],

@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
+import { parseDurationMs } from '../base/words.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Distribution } from '../metrics/distribution.ts';
 import { createRecorder, type Recorder } from '../metrics/recorder.ts';
@@ -52,18 +53,21 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     );
   }
   const signed = script.facts.updates === true ? signUpdates(plan) : undefined;
-  const config = configOf(plan, { nodes: prepared.nodes, helper, paths, feeds: signed?.feeds });
+  const about = { nodes: prepared.nodes, helper, paths, feeds: signed?.feeds };
   const data: LoadData = {
     objects: prepared.objects,
     signatures: signed?.updates.map(({ signed: text }) => text) ?? [],
   };
   await Promise.all([
-    writeFile(paths.config, JSON.stringify(config)),
+    writeFile(paths.config, JSON.stringify(configOf(plan, about))),
     writeFile(paths.data, JSON.stringify(data)),
     // k6 reads the file of its user otherwise, which may say anything.
     writeFile(join(folder, 'k6.json'), '{}'),
   ]);
   const shape = await shapeOf(plan, script, { k6, folder, paths, signal });
+  // Rates are judged over the time that the script itself has chosen.
+  const judged = { ...plan, durationMs: shape.ownMs ?? plan.durationMs };
+  if (shape.ownMs !== undefined) await writeFile(paths.config, JSON.stringify(configOf(judged, about)));
   const book = new LoadBook(prepared.nodes, {
     ...shape,
     warmupMs: plan.warmupMs,
@@ -85,7 +89,7 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     },
   });
   const metrics = await readSummary(paths.summary);
-  return book.step(plan, { metrics, helper, ended });
+  return book.step(judged, { metrics, helper, ended });
 }
 
 interface Paths {
@@ -150,8 +154,8 @@ const iterationsOf = (scenario: string) => `iterations{scenario:${scenario}}`;
 const droppedOf = (scenario: string) => `dropped_iterations{scenario:${scenario}}`;
 
 interface Shape {
-  /** Whether the script says itself how it is run. */
-  readonly ownShape: boolean;
+  /** How long the scenarios of the script itself last; undefined: it has none, and the plan's apply. */
+  readonly ownMs: number | undefined;
   /** Of all of it, ms. */
   readonly totalMs: number;
 }
@@ -162,7 +166,7 @@ async function shapeOf(
   script: Script,
   { k6, paths, signal }: { k6: K6; folder: string; paths: Paths; signal: AbortSignal },
 ): Promise<Shape> {
-  const planned = { ownShape: false, totalMs: plan.warmupMs + plan.durationMs };
+  const planned = { ownMs: undefined, totalMs: plan.warmupMs + plan.durationMs };
   if (!script.own || k6.kind === 'container') return planned;
   const args = [
     'inspect',
@@ -173,11 +177,12 @@ async function shapeOf(
   ];
   try {
     const { stdout } = await promisify(execFile)(k6.where, args, { signal });
-    const { scenarios = {}, totalDuration = '0s' } = JSON.parse(stdout) as {
-      scenarios?: object;
-      totalDuration?: string;
-    };
-    return MEASURED in scenarios ? planned : { ownShape: true, totalMs: k6DurationMs(totalDuration) };
+    const { scenarios, totalDuration = '0s' } = JSON.parse(stdout) as Inspected;
+    if (scenarios !== null && MEASURED in scenarios) return planned;
+    const lengths = Object.values(scenarios ?? {}).map(lengthMs);
+    // Scenarios that end after a number of iterations have no length but the limit that k6 gives them.
+    const totalMs = lengths.length === 0 ? durationMs(totalDuration) : Math.max(...lengths);
+    return { ownMs: totalMs, totalMs };
   } catch (error) {
     if (signal.aborted) throw error;
     const words = (error as { stderr?: string }).stderr ?? '';
@@ -188,13 +193,29 @@ async function shapeOf(
   }
 }
 
-/** Durations in Go's words, such as `1m30.5s`. */
-function k6DurationMs(text: string): number {
-  const units = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
-  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units],
-    0,
-  );
+/** What k6 says that it would do. */
+interface Inspected {
+  readonly scenarios: Readonly<Record<string, InspectedScenario>> | null;
+  readonly totalDuration?: string;
+}
+
+interface InspectedScenario {
+  readonly startTime?: string | null;
+  readonly duration?: string | null;
+  readonly stages?: readonly { readonly duration: string }[] | null;
+  readonly maxDuration?: string | null;
+}
+
+function lengthMs({ startTime, duration, stages, maxDuration }: InspectedScenario): number {
+  const own =
+    stages?.reduce((sum, stage) => sum + durationMs(stage.duration), 0) ??
+    durationMs(duration ?? maxDuration ?? '0s');
+  return durationMs(startTime ?? '0s') + own;
+}
+
+/** Durations in k6's words, such as `1m30.5s`. */
+function durationMs(text: string): number {
+  return parseDurationMs(text) ?? 0;
 }
 
 type Metrics = Readonly<Record<string, SummaryMetric>>;
@@ -286,11 +307,10 @@ class LoadBook {
       ended,
     }: { metrics: Metrics; helper: boolean; ended: { exitCode: number; cpu: number | undefined } },
   ): LoadStep {
-    const { ownShape, totalMs } = this.#shape;
-    const judged = { seconds: plan.durationMs / 1000, helper };
-    const measuredMs = ownShape ? totalMs : plan.durationMs;
-    const seconds = Math.max(0.001, measuredMs / 1000);
-    const count = (name: string, all: string) => metrics[ownShape ? all : name]?.values['count'] ?? 0;
+    const seconds = Math.max(0.001, plan.durationMs / 1000);
+    const judged = { seconds, helper };
+    const isOwn = this.#shape.ownMs !== undefined;
+    const count = (name: string, all: string) => metrics[isOwn ? all : name]?.values['count'] ?? 0;
     const started = count(iterationsOf(MEASURED), 'iterations');
     const startMs = this.#startMs ?? Date.now();
     return {

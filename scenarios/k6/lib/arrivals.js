@@ -10,10 +10,10 @@ const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
  * A scenario of k6 as its options have it, with durations as texts or ms.
  * @typedef {object} Executor
  * @property {string} executor
- * @property {number} [rate]
- * @property {number} [startRate]
- * @property {string | number} [timeUnit]
- * @property {{ duration: string | number, target: number }[]} [stages]
+ * @property {number | null} [rate] k6 has null for what nobody has said
+ * @property {number | null} [startRate]
+ * @property {string | number | null} [timeUnit]
+ * @property {{ duration: string | number, target: number }[] | null} [stages]
  */
 
 /**
@@ -23,15 +23,15 @@ const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
  * @param {number} n from 0
  * @returns {number | undefined} undefined for a closed model, whose iterations start when users are free
  */
-export function intendedStartMs({ executor, rate = 0, startRate = 0, timeUnit = '1s', stages = [] }, n) {
-  const unitMs = durationMs(timeUnit);
-  if (executor === 'constant-arrival-rate') return (n * unitMs) / rate;
+export function intendedStartMs({ executor, rate, startRate, timeUnit, stages }, n) {
+  const unitMs = durationMs(timeUnit ?? '1s');
+  if (executor === 'constant-arrival-rate') return (n * unitMs) / (rate ?? 1);
   if (executor !== 'ramping-arrival-rate') return undefined;
   // Iteration n starts when the area below the rate has reached n + 1.
   let missing = n + 1;
-  let from = startRate / unitMs;
+  let from = (startRate ?? 0) / unitMs;
   let beginMs = 0;
-  for (const { duration, target } of stages) {
+  for (const { duration, target } of stages ?? []) {
     const to = target / unitMs;
     const lengthMs = durationMs(duration);
     const area = (lengthMs * (from + to)) / 2;

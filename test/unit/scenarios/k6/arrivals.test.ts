@@ -39,3 +39,14 @@ test('closed models have no intended start', () => {
 test('durations are those of k6', () => {
   expect([durationMs('1m30s'), durationMs('250ms'), durationMs(7)]).toEqual([90_000, 250, 7]);
 });
+
+test('what k6 has null for is what it has by default', () => {
+  const scenario = {
+    executor: 'constant-arrival-rate',
+    rate: 20,
+    timeUnit: null,
+    stages: null,
+    startRate: null,
+  };
+  expect(intendedStartMs(scenario, 20)).toBe(1000);
+});

@@ -1,6 +1,6 @@
 /** A receiver of traces that keeps them: OTLP over HTTP, as JSON. */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface ReceivedSpan {
@@ -67,12 +67,13 @@ interface WireSpan {
 export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: string[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    spans.push(...spansOf(JSON.parse(await textOf(request)) as ExportRequest));
+    response.setHeader('content-type', 'application/json').end('{}');
+  };
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
-    void textOf(request).then((text) => {
-      spans.push(...spansOf(JSON.parse(text) as ExportRequest));
-      response.setHeader('content-type', 'application/json').end('{}');
-    });
+    void take(request, response);
   });
   server.listen(0, host);
   await once(server, 'listening');

@@ -37,7 +37,8 @@ function kit(options: Partial<TracingOptions> = {}, how: { failure?: Error; hang
     export(sent, done) {
       spans.push(...sent);
       if (how.hangs === true) return;
-      done(how.failure === undefined ? { code: 0 } : { code: 1, error: how.failure });
+      const result: unknown = how.failure === undefined ? { code: 0 } : { code: 1, error: how.failure };
+      done(result as Parameters<typeof done>[0]);
     },
     shutdown: async () => undefined,
   };

@@ -3,7 +3,7 @@
  * the published package alone needs a build), this writes its package.json, bundles the pages and copies what is not
  * code.
  */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundledFile, bundleFromSource, PAGES } from '../harness/pages/bundle.ts';
 
@@ -39,3 +39,4 @@ for (const page of PAGES) {
   for (const kind of ['script', 'style'] as const)
     writeFileSync(join(dist, 'harness', 'pages', bundledFile(page, kind)), bundle[kind]);
 }
+cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });

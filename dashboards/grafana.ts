@@ -58,9 +58,10 @@ export function dashboard(board: Board): Dashboard {
         .includeVars(true)
         .keepTime(true),
     );
+  let id = 0;
   for (const row of board.rows) {
-    builder.withRow(new RowBuilder(row.title));
-    for (const panel of row.panels) builder.withPanel(panelOf(panel));
+    builder.withRow(new RowBuilder(row.title).id(++id));
+    for (const panel of row.panels) builder.withPanel(panelOf(panel).id(++id));
   }
   return builder.build();
 }

@@ -40,9 +40,14 @@ export function sum(expr: string, ...by: readonly string[]): string {
   return by.length === 0 ? `sum(${expr})` : `sum by (${by.join(', ')}) (${expr})`;
 }
 
+/** Zero where nothing of a part has been seen yet, but of the whole. */
+export function orZero(part: string, whole: string): string {
+  return `(${part} or ${whole} * 0)`;
+}
+
 /** Not a number where nothing has been counted, which is drawn as a gap. */
-export function share(part: string, of: string): string {
-  return `${part} / ${of}`;
+export function share(part: string, whole: string): string {
+  return `${orZero(part, whole)} / ${whole}`;
 }
 
 /**

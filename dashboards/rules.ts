@@ -25,10 +25,13 @@ interface AlertRule {
 const nodes = (name: string) => `{__name__=~"(svc|bee)_${name}"}`;
 const rate = (selector: string) => `rate(${selector}[1m])`;
 
+const operations = `sum by (run) (${rate('testbed_op_total')})`;
+
 export const RECORDING_RULES: readonly RecordingRule[] = [
   {
     record: 'run:testbed_op_errors:ratio_rate1m',
-    expr: `1 - sum by (run) (${rate('testbed_op_total{result!="error"}')}) / sum by (run) (${rate('testbed_op_total')})`,
+    // Without any error there is no series of errors.
+    expr: `(sum by (run) (${rate('testbed_op_total{result="error"}')}) or ${operations} * 0) / ${operations}`,
   },
   {
     record: 'run_op:testbed_op_seconds:p99_1m',
@@ -64,7 +67,7 @@ const notDoneOnPurpose =
 export const ALERT_RULES: readonly AlertRule[] = [
   {
     alert: 'WrongData',
-    value: 'sum by (run) (testbed_op_total) - sum by (run) (testbed_op_total{class!="data.mismatch"})',
+    value: 'sum by (run) (testbed_op_total{class="data.mismatch"}) or sum by (run) (testbed_op_total) * 0',
     condition: '> 0',
     for: '0s',
     severity: 'critical',

@@ -11,8 +11,10 @@ import { type FailureDocument, failureDocument, usageDocument } from './commands
 import { addCompare } from './commands/line/compare.ts';
 import { addDashboards } from './commands/line/dashboards.ts';
 import { addLoad } from './commands/line/load.ts';
+import { addMetrics } from './commands/line/metrics.ts';
 import { addReport } from './commands/line/report.ts';
 import { addTrace } from './commands/line/trace.ts';
+import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,
@@ -255,6 +257,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     )
     .action((flags) => run(flags, async (f, c) => (await import('./commands/status.ts')).status(f, c)));
 
+  addUi(program, run);
   addTrace(about, run);
 
   about('logs', 'show what a node has written')
@@ -395,6 +398,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     );
 
   addCompare(program, run);
+  addMetrics(program, run);
 
   addLoad(program, run);
   addDashboards(program, run);

@@ -24,6 +24,13 @@ export const node: Board = {
         },
         {
           kind: 'stat',
+          title: 'Version',
+          about: 'Nodes of each version.',
+          unit: 'count',
+          query: { expr: `count by (version) (${ofNodes('info')})`, legend: '{{version}}' },
+        },
+        {
+          kind: 'stat',
           title: 'Uptime',
           about: 'Time since the process of the node was started.',
           unit: 'duration',
@@ -41,6 +48,16 @@ export const node: Board = {
             expr: `max by (node) (changes(${ofProcesses('process_start_time_seconds')}[$__range]))`,
             legend: '{{node}}',
           },
+        },
+        {
+          kind: 'series',
+          title: 'Lines logged',
+          about: 'Lines of each level, all chosen nodes together. Errors need an operator; warnings may.',
+          unit: 'perSecond',
+          queries: ['error', 'warn', 'info', 'debug'].map((level) => ({
+            expr: sum(rate(ofNodes(`log_${level}_count`))),
+            legend: level,
+          })),
         },
         {
           kind: 'series',

@@ -1,6 +1,17 @@
 /** Is it well, how fast is it, and what does it cost: one screen. */
 import { type Board, PASSED_FAILED } from '../board.ts';
-import { increase, ofMembers, ofNodes, ofProcesses, ofRun, quantile, rate, share, sum } from '../queries.ts';
+import {
+  increase,
+  ofMembers,
+  ofNodes,
+  ofProcesses,
+  ofRun,
+  orZero,
+  quantile,
+  rate,
+  share,
+  sum,
+} from '../queries.ts';
 
 const errors = rate(ofRun('op_total', 'result="error"'));
 const operations = rate(ofRun('op_total'));
@@ -30,7 +41,7 @@ export const overview: Board = {
           width: 4,
           redFrom: 1,
           query: {
-            expr: `${sum(ofRun('assertion_total'))} - ${sum(ofRun('assertion_total', 'result="passed"'))}`,
+            expr: orZero(sum(ofRun('assertion_total', 'result="failed"')), sum(ofRun('assertion_total'))),
             legend: 'failed',
           },
         },
@@ -51,7 +62,7 @@ export const overview: Board = {
           width: 4,
           redFrom: 1,
           query: {
-            expr: `${sum(ofRun('op_total'))} - ${sum(ofRun('op_total', 'class!="data.mismatch"'))}`,
+            expr: orZero(sum(ofRun('op_total', 'class="data.mismatch"')), sum(ofRun('op_total'))),
             legend: 'mismatches',
           },
         },
@@ -113,7 +124,7 @@ export const overview: Board = {
         ...([0.5, 0.95, 0.99] as const).map((q) => ({
           kind: 'series' as const,
           title: `Latency by operation, p${q * 100}`,
-          about: `${q * 100} % of the operations that have succeeded took at most this long.`,
+          about: `Of operations that have succeeded: ${q * 100} % took at most this long.`,
           unit: 'seconds' as const,
           width: 6,
           queries: [{ expr: quantile(q, ofRun('op_seconds_bucket'), 'op'), legend: '{{op}}' }],
@@ -148,7 +159,7 @@ export const overview: Board = {
           unit: 'ratio',
           queries: [
             {
-              expr: `1 - ${share(sum(rate(ofRun('op_total', 'result!="error"'))), sum(operations))}`,
+              expr: share(sum(errors), sum(operations)),
               legend: 'failed',
             },
           ],
@@ -160,7 +171,7 @@ export const overview: Board = {
           unit: 'ratio',
           queries: [
             {
-              expr: `(1 - ${share(sum(rate(ofRun('op_total', 'result!="error"'))), sum(operations))}) unless on() (max(${ofRun('fault_active')}) > 0)`,
+              expr: `(${share(sum(errors), sum(operations))}) unless on() (max(${ofRun('fault_active')}) > 0)`,
               legend: 'failed outside faults',
             },
           ],

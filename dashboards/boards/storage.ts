@@ -67,6 +67,20 @@ export const storage: Board = {
         },
         {
           kind: 'series',
+          title: 'Cache',
+          about: 'Chunks that each node keeps for repeated reads.',
+          unit: 'count',
+          queries: [byNode('localstore_cache_size')],
+        },
+        {
+          kind: 'series',
+          title: 'Expired batches',
+          about: 'Batches whose chunks have left the reserve of each node, since its start.',
+          unit: 'count',
+          queries: [byNode('localstore_expired_batch_count')],
+        },
+        {
+          kind: 'series',
           title: 'Commitment of batches',
           about:
             'Chunks that all live batches may stamp, as each node has seen on the chain. The lines should be one.',

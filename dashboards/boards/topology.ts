@@ -1,6 +1,6 @@
 /** Who knows whom, and how well the connections are. */
 import type { Board } from '../board.ts';
-import { increase, ofNodes, rate, share, sum } from '../queries.ts';
+import { increase, ofNodes, ofRun, quantile, rate, share, sum } from '../queries.ts';
 
 const byNode = (name: string) => ({ expr: sum(ofNodes(name), 'node'), legend: '{{node}}' });
 const perSecond = (name: string) => sum(rate(ofNodes(name)));
@@ -34,6 +34,13 @@ export const topology: Board = {
           about: 'Light nodes that are connected to each node.',
           unit: 'count',
           queries: [byNode('lightnode_currently_connected_peers')],
+        },
+        {
+          kind: 'series',
+          title: 'Depth',
+          about: 'Depth of the neighbourhood by connected peers, of each node.',
+          unit: 'count',
+          queries: [byNode('kademlia_current_depth')],
         },
         {
           kind: 'series',
@@ -76,6 +83,16 @@ export const topology: Board = {
           about: 'Time to the answer of the slowest peer that each node still rates as healthy.',
           unit: 'seconds',
           queries: [byNode('salud_pdur')],
+        },
+        {
+          kind: 'series',
+          title: 'Latency of peers',
+          about: 'Moving average of the time that each peer takes to answer, over all peers.',
+          unit: 'seconds',
+          queries: [
+            { expr: quantile(0.5, ofNodes('kademlia_peer_latency_ewma_bucket')), legend: 'p50' },
+            { expr: quantile(0.99, ofNodes('kademlia_peer_latency_ewma_bucket')), legend: 'p99' },
+          ],
         },
         {
           kind: 'series',
@@ -140,6 +157,41 @@ export const topology: Board = {
             { expr: perSecond('libp2p_created_stream_count'), legend: 'opened' },
             { expr: perSecond('libp2p_handled_stream_count'), legend: 'served' },
             { expr: perSecond('libp2p_stream_reset_count'), legend: 'reset' },
+          ],
+        },
+        {
+          kind: 'series',
+          title: 'Time to the headers of a peer',
+          about: 'From opening a protocol stream to the headers of the other side.',
+          unit: 'seconds',
+          queries: [
+            { expr: quantile(0.5, ofNodes('libp2p_headers_exchange_duration_bucket')), legend: 'p50' },
+            { expr: quantile(0.99, ofNodes('libp2p_headers_exchange_duration_bucket')), legend: 'p99' },
+          ],
+        },
+        {
+          kind: 'series',
+          title: 'Handshakes',
+          about: 'Handshakes that peers have begun, and those that failed.',
+          unit: 'count',
+          queries: [
+            { expr: sum(increase(ofNodes('handshake_syn_rx'))), legend: 'begun by peers' },
+            { expr: sum(increase(ofNodes('handshake_syn_rx_failed'))), legend: 'could not be read' },
+            { expr: sum(increase(ofNodes('handshake_ack_rx_failed'))), legend: 'not finished' },
+          ],
+        },
+        {
+          kind: 'series',
+          title: 'Bytes by protocol',
+          about:
+            'Bytes that nodes of svcnet have sent in the streams of each protocol, as the run counts them.',
+          unit: 'bytesPerSecond',
+          stacked: true,
+          queries: [
+            {
+              expr: sum(rate(ofRun('network_bytes_total', 'direction="sent"')), 'protocol'),
+              legend: '{{protocol}}',
+            },
           ],
         },
         {

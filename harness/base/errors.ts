@@ -35,8 +35,6 @@ export type HarnessErrorCode =
   | 'RUNS_DIFFER'
   | 'UPLOAD_UNKNOWN'
   | 'BATCH_UNKNOWN'
-  | 'REPORT_NOT_FOUND'
-  | 'REPORT_INVALID'
   | 'WAIT_TIMEOUT'
   | 'START_TIMEOUT'
   | 'INTERRUPTED';

@@ -14,7 +14,7 @@ import { drawSeed } from '../plan/seed.ts';
 import { StepDisplay } from '../report/console.ts';
 import type { RunResult } from '../report/result.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
-import type { NodesInput, RunOptions } from '../run/run-options.ts';
+import type { NodesInput, PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
 import type { CommandContext } from './context.ts';
@@ -24,6 +24,10 @@ export interface FlavoursFlags {
   readonly flavours?: readonly FlavourName[];
   /** Name or path. */
   readonly scenario?: string;
+  /** Name of a load, or path of a script, instead. */
+  readonly load?: string;
+  /** Of the load, as it was given. */
+  readonly duration?: string;
   /** Runs of each flavour; default: `ROUNDS_DEFAULT`. */
   readonly rounds?: number;
   /** Nodes of each cluster; default: what the scenario asks for. */
@@ -31,6 +35,8 @@ export interface FlavoursFlags {
   readonly driver?: DefinitionInput['driver'];
   readonly beeBinary?: string;
   readonly seed?: bigint;
+  /** Program of k6. */
+  readonly k6?: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
   /** Folder of all runs; default: one of the state directory. */
@@ -45,24 +51,21 @@ export async function runFlavours(
   flags: FlavoursFlags,
   context: CommandContext,
 ): Promise<[Side, Side, ...Side[]]> {
-  const { flavours = [], scenario: named, rounds = ROUNDS_DEFAULT } = flags;
+  const { flavours = [], rounds = ROUNDS_DEFAULT } = flags;
   if (new Set(flavours).size < flavours.length || flavours.length < 2) {
     throw new HarnessError(
       'USAGE',
       `--flavours: got ${flavours.join(',')}, expected two or more different ones`,
     );
   }
-  if (named === undefined) {
-    throw new HarnessError('USAGE', '--flavours: nothing to run on them', {
-      hint: 'Name a scenario, such as --scenario upload.',
-    });
-  }
+  const { named, title: what, set } = workOf(flags);
   const scenario = await loadScenario(named);
   const seed = flags.seed ?? drawSeed();
-  const title = `compare-${flavours.join('-')}-${scenarioTitle(named)}`;
+  const title = `compare-${flavours.join('-')}-${what}`;
   const startedAt = new Date().toISOString().replaceAll(':', '-').slice(0, 19);
   const folder = resolve(flags.report ?? join(context.stateDir, 'runs', `${startedAt}-${title}-${seed}`));
-  const optionsOf = optionsFor(flags, { scenario, folder, title, seed, context });
+  const planned = plan([scenario], [...set, ...flags.set]);
+  const optionsOf = optionsFor(flags, { scenario, planned, folder, title, seed, context });
   const turns = turnsOf(flavours, rounds);
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet compare   ${flavours.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
@@ -75,7 +78,33 @@ export async function runFlavours(
   return [first as Side, second as Side, ...more];
 }
 
+/** What all of them run. */
+function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
+  readonly named: string;
+  readonly title: string;
+  /** `key=value` texts. */
+  readonly set: readonly string[];
+} {
+  if (scenario !== undefined && load !== undefined) {
+    throw new HarnessError('USAGE', `--scenario ${scenario} and --load ${load}: name one of them`);
+  }
+  if (load === undefined && duration !== undefined) {
+    throw new HarnessError('USAGE', '--duration: of a load, but none was named', {
+      hint: 'Name one with --load, or give the scenario its parameters with --set.',
+    });
+  }
+  if (load !== undefined) {
+    const given = Object.entries({ script: load, duration, k6 }).filter(([, value]) => value !== undefined);
+    return { named: 'load', title: `load-${scenarioTitle(load)}`, set: given.map((pair) => pair.join('=')) };
+  }
+  if (scenario !== undefined) return { named: scenario, title: scenarioTitle(scenario), set: [] };
+  throw new HarnessError('USAGE', '--flavours: nothing to run on them', {
+    hint: 'Name a load, such as --load mixed, or a scenario, such as --scenario upload.',
+  });
+}
+
 interface Plan {
+  readonly planned: readonly PlannedScenario[];
   readonly scenario: Scenario;
   readonly folder: string;
   readonly title: string;
@@ -85,9 +114,8 @@ interface Plan {
 
 function optionsFor(
   flags: FlavoursFlags,
-  { scenario, folder, title, seed, context }: Plan,
+  { scenario, planned, folder, title, seed, context }: Plan,
 ): (flavour: FlavourName, round: number) => RunOptions {
-  const planned = plan([scenario], flags.set);
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
   return (flavour, round) => ({
     planned,

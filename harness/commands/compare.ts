@@ -14,7 +14,18 @@ export interface CompareFlags extends FlavoursFlags {
 }
 
 /** Flags that say something about runs that are still to be made. */
-const FOR_RUNS = ['scenario', 'rounds', 'nodes', 'driver', 'seed', 'report', 'beeBinary'] as const;
+const FOR_RUNS = [
+  'scenario',
+  'load',
+  'duration',
+  'rounds',
+  'nodes',
+  'driver',
+  'seed',
+  'report',
+  'beeBinary',
+  'k6',
+] as const;
 
 /** @returns the exit code: a failed check when a figure is worse beyond the tolerance */
 export async function compare(

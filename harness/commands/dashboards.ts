@@ -11,7 +11,7 @@ import {
   announceTestbed,
   dashboardsFolder,
   endDashboards,
-  isOwned,
+  hasDashboards,
   type RunningDashboards,
   type RunningServer,
   readRunning,
@@ -58,7 +58,7 @@ export async function dashboards(flags: DashboardsFlags, context: CommandContext
   const { path } = clusterFolder(context.stateDir, name);
   if (flags.stop === true) return stop(name, path, context);
   const before = readRunning(path);
-  if (before !== undefined && isOwned(before)) throw runAlready(name, before);
+  if (before !== undefined && hasDashboards(path)) throw runAlready(name, before);
   // What a command that was killed has left.
   await endDashboards(path);
   const cluster = await Cluster.attach(name, { stateDir: context.stateDir });
@@ -199,11 +199,11 @@ class Watch implements AsyncDisposable {
   static async open(cluster: Cluster): Promise<Watch> {
     const testbed = new TestbedMetrics(NO_RUN);
     const endpoint = await serveTestbed(testbed, 0);
-    const withdraw = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
+    const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
     const scraper = new Scraper({ testbed, onScrape: () => undefined, intervalMs: WATCH_INTERVAL_MS });
     scraper.watch(cluster.nodes);
     return new Watch(scraper, async () => {
-      withdraw?.();
+      announced.withdraw();
       await endpoint[Symbol.asyncDispose]();
     });
   }

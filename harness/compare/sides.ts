@@ -2,12 +2,11 @@
  * What is compared: sides, each a run or several repeats of one, read from their folders. Runs that cannot be compared are
  * refused, and what else is different about them is said.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { readJson } from '../base/json-file.ts';
-import { suggestion } from '../base/words.ts';
-import { REPORT_FILE, REPORT_SCHEMA } from '../report/read-report.ts';
+import { REPORT_FILE } from '../report/folder.ts';
+import { findRun, foldersIn, readRun } from '../report/read-run.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 
 export interface Side {
@@ -23,7 +22,7 @@ export interface Side {
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER`
  */
 export function readSides(given: readonly string[], stateDir: string): Side[] {
-  return given.map((name) => readSide(name, folderOf(name, stateDir)));
+  return given.map((name) => readSide(name, findRun(name, stateDir)));
 }
 
 /** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER` */
@@ -47,64 +46,10 @@ export function readSide(name: string, folder: string): Side {
   return { name, runs };
 }
 
-function folderOf(name: string, stateDir: string): string {
-  const path = resolve(name);
-  if (isFolder(path)) return path;
-  const runs = join(stateDir, 'runs');
-  if (!/[/\\]/.test(name) && isFolder(join(runs, name))) return join(runs, name);
-  const known = foldersIn(runs);
-  throw new HarnessError('RUN_NOT_FOUND', `no run '${name}'${suggestion(name, known)}`, {
-    hint:
-      known.length === 0
-        ? `Expected the folder of a run; ${runs} has none yet.`
-        : `Expected the folder of a run, or the name of one in ${runs}; the last ones: ${known.slice(-5).join(', ')}`,
-  });
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-function foldersIn(folder: string): string[] {
-  if (!isFolder(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .toSorted();
-}
-
 function repeatsIn(folder: string): string[] {
   return foldersIn(folder)
     .map((name) => join(folder, name))
     .filter((path) => existsSync(join(path, REPORT_FILE)));
-}
-
-function readRun(folder: string): RunResult {
-  const file = join(folder, REPORT_FILE);
-  const document = documentOf(file);
-  const { schema } = document;
-  if (schema !== REPORT_SCHEMA) {
-    throw new HarnessError('RUN_INVALID', `${file}: schema ${shown(schema)}, expected ${REPORT_SCHEMA}`, {
-      hint: 'It was written by another version of svcnet; repeat the run with this one.',
-    });
-  }
-  const missing = ['run', 'startedAt', 'scenarios', 'environment'].find((key) => !(key in document));
-  if (missing !== undefined || !Array.isArray(document['scenarios'])) {
-    throw new HarnessError('RUN_INVALID', `${file}: no ${missing ?? 'list of scenarios'}, expected a report`);
-  }
-  return document as unknown as RunResult;
-}
-
-function documentOf(file: string): Readonly<Record<string, unknown>> {
-  let document: unknown;
-  try {
-    document = readJson(file);
-  } catch (error) {
-    if (!(error instanceof HarnessError)) throw error;
-    throw new HarnessError('RUN_INVALID', error.message, { cause: error });
-  }
-  if (typeof document === 'object' && document !== null) return document as Record<string, unknown>;
-  throw new HarnessError('RUN_INVALID', `${file}: got ${shown(document)}, expected a report`);
 }
 
 function shown(value: unknown): string {

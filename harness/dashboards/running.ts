@@ -2,18 +2,17 @@
  * What of the dashboards of a cluster runs, as a file of its folder, so that any process can end it: the command that has
  * started it, another one, and the end of the cluster.
  */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { endProcess, isAlive, type ProcessId } from '../machine/processes.ts';
 import { Engine } from '../places/docker/engine.ts';
 import { stopContainer } from '../places/docker/removal.ts';
-import { testbedTargets } from './files.ts';
+import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 
 /** They write what they have in memory. */
 const GRACE_MS = 5000;
-const TARGETS = 'prometheus/targets';
 
 /** One of them: a process of this machine, or a container of its engine. */
 export interface RunningServer {
@@ -48,7 +47,7 @@ export function writeRunning(folder: string, running: RunningDashboards): void {
 }
 
 /** Whether the command that has started them is still there. */
-export function isOwned({ owner }: RunningDashboards): boolean {
+function isOwned({ owner }: RunningDashboards): boolean {
   return isAlive(owner);
 }
 
@@ -70,15 +69,29 @@ export async function endServer({ process, container }: RunningServer): Promise<
   if (container !== undefined) await stopContainer(new Engine(), container, GRACE_MS);
 }
 
+/** @param folder of the cluster */
+export function hasDashboards(folder: string): boolean {
+  const running = readRunning(folder);
+  return running !== undefined && isOwned(running);
+}
+
+/** What the Prometheus of a cluster was told of. */
+export interface Announcement {
+  /** Whether one still runs that could read it. */
+  isHeard(): boolean;
+  withdraw(): void;
+}
+
 /**
- * Tells the Prometheus of a cluster, if one runs, of series of the harness.
+ * Tells the Prometheus of a cluster, which has dashboards, of series of the harness.
  * @param folder of the cluster @param who such as the name of a run @param url of their endpoint
- * @returns takes it back; undefined when no Prometheus runs for the cluster
  */
-export function announceTestbed(folder: string, who: string, url: string): (() => void) | undefined {
-  const targets = join(dashboardsFolder(folder), TARGETS);
-  if (readRunning(folder) === undefined || !existsSync(targets)) return undefined;
-  const file = join(targets, `testbed-${who.replace(/[^\w.-]/g, '_')}.json`);
+export function announceTestbed(folder: string, who: string, url: string): Announcement {
+  const file = join(
+    dashboardsFolder(folder),
+    dirname(NODE_TARGETS),
+    `testbed-${who.replace(/[^\w.-]/g, '_')}.json`,
+  );
   writeFileSync(file, testbedTargets(url));
-  return () => rmSync(file, { force: true });
+  return { isHeard: () => hasDashboards(folder), withdraw: () => rmSync(file, { force: true }) };
 }

@@ -3,6 +3,9 @@
  * the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
 import { Document, stringify, type YAMLMap } from 'yaml';
+import { grafanaEnvironment } from '../dashboards/definition.ts';
+import { CONFIG } from '../dashboards/files.ts';
+import { SERVERS } from '../dashboards/programs.ts';
 import {
   CHAIN_PORTS,
   CHAIN_STATE_PATH,
@@ -16,10 +19,13 @@ import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN_FOLDER,
   CHAIN_PROGRAM,
+  DASHBOARDS_FOLDER,
+  GRAFANA_PORT,
   IMAGE,
   NODE_PROGRAM,
   nodeArguments,
   PREPARE_PROGRAM,
+  PROMETHEUS_PORT,
   STOP_GRACE_SECONDS,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
@@ -57,7 +63,7 @@ export function exportCompose(request: ExportRequest): Exported {
     next: [
       `docker compose -f ${COMPOSE_FILE} up --detach`,
       'svcnet attach -f network.yaml',
-      `docker compose -f ${COMPOSE_FILE} down --volumes`,
+      `docker compose -f ${COMPOSE_FILE} --profile dashboards down --volumes`,
     ],
   };
 }
@@ -123,10 +129,37 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
           return [name, service];
         }),
       ),
+      ...dashboardServices(),
     }),
   );
   document.set('volumes', { network: {} });
   return annotatedYaml(document, notes(request));
+}
+
+/** Only with the profile. They read what the first container has written, and cannot read the keys beside it. */
+function dashboardServices(): object {
+  const shared = {
+    profiles: ['dashboards'],
+    depends_on: { init: { condition: 'service_completed_successfully' } },
+    volumes: VOLUMES.map((volume) => `${volume}:ro`),
+    restart: 'on-failure',
+  };
+  // Whatever the APIs listen at, these are for this machine.
+  const published = (variable: string, port: number) => [`127.0.0.1:\${${variable}:-${port}}:${port}`];
+  return {
+    prometheus: {
+      image: SERVERS.prometheus.image,
+      ...shared,
+      command: [`--config.file=${DASHBOARDS_FOLDER}/${CONFIG}`, '--storage.tsdb.path=/prometheus'],
+      ports: published('SVCNET_PROMETHEUS_PORT', PROMETHEUS_PORT),
+    },
+    grafana: {
+      image: SERVERS.grafana.image,
+      ...shared,
+      environment: grafanaEnvironment(DASHBOARDS_FOLDER),
+      ports: published('SVCNET_GRAFANA_PORT', GRAFANA_PORT),
+    },
+  };
 }
 
 /** It has ended before anything else starts. */
@@ -166,13 +199,15 @@ function notes({ definition }: ExportRequest): string[] {
     '  docker compose exec -T node-0 cat /data/env         ids of the batches that are ready to use',
     '  docker compose exec -T node-0 cat /data/network.yaml > network.yaml',
     '  svcnet attach -f network.yaml                       scenarios, status and more on this network',
-    '  docker compose down --volumes                       end, and remove everything',
+    '  docker compose --profile dashboards up --detach     Prometheus and Grafana as well',
+    '  docker compose --profile dashboards down --volumes  end, and remove everything',
     '',
     `  ${names}: HTTP API at ${nodes
       .slice(0, 3)
       .map(({ api }) => api)
       .join(', ')}${last > 2 ? ', ...' : ''}; debug API two ports above`,
     `  chain: JSON-RPC at ${chain.rpc}`,
+    `  with the profile dashboards: Grafana at http://127.0.0.1:${GRAFANA_PORT}, Prometheus at http://127.0.0.1:${PROMETHEUS_PORT}`,
     '',
     'The same seed gives the same keys, overlays, contracts and batches: SVCNET_SEED=7 docker compose up',
     'The keys are test keys that anybody can derive from the seed: never use them on another chain.',

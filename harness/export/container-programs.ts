@@ -9,6 +9,12 @@ export const CHAIN_FOLDER = `${DATA_FOLDER}/chain`;
 /** Where engines put configuration files. */
 export const CONFIG_FOLDER = '/etc/svcnet';
 
+/** Of what Prometheus and Grafana read. */
+export const DASHBOARDS_FOLDER = `${DATA_FOLDER}/dashboards`;
+/** The ones that they take by themselves. */
+export const PROMETHEUS_PORT = 9090;
+export const GRAFANA_PORT = 3000;
+
 export const NODE_PROGRAM = ['node', ...NODE_FLAGS, 'node/main.ts'] as const;
 export const CHAIN_PROGRAM = ['node', 'chain/main.ts'] as const;
 export const PREPARE_PROGRAM = ['node', 'harness/containers.ts', 'prepare'] as const;

@@ -6,6 +6,7 @@
  *   FOLDER/node-0/config.yaml    options of `node/main.ts`, with its key files beside it
  *   FOLDER/env                   batch ids, ready to use in a shell
  *   FOLDER/network.yaml          where the network is reached, for `svcnet attach`
+ *   FOLDER/dashboards            what Prometheus and Grafana read
  *   FOLDER/chain                 state of the chain, written by itself
  *
  * A folder that was prepared for the same network stays as it is: the network goes on. Any other is emptied first.
@@ -15,16 +16,19 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { DATA_FOLDER } from '../flavours/inside-image.ts';
+import { dashboardFiles } from '../dashboards/files.ts';
+import { DATA_FOLDER, NODE_PORTS } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { runProgram } from '../machine/processes.ts';
 import { parseSeed } from '../plan/seed.ts';
 import { type ContainerNetwork, containerNetwork } from './container-network.ts';
+import { DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';
 import { DEFAULT_SEED, parseExported } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors } from './published.ts';
 
 const FORGET_TIMEOUT_MS = 60_000;
+const SCRAPE_INTERVAL_MS = 2000;
 
 /**
  * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
@@ -54,6 +58,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   if (!known) clear(folder);
   // Published ports are no part of what the containers read.
   write(join(folder, 'network.yaml'), networkFile(network, localDoors(definition)));
+  writeDashboards(folder, network);
   if (known) {
     await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
     return `goes on with ${said}`;
@@ -67,6 +72,22 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   // The last: what was interrupted is prepared anew.
   write(preparedFile, described);
   return `prepared ${said}`;
+}
+
+/** For containers of other users, which must not read the keys beside it. */
+function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
+  const files = dashboardFiles({
+    nodes: nodes.map(({ name, mode }) => ({
+      name,
+      mode,
+      flavour: svcFlavour.name,
+      debug: `http://${name}:${NODE_PORTS.debug}`,
+    })),
+    intervalMs: SCRAPE_INTERVAL_MS,
+    prometheus: `http://prometheus:${PROMETHEUS_PORT}`,
+    folder: DASHBOARDS_FOLDER,
+  });
+  for (const { path, content } of files) write(join(folder, 'dashboards', path), content, 0o644);
 }
 
 /** Containers that are made again have other addresses than before. */
@@ -96,7 +117,7 @@ function clear(folder: string): void {
   }
 }
 
-function write(path: string, content: string): void {
+function write(path: string, content: string, mode = 0o600): void {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, content, { mode: 0o600 });
+  writeFileSync(path, content, { mode });
 }

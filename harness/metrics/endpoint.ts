@@ -9,6 +9,8 @@ const HOST = '127.0.0.1';
 export interface MetricsEndpoint extends AsyncDisposable {
   /** Such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
+  /** Resolves when the series have been read once more. */
+  scraped(): Promise<void>;
 }
 
 /**
@@ -16,7 +18,14 @@ export interface MetricsEndpoint extends AsyncDisposable {
  * @param port 0: any free one @throws HarnessError `PORT_IN_USE`
  */
 export async function serveTestbed(testbed: TestbedMetrics, port: number): Promise<MetricsEndpoint> {
-  const server = createServer((request, response) => void answer(testbed, request, response));
+  let next = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    response.once('finish', () => {
+      next.resolve();
+      next = Promise.withResolvers();
+    });
+    void answer(testbed, request, response);
+  });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (cause: NodeJS.ErrnoException) => {
     const message = `port ${port} of ${HOST} is already in use`;
@@ -29,6 +38,7 @@ export async function serveTestbed(testbed: TestbedMetrics, port: number): Promi
   server.unref();
   return {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}/metrics`,
+    scraped: () => next.promise,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((done) => server.close(done));
       server.closeAllConnections();

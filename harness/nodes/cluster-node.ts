@@ -27,6 +27,7 @@ const READY_TIMEOUT_MS = 60_000;
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
+const DEEDS_MAX = 1000;
 
 /** `crashed`: it should run, but nothing of it does. `silent`: svcnet has not started it, and it does not answer. */
 export type NodeState = RunState | 'crashed' | 'silent' | 'new';
@@ -45,6 +46,13 @@ export interface NodeSight {
 }
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
+
+/** What this process has made of a node. */
+export interface Deed {
+  readonly state: RunState;
+  /** Ms since the epoch. */
+  readonly at: number;
+}
 
 export interface ClusterNodeDeps {
   readonly driver: Driver;
@@ -101,6 +109,7 @@ export class ClusterNode {
   #sight: NodeSight = NEVER_STARTED;
   /** The state this process put it into; a difference from what is seen is the work of others. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
+  #deeds: readonly Deed[] = [];
   #changing = 0;
   #retired = false;
   /** Where its log ended when it was launched last. */
@@ -219,6 +228,11 @@ export class ClusterNode {
    */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#changing > 0 ? undefined : this.#wanted;
+  }
+
+  /** What this process has made of it, the last ones, oldest first. */
+  get deeds(): readonly Deed[] {
+    return this.#deeds;
   }
 
   /** Takes it as it is now: what happens to it from here on is news. */
@@ -433,6 +447,7 @@ export class ClusterNode {
 
   /** Written down before it happens: another process that looks meanwhile must not see a node that died by itself. */
   #intend(run: RunRecord): void {
+    this.#done(run.state);
     writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
   }
 
@@ -440,7 +455,13 @@ export class ClusterNode {
   async #write(run: RunRecord): Promise<void> {
     writeRun(this.#deps.stateDir, this.#deps.cluster, this.name, run);
     this.#wanted = run;
+    this.#done(run.state);
     await this.observe();
+  }
+
+  #done(state: RunState): void {
+    if (this.#deeds.at(-1)?.state === state) return;
+    this.#deeds = [...this.#deeds.slice(1 - DEEDS_MAX), { state, at: Date.now() }];
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { programSuffix } from '../machine/programs.ts';
 
 /** Folders of `web/` with `page.ts` and `page.css`. */
-export const PAGES = ['report'] as const;
+export const PAGES = ['report', 'ui'] as const;
 export type Page = (typeof PAGES)[number];
 
 export interface PageBundle {

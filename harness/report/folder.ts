@@ -7,8 +7,13 @@ import { junitXml } from './junit.ts';
 import { reportMarkdown } from './markdown.ts';
 import { gatherMaterial } from './material.ts';
 import { reportPage } from './page/report-page.ts';
-import { REPORT_FILE, REPORT_SCHEMA } from './read-report.ts';
 import type { RunResult } from './result.ts';
+
+/** Version of `report.json`; raised when a field changes its meaning. 2: percentiles are null when samples are too few. */
+export const REPORT_SCHEMA = 2;
+
+/** Everything about a run; what makes a folder one of a run. */
+export const REPORT_FILE = 'report.json';
 
 /** Of a run's folder: what a person opens. */
 export const REPORT_PAGE = 'report.html';

@@ -1,8 +1,11 @@
 /** Figures of a scenario that its pages begin with: what all nodes did together, operation by operation. */
+
+import { plural } from '../base/words.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
-import type { Unit } from '../web/base/format.ts';
-import type { ScenarioResult } from './result.ts';
+import { byteSize, duration, grouped, type Unit } from '../web/base/format.ts';
+import type { Resources } from './resources.ts';
+import type { RunResult, ScenarioResult } from './result.ts';
 
 /** One operation over all nodes. */
 export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
@@ -56,7 +59,16 @@ export interface Headline {
 /** Operations that have a number of their own; the tables have all. */
 const OPERATIONS_MAX = 4;
 
+/** What went wrong comes first. */
 export function headlines(scenario: ScenarioResult): Headline[] {
+  const all = numbersOf(scenario);
+  return [
+    ...all.filter(({ verdict }) => verdict === 'bad'),
+    ...all.filter(({ verdict }) => verdict !== 'bad'),
+  ];
+}
+
+function numbersOf(scenario: ScenarioResult): Headline[] {
   const totals = operationTotals(scenario);
   const moving = totals.filter(({ bytes }) => bytes > 0).toSorted((a, b) => b.bytes - a.bytes);
   const timed = totals.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count);
@@ -69,7 +81,7 @@ export function headlines(scenario: ScenarioResult): Headline[] {
         title: operation,
         value: mibPerSecond,
         unit: 'MiB/s',
-        detail: `${(bytes / 2 ** 20).toFixed(1)} MiB on ${nodes === 1 ? '1 node' : `${nodes} nodes`}`,
+        detail: `${byteSize(bytes)} on ${plural(nodes, 'node')}`,
       }),
     ),
     ...timed
@@ -82,8 +94,8 @@ export function headlines(scenario: ScenarioResult): Headline[] {
           unit: 'ms',
           detail:
             one.p99Ms === null
-              ? `n = ${one.count}, too few for p99`
-              : `p99 ${Math.round(one.p99Ms)} ms, n = ${one.count}`,
+              ? `n = ${grouped(one.count)}, too few for p99`
+              : `p99 ${duration(one.p99Ms)}, n = ${grouped(one.count)}`,
         }),
       ),
     ...(count + errors === 0
@@ -93,7 +105,7 @@ export function headlines(scenario: ScenarioResult): Headline[] {
             title: 'errors',
             value: errors,
             unit: 'count',
-            detail: `of ${count + errors} operations`,
+            detail: `of ${grouped(count + errors)} operations`,
             verdict: errors === 0 ? 'good' : 'bad',
           } satisfies Headline,
         ]),
@@ -106,11 +118,46 @@ export function headlines(scenario: ScenarioResult): Headline[] {
             unit: 'count',
             detail:
               found + missing === 0
-                ? `${acknowledged} acknowledged, not looked for`
-                : `of ${acknowledged} acknowledged`,
+                ? `${grouped(acknowledged)} acknowledged, not looked for`
+                : `of ${grouped(acknowledged)} acknowledged`,
             ...(found + missing === 0
               ? {}
               : { verdict: missing === 0 ? ('good' as const) : ('bad' as const) }),
+          } satisfies Headline,
+        ]),
+  ];
+}
+
+/** What the nodes of a run used for what it moved. */
+export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
+  if (used === undefined) return [];
+  const moved = sum(
+    scenarios.flatMap(({ metrics }) => metrics),
+    ({ bytes }) => bytes,
+  );
+  const peaks = used.nodes.flatMap(({ node, memory }) =>
+    memory === undefined ? [] : [{ node, peak: memory.peak }],
+  );
+  const [largest] = peaks.toSorted((a, b) => b.peak - a.peak);
+  return [
+    ...(moved === 0 || Number.isNaN(used.cpuSeconds)
+      ? []
+      : [
+          {
+            title: 'CPU time per GB moved',
+            value: used.cpuSeconds / (moved / 1e9),
+            unit: 's',
+            detail: `${duration(used.cpuSeconds * 1000)} on all nodes`,
+          } satisfies Headline,
+        ]),
+    ...(largest === undefined
+      ? []
+      : [
+          {
+            title: 'peak memory of a node',
+            value: largest.peak,
+            unit: 'bytes',
+            detail: largest.node === 'all' ? 'all nodes in one process' : largest.node,
           } satisfies Headline,
         ]),
   ];

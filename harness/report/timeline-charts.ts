@@ -5,6 +5,8 @@ import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
 /** Lines of one chart: as many as there are colours. Those with most operations are drawn; the tables have all. */
 const OPERATIONS_MAX = 8;
+/** More points than this are noise at the width of a page. */
+const STEPS_MAX = 240;
 
 export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {
   const originMs = scenario.startedAt ?? Date.parse(run.startedAt);
@@ -28,87 +30,99 @@ export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
     .toSorted((a, b) => total(b.count) + total(b.errors) - total(a.count) - total(a.errors))
     .slice(0, OPERATIONS_MAX);
   const drawn = timelines.filter((one) => busiest.includes(one));
-  const times = boundaries(drawn);
-  const colour = (one: OperationTimeline) => drawn.indexOf(one) + 1;
-  const series = (
-    one: OperationTimeline,
-    values: (window: number) => number | null,
-    more: Partial<TimeSeries> = {},
-  ): TimeSeries => ({
-    label: one.operation,
-    colour: colour(one),
-    values: times.map((at) => {
-      const window = Math.floor((at - one.startMs) / one.windowMs);
-      return at < one.startMs || window >= one.count.length ? null : rounded(values(window));
-    }),
-    ...more,
-  });
-  const perSecond = (one: OperationTimeline, counts: readonly number[]) => (window: number) =>
-    (counts[window] as number) / (one.windowMs / 1000);
+  if (drawn.length === 0) return [];
+  const grid = gridOf(drawn);
+  const chart = (
+    chosen: readonly OperationTimeline[],
+    about: Omit<TimeChartData, 'timesMs' | 'series'>,
+    value: (one: OperationTimeline, windows: readonly number[]) => number | null,
+  ): TimeChartData[] => {
+    if (chosen.length === 0) return [];
+    const series = chosen.map((one): TimeSeries => {
+      const windows = windowsIn(grid, one);
+      const values = windows.map((inside) => (inside.length === 0 ? null : rounded(value(one, inside))));
+      return { label: one.operation, colour: drawn.indexOf(one) + 1, values };
+    });
+    return [{ ...about, timesMs: grid.timesMs, series }];
+  };
+  const perSecond = (values: readonly number[], windows: readonly number[], windowMs: number) =>
+    total(windows.map((window) => values[window] ?? 0)) / ((windows.length * windowMs) / 1000);
+  const worst = (values: readonly (number | null)[], windows: readonly number[]) =>
+    windows.reduce<number | null>((max, window) => {
+      const value = values[window] ?? null;
+      return max === null || (value !== null && value > max) ? value : max;
+    }, null);
   const moving = drawn.filter(({ bytes }) => total(bytes) > 0);
   const still = drawn.filter(({ bytes, count }) => total(bytes) === 0 && total(count) > 1);
   const timed = drawn.filter(({ count }) => total(count) > 0);
+  const repeated = drawn.filter(({ count }) => count.some((one) => one > 1));
   const failing = drawn.filter(({ errors }) => total(errors) > 0);
-  const charts: (TimeChartData | undefined)[] = [
-    moving.length === 0
-      ? undefined
-      : {
-          title: 'Throughput',
-          unit: 'MiB/s',
-          steps: true,
-          timesMs: times,
-          series: moving.map((one) => series(one, (window) => perSecond(one, one.bytes)(window) / 2 ** 20)),
-        },
-    still.length === 0
-      ? undefined
-      : {
-          title: 'Rate',
-          unit: '1/s',
-          steps: true,
-          timesMs: times,
-          series: still.map((one) => series(one, perSecond(one, one.count))),
-        },
-    timed.length === 0
-      ? undefined
-      : {
-          title: 'Latency',
-          unit: 'ms',
-          timesMs: times,
-          series: timed.flatMap((one) => [
-            series(one, (window) => one.p99Ms[window] ?? null, { label: `${one.operation} p99` }),
-            ...(one.count.some((count) => count > 1)
-              ? [
-                  series(one, (window) => one.p50Ms[window] ?? null, {
-                    label: `${one.operation} p50`,
-                    dashed: true,
-                  }),
-                ]
-              : []),
-          ]),
-        },
-    failing.length === 0
-      ? undefined
-      : {
-          title: 'Errors',
-          unit: '1/s',
-          steps: true,
-          timesMs: times,
-          series: failing.map((one) => series(one, perSecond(one, one.errors))),
-        },
+  const note = `Each point is ${grid.stepMs / 1000} s`;
+  const scale = { unit: 'ms', scale: 'log' } as const;
+  return [
+    ...chart(
+      moving,
+      {
+        title: 'Throughput',
+        unit: 'MiB/s',
+        steps: true,
+        note: `${note}: payload of the operations that ended in it.`,
+      },
+      (one, windows) => perSecond(one.bytes, windows, one.windowMs) / 2 ** 20,
+    ),
+    ...chart(
+      still,
+      { title: 'Rate', unit: '1/s', steps: true, note: `${note}: operations that ended in it.` },
+      (one, windows) => perSecond(one.count, windows, one.windowMs),
+    ),
+    ...chart(
+      timed,
+      {
+        title: 'Latency, p99',
+        ...scale,
+        note: `${note}: the highest p99 of a window; the maximum where samples are few.`,
+      },
+      (one, windows) => worst(one.p99Ms, windows),
+    ),
+    ...chart(
+      repeated,
+      { title: 'Latency, median', ...scale, note: `${note}: the highest median of a window.` },
+      (one, windows) => worst(one.p50Ms, windows),
+    ),
+    ...chart(failing, { title: 'Errors', unit: '1/s', steps: true, note: `${note}.` }, (one, windows) =>
+      perSecond(one.errors, windows, one.windowMs),
+    ),
   ];
-  return charts.filter((chart) => chart !== undefined);
 }
 
-/** Where any window begins, and the end of the last one: operations may have windows of different lengths. */
-function boundaries(timelines: readonly OperationTimeline[]): number[] {
-  const times = new Set<number>();
-  for (const { startMs, windowMs, count } of timelines)
-    for (let i = 0; i <= count.length; i++) times.add(startMs + i * windowMs);
-  return [...times].toSorted((a, b) => a - b);
+/** Steps of equal length over the whole time. */
+interface Grid {
+  /** Beginnings of the steps, and the end of the last one. */
+  readonly timesMs: readonly number[];
+  readonly stepMs: number;
+}
+
+/** Steps as long as the longest window, or longer, so that there are not too many; begun where the first window begins. */
+function gridOf(timelines: readonly OperationTimeline[]): Grid {
+  const from = Math.min(...timelines.map(({ startMs }) => startMs));
+  const to = Math.max(...timelines.map(({ startMs, windowMs, count }) => startMs + windowMs * count.length));
+  const window = Math.max(...timelines.map(({ windowMs }) => windowMs));
+  const stepMs = window * Math.max(1, Math.ceil((to - from) / window / STEPS_MAX));
+  const steps = Math.ceil((to - from) / stepMs);
+  return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
+}
+
+/** For each step the windows of an operation that begin in it; none before its first one and after its last one. */
+function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
+  const windows: number[][] = timesMs.map(() => []);
+  const from = timesMs[0] as number;
+  for (let i = 0; i < count.length; i++)
+    windows[Math.floor((startMs + i * windowMs - from) / stepMs)]?.push(i);
+  return windows;
 }
 
 function total(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
+  return values.reduce((all, value) => all + value, 0);
 }
 
 /** A chart has some hundred pixels of height: more digits would only make the page larger. */

@@ -51,7 +51,7 @@ export class Clusters implements AsyncDisposable {
     await this.close();
     const cluster = await openCluster(this.#options, kind);
     this.#current = { kind: key, cluster };
-    this.#metrics.watch(cluster);
+    await this.#metrics.watch(cluster);
     return cluster;
   }
 

@@ -1,18 +1,30 @@
 /** What a run measures of itself and of its clusters: series in its folder, and for a Prometheus that scrapes it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
+import { type Announcement, announceTestbed, hasDashboards } from '../dashboards/running.ts';
 import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
 
+/** For the Prometheus of dashboards to read what the run has come to; it does every few seconds. */
+const LAST_SCRAPE_WITHIN_MS = 6000;
+
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
   readonly #scraper: Scraper;
-  readonly #endpoint: MetricsEndpoint | undefined;
+  readonly #name: string;
+  #endpoint: MetricsEndpoint | undefined;
+  #announced: Announcement | undefined;
   #watched = false;
 
-  private constructor(testbed: TestbedMetrics, scraper: Scraper, endpoint: MetricsEndpoint | undefined) {
+  private constructor(
+    name: string,
+    testbed: TestbedMetrics,
+    { scraper, endpoint }: { scraper: Scraper; endpoint: MetricsEndpoint | undefined },
+  ) {
+    this.#name = name;
     this.testbed = testbed;
     this.#scraper = scraper;
     this.#endpoint = endpoint;
@@ -24,7 +36,7 @@ export class RunMetrics implements AsyncDisposable {
     const file = new SeriesFile(report);
     const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
     const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
-    return new RunMetrics(testbed, scraper, endpoint);
+    return new RunMetrics(name, testbed, { scraper, endpoint });
   }
 
   /** File of the run's folder; undefined when there was no cluster to read. */
@@ -32,13 +44,18 @@ export class RunMetrics implements AsyncDisposable {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** Reads the metrics of its nodes from here on. */
-  watch(cluster: Cluster): void {
+  /** Reads the metrics of its nodes from here on. Dashboards that run for it show the run. */
+  async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
     // Zero of one that somebody else has started.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
     this.#scraper.watch(cluster.nodes);
     this.#watched = true;
+    this.#announced?.withdraw();
+    this.#announced = undefined;
+    if (!hasDashboards(cluster.folder)) return;
+    this.#endpoint ??= await serveTestbed(this.testbed, 0);
+    this.#announced = announceTestbed(cluster.folder, this.#name, this.#endpoint.url);
   }
 
   /** Reads them once more, before the nodes are stopped. @throws HarnessError `CANNOT_WRITE` */
@@ -47,6 +64,10 @@ export class RunMetrics implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#announced?.isHeard() === true) {
+      await Promise.race([this.#endpoint?.scraped(), sleep(LAST_SCRAPE_WITHIN_MS)]);
+    }
+    this.#announced?.withdraw();
     await this.#endpoint?.[Symbol.asyncDispose]();
   }
 }

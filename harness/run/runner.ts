@@ -4,11 +4,13 @@
  */
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { VERSION } from '../../node/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/words.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { sourceCommit } from '../machine/source-commit.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { type Incident, incidentText } from '../nodes/membership.ts';
@@ -25,6 +27,7 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import { takePicture } from '../status/take-picture.ts';
+import { faultsOf } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
@@ -79,6 +82,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   for (const planned of options.planned) {
     const cluster = await clusters.of(planned.scenario);
     const result = await runOne(planned, { cluster, options, events, testbed });
+    if (cluster !== undefined) events.push(...faultsOf(cluster.nodes, result.startedAt ?? 0));
     const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
     results.push(picture === undefined ? result : { ...result, picture });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
@@ -96,7 +100,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     command: options.command,
     scenarios: results,
     events: events.toSorted((a, b) => a.at - b.at),
-    environment: environment(),
+    environment: await environment(),
     report: options.report,
     ...(metrics.file === undefined ? {} : { series: metrics.file }),
     ...(kept === undefined ? {} : { kept }),
@@ -299,8 +303,11 @@ async function lost(
   return { error: [watch.text, ...consequence, ...words].join('\n'), incidents: watch.incidents };
 }
 
-function environment(): Record<string, string | number> {
+async function environment(): Promise<Record<string, string | number>> {
+  const commit = await sourceCommit();
   return {
+    svcnet: VERSION,
+    ...(commit === undefined ? {} : { commit }),
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
     cpu: cpus()[0]?.model ?? 'unknown',

@@ -1,7 +1,7 @@
 /** The document of `trace` as a person reads it: where the chunk lies, and its way as a tree of hops. */
 import { plural } from '../base/words.ts';
 import { type ConsoleStyle, formatMs, paint } from '../report/console.ts';
-import { clip, wrap } from '../terminal/table.ts';
+import { wrap } from '../terminal/table.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
 import type { Attempt, Hop, Moment, Story } from './story.ts';
 
@@ -29,10 +29,10 @@ interface Line {
 export function tracePage(document: TraceDocument, page: PageStyle): string[] {
   const { content, chunks, notes } = document;
   const lines = [
-    `${INDENT}${paint(page.style, 'bold', document.reference.slice(0, 64))}`,
-    ...(document.encrypted
-      ? [`${INDENT}encrypted: the second half of the reference is the key of the root`]
-      : []),
+    ...wrap(`${INDENT}${document.reference}`, page.width, INDENT).map((line) =>
+      paint(page.style, 'bold', line),
+    ),
+    ...(document.encrypted ? [`${INDENT}encrypted: the second half is the key of the root`] : []),
     ...contentLines(content, page),
     ...chunks.flatMap((chunk) => ['', ...chunkLines(chunk, chunks.length > 1 || content.chunks > 1, page)]),
   ];
@@ -66,16 +66,16 @@ function contentLines(content: TraceDocument['content'], page: PageStyle): strin
   ];
 }
 
+/** One chunk alone. */
+export function chunkPage(chunk: ChunkDocument, page: PageStyle): string[] {
+  return chunkLines(chunk, true, page);
+}
+
 function chunkLines(chunk: ChunkDocument, titled: boolean, page: PageStyle): string[] {
   const { holders, belongs, story } = chunk;
   return [
     ...(titled ? labelled('chunk', chunk.chunk, page) : []),
-    ...labelled(
-      'held by',
-      holders.length === 0 ? 'nobody' : `${holders.join(', ')}`,
-      page,
-      holders.length === 0,
-    ),
+    ...labelled('held by', holders.length === 0 ? 'nobody' : holders.join(', '), page, holders.length === 0),
     ...belongs.flatMap((one) =>
       labelled(one === belongs[0] ? 'belongs to' : '', belongingText(one), page, one.holds === false),
     ),
@@ -112,12 +112,16 @@ function wayLines(story: Story, page: PageStyle): string[] {
   return [
     '',
     paint(page.style, 'dim', title),
-    ...lines.map(({ at, text, ms, bad }) => {
+    ...lines.flatMap(({ at, text, ms, bad }) => {
       const time = `+${formatMs(Math.max(0, at - begin))}`.padStart(TIME_WIDTH);
       const took = ms === undefined ? '' : formatMs(ms).padStart(TIME_WIDTH - 2);
-      const shown = clip(text, textWidth).padEnd(textWidth);
-      const line = `${INDENT}${time}  ${shown}${took}`.trimEnd();
-      return bad === true ? paint(page.style, 'red', line) : line;
+      const tree = /^[│├└─ ]*(?:\d+ )?/.exec(text)?.[0].length ?? 0;
+      const [first = '', ...rest] = wrap(text, textWidth - 1, ' '.repeat(Math.min(tree + 2, textWidth / 2)));
+      const shown = [
+        `${INDENT}${time}  ${first.padEnd(textWidth)}${took}`.trimEnd(),
+        ...rest.map((line) => `${INDENT}${' '.repeat(TIME_WIDTH)}  ${line}`),
+      ];
+      return bad === true ? shown.map((line) => paint(page.style, 'red', line)) : shown;
     }),
   ];
 }
@@ -178,6 +182,8 @@ function hopText(hop: Hop): string {
         : `${node} gave it to ${from}${detail === undefined ? '' : `, ${detail}`}${credit}`;
     case 'not-delivered':
       return `${node} ✖ did not get it${from === undefined ? '' : ` for ${from}`}${why}${credit}`;
+    case 'silent':
+      return `${node} got it${sender} and tells nothing; what others tell of it:`;
     default:
       return `${node} has it under way${sender}${credit}`;
   }

@@ -38,8 +38,11 @@ export interface Hop {
   readonly from?: string;
   readonly at: number;
   readonly ms?: number;
-  /** Kind of the event that ended it. */
-  readonly outcome: ChunkEventKind | 'open';
+  /**
+   * Kind of the event that ended it. Silent: the node tells nothing itself, but others got the chunk from it, or were
+   * asked by it, while it was asked.
+   */
+  readonly outcome: ChunkEventKind | 'open' | 'silent';
   /** The storer whose receipt ended it. */
   readonly storer?: string;
   readonly detail?: string;
@@ -62,7 +65,7 @@ export interface Story {
   /** Oldest first. */
   readonly pushes: readonly Hop[];
   readonly pulls: readonly Moment[];
-  /** What was stored, cached and removed. */
+  /** What else was stored, cached and removed: pushed chunks are stored by the last hop of their way. */
   readonly kept: readonly Moment[];
   readonly requests: readonly Hop[];
 }
@@ -115,7 +118,7 @@ export function storyOf(
     testimonies
       .flatMap(({ node, events }) =>
         events
-          .filter(({ kind }) => kinds.includes(kind))
+          .filter((event) => kinds.includes(event.kind) && !isPartOfHop(event, events))
           .map(({ at, kind, peer, detail }) => ({
             node,
             at,
@@ -134,6 +137,15 @@ export function storyOf(
   };
 }
 
+/** Whoever signs a receipt has stored the chunk: the hop says so. */
+function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
+  return (
+    kind === 'stored' &&
+    of !== undefined &&
+    events.some((other) => other.kind === 'signed' && other.of === of)
+  );
+}
+
 /** An event, and who tells it. */
 interface Told {
   readonly event: ChunkEvent;
@@ -146,6 +158,8 @@ class Ways {
   readonly #named: (overlay: string) => string;
   /** Attempt → what its peer made of it. */
   readonly #arrivals: ReadonlyMap<ChunkEvent, Told>;
+  /** Attempt → what peers of its peer made of it, where that one tells nothing itself. */
+  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly Told[]>;
   readonly #told = new Set<ChunkEvent>();
 
   constructor(testimonies: readonly Testimony[], words: Words, named: (overlay: string) => string) {
@@ -153,6 +167,7 @@ class Ways {
     this.#words = words;
     this.#named = named;
     this.#arrivals = this.#match();
+    this.#passedOn = this.#matchSilent();
   }
 
   /**
@@ -161,7 +176,9 @@ class Ways {
    */
   roots(): Hop[] {
     const { begins, arrives } = this.#words;
-    const matched = new Set([...this.#arrivals.values()].map(({ event }) => event));
+    const matched = new Set(
+      [...this.#arrivals.values(), ...[...this.#passedOn.values()].flat()].map(({ event }) => event),
+    );
     const roots = [
       ...this.#all(begins).map((told) => this.#hop(told)),
       ...this.#all((event) => arrives(event) && !matched.has(event)).map((told) => this.#hop(told)),
@@ -182,19 +199,40 @@ class Ways {
     const free = new Set(this.#all(arrives));
     const matches = new Map<ChunkEvent, Told>();
     for (const { event, teller } of this.#all(({ kind }) => kind === tries)) {
-      const end = this.#endOf(event, teller)?.at ?? Number.POSITIVE_INFINITY;
       const arrival = [...free].find(
         ({ event: arrived, teller: peer }) =>
           peer.overlay === event.peer &&
           arrived.peer === teller.overlay &&
-          arrived.at >= event.at - CLOCK_TOLERANCE_MS &&
-          arrived.at <= end + CLOCK_TOLERANCE_MS,
+          this.#isDuring(arrived, event, teller),
       );
       if (arrival === undefined) continue;
       free.delete(arrival);
       matches.set(event, arrival);
     }
     return matches;
+  }
+
+  /** Of attempts with peers that tell nothing: the first attempt with such a peer that was under way takes the arrival. */
+  #matchSilent(): Map<ChunkEvent, Told[]> {
+    const { arrives, tries } = this.#words;
+    const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));
+    const attempts = this.#all(({ kind, peer = '' }) => kind === tries && !tellers.has(peer));
+    const matches = new Map<ChunkEvent, Told[]>();
+    const isFromSilent = (event: ChunkEvent) => arrives(event) && !tellers.has(event.peer ?? '');
+    for (const arrival of this.#all(isFromSilent)) {
+      const attempt = attempts.find(
+        ({ event, teller }) =>
+          event.peer === arrival.event.peer && this.#isDuring(arrival.event, event, teller),
+      );
+      if (attempt === undefined) continue;
+      matches.set(attempt.event, [...(matches.get(attempt.event) ?? []), arrival]);
+    }
+    return matches;
+  }
+
+  #isDuring({ at }: ChunkEvent, attempt: ChunkEvent, teller: Testimony): boolean {
+    const end = this.#endOf(attempt, teller)?.at ?? Number.POSITIVE_INFINITY;
+    return at >= attempt.at - CLOCK_TOLERANCE_MS && at <= end + CLOCK_TOLERANCE_MS;
   }
 
   #endOf({ seq }: ChunkEvent, { events }: Testimony): ChunkEvent | undefined {
@@ -228,6 +266,12 @@ class Ways {
   #attempt(event: ChunkEvent, teller: Testimony): Attempt {
     const end = this.#endOf(event, teller);
     const arrival = this.#arrivals.get(event);
+    const hop =
+      arrival === undefined
+        ? this.#silent(event, teller)
+        : this.#told.has(arrival.event)
+          ? undefined
+          : this.#hop(arrival);
     return {
       number: event.attempt ?? 1,
       peer: this.#named(event.peer ?? ''),
@@ -235,7 +279,23 @@ class Ways {
       ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
       outcome: end === undefined ? 'open' : end.kind === this.#words.succeeds ? 'done' : 'failed',
       ...(end?.detail === undefined ? {} : { detail: end.detail }),
-      ...(arrival === undefined || this.#told.has(arrival.event) ? {} : { hop: this.#hop(arrival) }),
+      ...(hop === undefined ? {} : { hop }),
+    };
+  }
+
+  #silent(attempt: ChunkEvent, teller: Testimony): Hop | undefined {
+    const arrivals = (this.#passedOn.get(attempt) ?? []).filter(({ event }) => !this.#told.has(event));
+    if (arrivals.length === 0) return undefined;
+    return {
+      node: this.#named(attempt.peer ?? ''),
+      from: teller.node,
+      at: attempt.at,
+      outcome: 'silent',
+      noCredit: [],
+      attempts: arrivals.map((arrival, i) => {
+        const hop = this.#hop(arrival);
+        return { number: i + 1, peer: hop.node, at: hop.at, outcome: 'open', hop };
+      }),
     };
   }
 }

@@ -13,6 +13,7 @@ import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
 import type { LocalStore } from '../store/ports.ts';
 import { VERSION } from '../version.ts';
+import { LOG_METRICS, NODE_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
@@ -61,6 +62,8 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     prefix: dialectOf(options['api-dialect']).metricPrefix,
     ...(processMetrics === undefined ? {} : { process: processMetrics }),
   });
+  const lines = metrics.register(LOG_METRICS);
+  log.onLine((level) => lines[level].inc());
   const keys = await platform.keys({ random });
   const signer = createSigner(keys.swarm);
   const networkId = BigInt(options['network-id']);
@@ -81,6 +84,9 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
+  const { info, cacheSize } = metrics.register(NODE_METRICS);
+  info.set({ version: VERSION }, 1);
+  cacheSize.from(() => store.cache.size());
   return {
     ...start,
     clock,

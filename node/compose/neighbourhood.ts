@@ -103,6 +103,7 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
       topology,
       status,
       committedDepth: () => (serving ? snapshot().committedDepth : undefined),
+      reserveSize: () => Number(snapshot().reserveSizeWithinRadius),
       clock,
       log: module('salud'),
       metrics,

@@ -2,7 +2,7 @@
  * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has a verbosity
  * of its own, which the API reads and sets while the node runs.
  */
-import { type Logger as Pino, pino } from 'pino';
+import { type LogFn, type Logger as Pino, pino } from 'pino';
 import { type Clock, systemClock } from './clock.ts';
 import type { Verbosity } from './verbosity.ts';
 
@@ -42,6 +42,8 @@ export interface RegisteredLogger {
 export interface RootLogger extends Logger {
   /** Itself first, then the modules in the order in which they came. */
   registered(): readonly RegisteredLogger[];
+  /** Told of every line that is written, its own and its modules'. */
+  onLine(listener: (level: 'error' | 'warn' | 'info' | 'debug') => void): void;
 }
 
 const LEVEL_OF_WORD = {
@@ -77,12 +79,19 @@ export function createLogger(
   { clock = systemClock(), destination }: { clock?: Pick<Clock, 'now'>; destination?: LogDestination } = {},
 ): RootLogger {
   const { err } = pino.stdSerializers;
+  let onLine: Parameters<RootLogger['onLine']>[0] | undefined;
   const settings = {
     level: options.verbosity,
     timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
     base: options.name === undefined ? null : { node: options.name },
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err, error: err },
+    hooks: {
+      logMethod(this: Pino, args: Parameters<LogFn>, write: LogFn, level: number) {
+        onLine?.(pino.levels.labels[level] as 'error' | 'warn' | 'info' | 'debug');
+        write.apply(this, args);
+      },
+    },
   };
   const root = destination === undefined ? pino(settings) : pino(settings, destination);
   const childOf = root.child.bind(root);
@@ -98,7 +107,13 @@ export function createLogger(
     registered.push(registration(`${ROOT_NAME}/${module}`, made));
     return made;
   };
-  return Object.assign(root, { child, registered: () => registered });
+  return Object.assign(root, {
+    child,
+    registered: () => registered,
+    onLine(listener: Parameters<RootLogger['onLine']>[0]) {
+      onLine = listener;
+    },
+  });
 }
 
 function registration(name: string, logger: Pino): RegisteredLogger {

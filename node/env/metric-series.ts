@@ -5,19 +5,31 @@ export type Labels = Readonly<Record<string, string | number>>;
 export interface Counter {
   inc(value?: number): void;
   inc(labels: Labels, value?: number): void;
+  /** One of its series, for paths on which a look at the labels costs too much: only ever added to. */
+  tally(labels: Labels): Tally;
+}
+
+export interface Tally {
+  value: number;
 }
 
 export interface Gauge {
   set(value: number): void;
   set(labels: Labels, value: number): void;
   /** Up and down by one: how many there are of something. */
-  inc(): void;
+  inc(labels?: Labels): void;
   dec(): void;
+  /** Its value is asked for at each exposition. */
+  from(source: () => number): void;
 }
 
 export interface Histogram {
   observe(value: number): void;
   observe(labels: Labels, value: number): void;
+}
+
+export interface Summary {
+  observe(value: number): void;
 }
 
 export interface SeriesSpec {
@@ -82,16 +94,12 @@ abstract class Series<T> {
   }
 }
 
-interface Value {
-  value: number;
-}
-
-abstract class ValueSeries extends Series<Value> {
-  protected create(): Value {
+abstract class ValueSeries extends Series<Tally> {
+  protected create(): Tally {
     return { value: 0 };
   }
 
-  protected *lines({ value }: Value) {
+  protected *lines({ value }: Tally) {
     yield ['', '', value] as const;
   }
 }
@@ -106,18 +114,32 @@ export class CounterSeries extends ValueSeries implements Counter {
     if (!(step >= 0)) throw new RangeError(`a counter does not count ${step}`);
     this.record(isBare ? NO_LABELS : labelsOrValue).value += step;
   }
+
+  tally(labels: Labels): Tally {
+    return this.record(labels);
+  }
 }
 
 export class GaugeSeries extends ValueSeries implements Gauge {
   protected readonly type = 'gauge';
+  #source: (() => number) | undefined;
+
+  from(source: () => number): void {
+    this.#source = source;
+  }
+
+  override text(): string {
+    if (this.#source !== undefined) this.set(this.#source());
+    return super.text();
+  }
 
   set(labelsOrValue: Labels | number, value?: number): void {
     const isBare = typeof labelsOrValue === 'number';
     this.record(isBare ? NO_LABELS : labelsOrValue).value = isBare ? labelsOrValue : (value as number);
   }
 
-  inc(): void {
-    this.record(NO_LABELS).value++;
+  inc(labels: Labels = NO_LABELS): void {
+    this.record(labels).value++;
   }
 
   dec(): void {
@@ -168,6 +190,26 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
       yield ['_bucket', labelText('le', numberText(bound)), below] as const;
     }
     yield ['_bucket', labelText('le', '+Inf'), count] as const;
+    yield ['_sum', '', sum] as const;
+    yield ['_count', '', count] as const;
+  }
+}
+
+/** Without quantiles: how many values, and their sum. */
+export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
+  protected readonly type = 'summary';
+
+  observe(value: number): void {
+    const record = this.record(NO_LABELS);
+    record.sum += value;
+    record.count++;
+  }
+
+  protected create() {
+    return { sum: 0, count: 0 };
+  }
+
+  protected *lines({ sum, count }: { sum: number; count: number }) {
     yield ['_sum', '', sum] as const;
     yield ['_count', '', count] as const;
   }

@@ -5,6 +5,8 @@ import {
   GaugeSeries,
   type Histogram,
   HistogramSeries,
+  type Summary,
+  SummarySeries,
 } from './metric-series.ts';
 
 /**
@@ -12,7 +14,7 @@ import {
  * here once. Names: `<prefix>_<module>_<what>_<unit>`; seconds and bytes; labels from closed sets only.
  */
 export interface MetricSpec {
-  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly kind: 'counter' | 'gauge' | 'histogram' | 'summary';
   /** Without prefix: `pushsync_total_sent`. */
   readonly name: string;
   readonly help: string;
@@ -28,6 +30,7 @@ interface KindOf {
   counter: Counter;
   gauge: Gauge;
   histogram: Histogram;
+  summary: Summary;
 }
 
 export type MetricsOf<T extends MetricTable> = { readonly [K in keyof T]: KindOf[T[K]['kind']] };
@@ -47,7 +50,7 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
  * @param options.process families that describe the process, which come first
  */
 export function createMetrics(options: { prefix: string; process?: () => Promise<string[]> }): Metrics {
-  const registered = new Map<string, CounterSeries | GaugeSeries | HistogramSeries>();
+  const registered = new Map<string, AnySeries>();
   const ofProcess = options.process ?? (() => Promise.resolve([]));
   return {
     contentType: CONTENT_TYPE,
@@ -56,7 +59,7 @@ export function createMetrics(options: { prefix: string; process?: () => Promise
       return `${texts.join('\n\n')}\n`;
     },
     register(table) {
-      const live: Record<string, Counter | Gauge | Histogram> = {};
+      const live: Record<string, AnySeries> = {};
       for (const [key, spec] of Object.entries(table)) {
         const name = `${options.prefix}_${spec.name}`;
         if (registered.has(name)) throw new TypeError(`metric '${name}' is registered already`);
@@ -69,7 +72,9 @@ export function createMetrics(options: { prefix: string; process?: () => Promise
   };
 }
 
-function create(spec: MetricSpec): CounterSeries | GaugeSeries | HistogramSeries {
+type AnySeries = CounterSeries | GaugeSeries | HistogramSeries | SummarySeries;
+
+function create(spec: MetricSpec): AnySeries {
   switch (spec.kind) {
     case 'counter':
       return new CounterSeries(spec);
@@ -77,5 +82,7 @@ function create(spec: MetricSpec): CounterSeries | GaugeSeries | HistogramSeries
       return new GaugeSeries(spec);
     case 'histogram':
       return new HistogramSeries(spec, spec.buckets);
+    case 'summary':
+      return new SummarySeries(spec);
   }
 }

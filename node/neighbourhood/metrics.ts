@@ -28,6 +28,11 @@ export const RESERVE_METRICS = {
     name: 'localstore_expired_count',
     help: 'Chunks that left because their batch was no more.',
   },
+  expiredBatches: {
+    kind: 'counter',
+    name: 'localstore_expired_batch_count',
+    help: 'Batches that were no more and had chunks in the reserve.',
+  },
   overCapacity: {
     kind: 'counter',
     name: 'localstore_over_cap_trigger_count',
@@ -56,6 +61,12 @@ export const HAND_OVER_METRICS = {
 
 /** `node-behaviour.md` 12. */
 export const PULLER_METRICS = {
+  fullSync: {
+    kind: 'histogram',
+    name: 'init_full_sync_duration_minutes',
+    help: 'From the end of the warm-up to the first moment at which nothing older was left to pull.',
+    buckets: [0.01, 0.1, 1, 5, 15, 30, 60, 120, 240, 480],
+  },
   worker: {
     kind: 'gauge',
     name: 'puller_worker',
@@ -108,6 +119,11 @@ export const SALUD_METRICS = {
     kind: 'gauge',
     name: 'salud_neighborhood_dur',
     help: 'Mean time to the answer of a neighbour, seconds.',
+  },
+  reserveError: {
+    kind: 'gauge',
+    name: 'salud_reserve_size_percentage_err',
+    help: 'How far the own reserve within the radius is from the mean of the neighbours, percent of that.',
   },
   neighbours: { kind: 'gauge', name: 'salud_neighbors', help: 'Neighbours that answered.' },
   healthy: { kind: 'counter', name: 'salud_healthy', help: 'Peers rated healthy.' },

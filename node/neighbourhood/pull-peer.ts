@@ -21,6 +21,8 @@ export interface PullPeerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof PULLER_METRICS>;
+  /** Told of every worker that pulls what was there when its peer connected. */
+  readonly history: { begun(): void; ended(): void };
 }
 
 type Kind = 'historical' | 'live';
@@ -125,10 +127,12 @@ export class PullPeer {
 
   #start(bin: Bin, kind: Kind): void {
     if (bin.running.has(kind)) return;
-    const { worker } = this.#deps.metrics;
-    worker.inc();
+    const { metrics, history } = this.#deps;
+    metrics.worker.inc();
+    if (kind === 'historical') history.begun();
     const ended = () => {
-      worker.dec();
+      metrics.worker.dec();
+      if (kind === 'historical') history.ended();
       bin.running.delete(kind);
     };
     bin.running.set(kind, this.#run(bin, kind, bin.ending.signal).finally(ended));

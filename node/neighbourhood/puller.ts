@@ -48,6 +48,8 @@ export function createPuller(options: PullerOptions, deps: PullerDeps): Puller {
   return new ReservePuller(options, deps);
 }
 
+const MS_PER_MINUTE = 60_000;
+
 class ReservePuller implements Puller {
   readonly #deps: PullerDeps;
   readonly #progress: PullProgress;
@@ -60,9 +62,13 @@ class ReservePuller implements Puller {
   /** Ends the pause between two rounds. */
   #wake = new AbortController();
   #managing: Promise<void> = Promise.resolve();
+  /** Monotonic; undefined before the start, and once all that was older has been pulled. */
+  #syncingSince: number | undefined;
+  #historical = 0;
 
   constructor(options: PullerOptions, deps: PullerDeps) {
     const { clock, log, pullsync } = deps;
+    const metrics = deps.metrics.register(PULLER_METRICS);
     this.#deps = deps;
     this.#progress = new PullProgress(deps.state, deps.host.overlay);
     this.#rate = new PullRate(options.rateWindowMs, clock);
@@ -73,7 +79,15 @@ class ReservePuller implements Puller {
       progress: this.#progress,
       rate: this.#rate,
       limit: new RateLimit(PULLING, clock),
-      metrics: deps.metrics.register(PULLER_METRICS),
+      metrics,
+      history: {
+        begun: () => void this.#historical++,
+        ended: () => {
+          if (--this.#historical > 0 || this.#syncingSince === undefined) return;
+          metrics.fullSync.observe((clock.monotonic() - this.#syncingSince) / MS_PER_MINUTE);
+          this.#syncingSince = undefined;
+        },
+      },
     };
     deps.host.onConnected((peer) => this.#connected(peer));
     deps.host.onDisconnected((peer) => this.#disconnected(peer));
@@ -81,6 +95,7 @@ class ReservePuller implements Puller {
   }
 
   start(): void {
+    this.#syncingSince = this.#deps.clock.monotonic();
     this.#managing = this.#manage();
   }
 

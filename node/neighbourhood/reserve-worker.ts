@@ -227,12 +227,14 @@ class Worker implements ReserveWorker {
     let missing = 0;
     for await (const batchId of this.#batches()) {
       if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) continue;
+      const before = missing;
       while (!this.#stopped) {
         const evicted = await this.#deps.reserve.evictBatch(batchId);
         if (evicted === 0) break;
         missing += evicted;
         this.#metrics.expired.inc(evicted);
       }
+      if (missing > before) this.#metrics.expiredBatches.inc();
     }
     this.#metrics.missing.set(missing);
     if (missing === 0) return;

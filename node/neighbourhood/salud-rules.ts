@@ -18,6 +18,8 @@ export interface PeerReport {
   readonly committedDepth: number;
   readonly connectedPeers: bigint;
   readonly batchCommitment: bigint;
+  /** Chunks. */
+  readonly reserveSizeWithinRadius: bigint;
   /** Of the request, milliseconds. */
   readonly durationMs: number;
   /** It lies within our storage radius. */

@@ -31,6 +31,8 @@ export interface SaludDeps {
   readonly topology: Pick<Topology, 'peers' | 'neighbours' | 'rated'>;
   /** Of this node; undefined when it has none. */
   readonly committedDepth: () => number | undefined;
+  /** Chunks of the own reserve within the radius. */
+  readonly reserveSize: () => number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -198,6 +200,9 @@ class PeerHealth implements Salud {
     this.#metrics.duration.set(seconds(answers));
     this.#metrics.neighbourhoodDuration.set(seconds(neighbours));
     this.#metrics.neighbours.set(neighbours.length);
+    const reserves = neighbours.map(({ report }) => Number(report.reserveSizeWithinRadius));
+    const mean = reserves.reduce((sum, size) => sum + size, 0) / Math.max(1, reserves.length);
+    this.#metrics.reserveError.set(mean === 0 ? 0 : ((this.#deps.reserveSize() - mean) / mean) * 100);
     this.#metrics.durationMax.set(norms.durationMsMax / 1000);
     this.#metrics.connectionsMin.set(Number(norms.connectedPeersMin));
   }

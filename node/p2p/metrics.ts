@@ -13,10 +13,32 @@ export const P2P_METRICS = {
   },
   createdStreams: { kind: 'counter', name: 'libp2p_created_stream_count', help: 'Protocol streams opened.' },
   handledStreams: { kind: 'counter', name: 'libp2p_handled_stream_count', help: 'Protocol streams served.' },
+  closedStreams: {
+    kind: 'counter',
+    name: 'libp2p_closed_stream_count',
+    help: 'Protocol streams that both sides have closed.',
+  },
   resetStreams: {
     kind: 'counter',
     name: 'libp2p_stream_reset_count',
-    help: 'Served streams that ended in a reset.',
+    help: 'Protocol streams that we reset.',
+  },
+  handlerResets: {
+    kind: 'counter',
+    name: 'libp2p_stream_handler_error_reset_count',
+    help: 'Served streams that we reset because serving them failed.',
+  },
+  headersTime: {
+    kind: 'histogram',
+    name: 'libp2p_headers_exchange_duration',
+    help: 'Time from opening a protocol stream to the headers of the peer, seconds.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  },
+  bytes: {
+    kind: 'counter',
+    name: 'libp2p_protocol_bytes_total',
+    help: 'Bytes of protocol streams, headers and length prefixes included, encryption and multiplexing not.',
+    labels: ['protocol', 'direction'],
   },
   unexpected: {
     kind: 'counter',
@@ -28,5 +50,28 @@ export const P2P_METRICS = {
     name: 'libp2p_blocklisted_peer_count',
     help: 'Peers put on the blocklist.',
   },
+  blocklistErrors: {
+    kind: 'counter',
+    name: 'libp2p_blocklisted_peer_err_count',
+    help: 'Peers that could not be put on the blocklist.',
+  },
   disconnected: { kind: 'counter', name: 'libp2p_disconnect_count', help: 'Peers that we disconnected.' },
+} as const satisfies MetricTable;
+
+/** `node-behaviour.md` 12: messages of the handshake by what became of them. */
+export const HANDSHAKE_METRICS = {
+  synReceived: { kind: 'counter', name: 'handshake_syn_rx', help: 'Handshakes begun by peers.' },
+  synFailed: { kind: 'counter', name: 'handshake_syn_rx_failed', help: 'Beginnings that could not be read.' },
+  synAckSent: { kind: 'counter', name: 'handshake_syn_ack_tx', help: 'Answers to a beginning sent.' },
+  synAckFailed: {
+    kind: 'counter',
+    name: 'handshake_syn_ack_tx_failed',
+    help: 'Answers that could not be sent.',
+  },
+  ackReceived: { kind: 'counter', name: 'handshake_ack_rx', help: 'Records of peers that dialled us.' },
+  ackFailed: {
+    kind: 'counter',
+    name: 'handshake_ack_rx_failed',
+    help: 'Records that did not come or were refused.',
+  },
 } as const satisfies MetricTable;

@@ -33,7 +33,7 @@ import {
   type ProtocolSpec,
   StreamError,
 } from './host.ts';
-import { P2P_METRICS } from './metrics.ts';
+import { HANDSHAKE_METRICS, P2P_METRICS } from './metrics.ts';
 import { Blocklist } from './peers/blocklist.ts';
 import { Dialling, type DiallingOptions, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
@@ -142,6 +142,7 @@ class PeerHost implements Host {
         welcomeMessage: () => this.#welcomeMessage,
         stored: (overlay) => deps.addressBook.get(toHex(overlay))?.timestamp,
         picks: (overlay, full) => this.#picker(overlay, full),
+        metrics: deps.metrics.register(HANDSHAKE_METRICS),
       },
     );
   }
@@ -402,7 +403,12 @@ class PeerHost implements Host {
     const added = this.#blocklist.add({ overlay: overlayHex, fullNode, reason, durationMs });
     this.#metrics.blocklisted.inc();
     if (session !== undefined) this.#close(session, reason);
-    await added;
+    try {
+      await added;
+    } catch (error) {
+      this.#metrics.blocklistErrors.inc();
+      throw error;
+    }
   }
 
   blocklisted(): BlocklistEntry[] {

@@ -55,6 +55,18 @@ export class Bins {
     return true;
   }
 
+  /** The deepest bin from which on there are so many connected peers, and before which no bin is empty; else 0. */
+  depth(peers: number): number {
+    const counts = this.#connected.map(({ size }) => size);
+    const firstEmpty = counts.indexOf(0);
+    let beyond = 0;
+    for (let bin = counts.length - 1; bin > 0; bin--) {
+      beyond += counts[bin] as number;
+      if (beyond >= peers) return firstEmpty === -1 ? bin : Math.min(bin, firstEmpty);
+    }
+    return 0;
+  }
+
   isConnected(id: string): boolean {
     return (this.#connected[this.binOf(fromHex(id))] as Map<string, Peer>).has(id);
   }

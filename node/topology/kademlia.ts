@@ -30,7 +30,7 @@ import {
   SLOTS,
   slotOf,
 } from './rules.ts';
-import { snapshotOf } from './snapshot.ts';
+import { NEIGHBOURS_LOW_WATERMARK, snapshotOf } from './snapshot.ts';
 import { Tiers } from './tiers.ts';
 import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 
@@ -115,6 +115,7 @@ class KademliaTable implements Kademlia {
     this.#bootnodeIds = new Set(dedicated.flatMap((bootnode) => peerIdOf(bootnode) ?? []));
     this.#counters = new PeerCounters(deps);
     this.#metrics = deps.metrics.register(KADEMLIA_METRICS);
+    this.#metrics.ownReachability.set({ reachability_status: options.reachable ? 'Public' : 'Private' }, 1);
     this.#dialler = new Dialler(options, {
       ...deps,
       bins: this.#bins,
@@ -211,7 +212,7 @@ class KademliaTable implements Kademlia {
   }
 
   measured(overlayHex: string, latencyMs: number): void {
-    this.#counters.measured(overlayHex, latencyMs);
+    this.#metrics.latency.observe(this.#counters.measured(overlayHex, latencyMs) / 1000);
   }
 
   addKnown(overlaysHex: readonly string[]): void {
@@ -415,6 +416,7 @@ class KademliaTable implements Kademlia {
     this.#metrics.connected.set(this.#bins.all.length);
     this.#metrics.known.set(this.#bins.knownCount);
     this.#metrics.depth.set(this.storageRadius());
+    this.#metrics.connectedDepth.set(this.#bins.depth(NEIGHBOURS_LOW_WATERMARK));
     this.#wake.abort();
     this.#notify();
   }

@@ -8,6 +8,22 @@ export const KADEMLIA_METRICS = {
     help: 'Known full peers, connected or not.',
   },
   depth: { kind: 'gauge', name: 'kademlia_current_storage_depth', help: 'Storage radius.' },
+  connectedDepth: {
+    kind: 'gauge',
+    name: 'kademlia_current_depth',
+    help: 'Deepest bin from which on there are three connected peers, with no empty bin before it.',
+  },
+  latency: {
+    kind: 'histogram',
+    name: 'kademlia_peer_latency_ewma',
+    help: 'Moving average of the time that a peer takes to answer, after each answer, seconds.',
+  },
+  ownReachability: {
+    kind: 'gauge',
+    name: 'kademlia_reachability_status',
+    help: 'Whether this node can be dialled, by configuration: 1 at Public or Private.',
+    labels: ['reachability_status'],
+  },
   inbound: { kind: 'counter', name: 'kademlia_total_inbound_connections', help: 'Peers accepted.' },
   disconnections: {
     kind: 'counter',
@@ -37,7 +53,7 @@ export const KADEMLIA_METRICS = {
     help: 'Inbound peers refused because of a full bin.',
   },
   reachability: {
-    kind: 'counter',
+    kind: 'gauge',
     name: 'kademlia_peers_reachability_status',
     help: 'Results of probes of peers.',
     labels: ['peers_reachability_status'],

@@ -67,10 +67,12 @@ export class PeerCounters {
     this.#of(id).retries++;
   }
 
-  measured(id: string, latencyMs: number): void {
+  /** @returns the new average, milliseconds */
+  measured(id: string, latencyMs: number): number {
     const counters = this.#of(id);
     const { latencyMs: before } = counters;
     counters.latencyMs = before === 0 ? latencyMs : before + (latencyMs - before) * LATENCY_WEIGHT;
+    return counters.latencyMs;
   }
 
   /** @returns false when that is no news */

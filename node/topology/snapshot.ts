@@ -5,7 +5,7 @@ import type { PeerCounters } from './peer-counters.ts';
 import type { BinSnapshot, PeerSnapshot, TopologySnapshot } from './topology.ts';
 
 /** What `/topology` reports as the least number of nearest neighbours. */
-const NEIGHBOURS_LOW_WATERMARK = 3;
+export const NEIGHBOURS_LOW_WATERMARK = 3;
 
 export function snapshotOf(
   head: Pick<TopologySnapshot, 'baseAddr' | 'depth' | 'reachability' | 'networkAvailability'>,

@@ -9,6 +9,7 @@ import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { formatCount } from '../../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
+import { waysOfLost } from '../../harness/trace/losses.ts';
 
 export interface LedgeredUpload {
   /** Name in the table, such as `upload file`. */
@@ -98,7 +99,9 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
     const unlisted = verdict.missing === 0 ? [] : await cluster.unlistedPeers(signal);
     if (unlisted.length === 0) {
       const seen = { observed: `${verdict.missing} missing`, expected: '0 missing' };
-      const evidence = losses.length === 0 ? seen : { ...seen, evidence: losses.join('\n') };
+      const lost = verdict.losses.map(({ chunk }) => chunk);
+      const ways = await waysOfLost(lost, cluster.nodes, signal);
+      const evidence = losses.length === 0 ? seen : { ...seen, evidence: [...losses, ...ways].join('\n') };
       context.expect('every acknowledged chunk is held by a node', verdict.missing === 0, evidence);
     } else {
       const where = `the network has ${plural(unlisted.length, 'node')} that the network file does not list`;

@@ -14,7 +14,7 @@ export interface SourceFile {
   readonly imports: readonly string[];
 }
 
-/** Every file of the four rooms, without tests and without what is compiled to WebAssembly. */
+/** Every file of the rooms, without tests and without what is compiled to WebAssembly. */
 export function readSources(): SourceFile[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
     cwd: ROOT,
@@ -22,7 +22,9 @@ export function readSources(): SourceFile[] {
   });
   return listed
     .split('\n')
-    .filter((path) => /^(node|chain|harness|scenarios)\//.test(path) && !path.includes('/assembly/'))
+    .filter(
+      (path) => /^(node|chain|harness|scenarios|dashboards)\//.test(path) && !path.includes('/assembly/'),
+    )
     .map((path) => {
       const text = readFileSync(join(ROOT, path), 'utf8');
       const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(

@@ -32,7 +32,13 @@ export function addCompare(program: Command, run: RunCommand): void {
       'make the runs now: fresh clusters of each flavour, taking turns',
       flavoursFlag,
     )
-    .option('--scenario <name>', 'with --flavours: what they run')
+    .option('--load <load>', 'with --flavours: load that is put on them by k6, as svcnet load names it')
+    .option('--duration <duration>', 'with --load: length of the measured part (default: 1m)')
+    .option(
+      '--k6 <path>',
+      'with --load: program of k6 (default: SVCNET_K6, then PATH, then its container image)',
+    )
+    .option('--scenario <name>', 'with --flavours: scenario that they run instead of a load')
     .option('--rounds <count>', 'with --flavours: runs of each flavour (default: 6)', whole(1, ROUNDS_MAX))
     .option(
       '-n, --nodes <count>',
@@ -59,7 +65,7 @@ too few samples: neither. Single runs tell little: repeat both sides in turns, f
 Examples:
   svcnet compare before after --tolerance 5%
   svcnet compare .svcnet/runs/2026-11-22T10-00-00-upload-1 .svcnet/runs/2026-11-22T11-00-00-upload-1 --json
-  svcnet compare --flavours svc,bee --scenario upload --rounds 6 --bee-binary ./bee`,
+  svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee`,
     )
     .action((runs: string[], flags) =>
       run(flags, async (f, c) => (await import('../compare.ts')).compare(runs, f, c)),

@@ -1,14 +1,9 @@
 /** The line of `svcnet report`. */
 import type { Command } from 'commander';
-import type { CommandContext } from '../context.ts';
 import type { ReportFlags } from '../report.ts';
+import type { RunCommand } from './values.ts';
 
-type Run = (
-  flags: ReportFlags,
-  command: (flags: ReportFlags, context: CommandContext) => Promise<void>,
-) => Promise<void>;
-
-export function addReport(program: Command, run: Run): void {
+export function addReport(program: Command, run: RunCommand): void {
   program
     .command('report')
     .description('write report.html and report.md of a run again, from its folder')

@@ -9,7 +9,15 @@ import type { EngineFacts } from './engine.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = 'node/Dockerfile';
 /** What it copies. */
-const SOURCES = ['package.json', 'package-lock.json', 'node', 'chain', 'harness', 'scenarios'];
+const SOURCES = [
+  'package.json',
+  'package-lock.json',
+  'node',
+  'chain',
+  'harness',
+  'scenarios',
+  'dashboards/generated',
+];
 /** Docker's names of the processors that Node.js calls otherwise. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 /** Programs of packages, as links: nothing in the image runs them. */

@@ -44,6 +44,13 @@ export interface Column {
   readonly number?: boolean;
 }
 
+/** Broken into lines, it would be harder to read than the table is to scroll. */
+const SHORT_MAX = 24;
+
+function isShort(cell: Part): boolean {
+  return typeof cell === 'string' && cell.length <= SHORT_MAX;
+}
+
 /**
  * A table that scrolls inside itself where it is wider than the page. The first cell of a row is its heading.
  * @param name what it is called by people who do not see where it stands
@@ -57,7 +64,7 @@ export function table(name: string, columns: readonly Column[], rows: readonly (
     (cells) =>
       html`<tr>${columns.map((column, i) =>
         i === 0
-          ? html`<th scope="row" class="${kind(column)}">${cells[i]}</th>`
+          ? html`<th scope="row" class="${kind(column)}${isShort(cells[i]) && ' short'}">${cells[i]}</th>`
           : html`<td class="${kind(column)}">${cells[i]}</td>`,
       )}</tr>
 `,

@@ -1,4 +1,5 @@
 /** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
+import { plural } from '../../base/words.ts';
 import type { NetworkPicture, PictureNode } from '../../picture/picture.ts';
 import { byteSize, digits, groupedDigits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';
@@ -10,13 +11,16 @@ import { Html, html, table } from './html.ts';
 const SHORT_HEX = 8;
 /** Pairs with the largest amounts. */
 const PAIRS_MAX = 20;
+/** A longer table scrolls beside the ring. */
+const ROWS_SEEN = 20;
+const TALL = html` class="tall"`;
 
 export function network(index: number, { picture, metrics }: ScenarioResult): Html {
   if (picture === undefined) return html`<h3>Network</h3><p>No picture of the network was taken.</p>`;
   return html`<h3>Network</h3>
 <p>${networkSummary(picture)}${picture.linksInAll !== undefined && html` The ${picture.links.length} links with the largest payments of ${picture.linksInAll} are drawn.`}</p>
 <div class="split"><div ${new Html(`${RING_ATTRIBUTE}="${index}"`)}><noscript>The ring needs JavaScript; the table does not.</noscript></div>
-<div>${nodesTable(picture)}</div></div>
+<div${picture.nodes.length > ROWS_SEEN && TALL}>${nodesTable(picture)}</div></div>
 ${load(metrics)}`;
 }
 
@@ -97,7 +101,7 @@ export function durability({ ledger }: ScenarioResult): Html {
     html`<span class="mono">${chunk}</span>`,
     closest,
     uploader,
-    html`<span class="mono">${reference}</span>`,
+    html`<span class="mono" title="${reference}">${reference.slice(0, 16)}…</span>`,
   ]);
   const share = missing === 0 ? '' : ` (${quantity(ppm, 'count')} ppm)`;
   return html`<h3>Durability</h3>
@@ -129,13 +133,23 @@ export function economics({ picture }: ScenarioResult): Html {
     chequebook === null ? [] : [{ name, ...chequebook }],
   );
   const drawn = books.filter(({ total: held, available }) => held !== available);
+  const facts = [
+    cheques.length === 0
+      ? 'No node has sent a cheque.'
+      : `Cheques: ${amount(total(cheques))} token units, promised by ${plural(new Set(cheques.map(({ from }) => from)).size, 'node')}.`,
+    byTime.length === 0
+      ? 'Nothing was settled by time.'
+      : `Settled by time: ${amount(total(byTime))} accounting units, in ${plural(byTime.length, 'direction')}.`,
+    debts.length === 0
+      ? 'No node owes another one anything.'
+      : `Open debts: ${amount(total(debts))} accounting units between ${plural(debts.length, 'pair')}.`,
+    ...(drawn.length === 0
+      ? []
+      : [`Chequebooks with cheques that are not cashed: ${drawn.map(({ name }) => name).join(', ')}.`]),
+  ];
   return html`<h3>Economics</h3>
-<ul class="plain">
-<li>Cheques: ${amount(total(cheques))} token units promised by ${count(new Set(cheques.map(({ from }) => from)).size, 'node')}, over all time.</li>
-<li>Settled by time: ${amount(total(byTime))} accounting units between ${count(byTime.length, 'pair')}.</li>
-<li>Open debts: ${amount(total(debts))} accounting units between ${count(debts.length, 'pair')}.</li>
-${drawn.length > 0 && html`<li>Chequebooks with cheques that are not cashed: ${drawn.map(({ name }) => name).join(', ')}.</li>`}
-</ul>
+<p class="muted">What nodes counted at the end of the scenario, since the cluster began.</p>
+<ul class="plain">${facts.map((fact) => html`<li>${fact}</li>`)}</ul>
 ${pairs('Cheques', cheques, ['from', 'to', 'token units'])}
 ${pairs('Settled by time', byTime, ['from', 'to', 'accounting units'])}
 ${pairs('Open debts', debts, ['debtor', 'creditor', 'accounting units'])}`;
@@ -171,14 +185,10 @@ function pairs(
       html`<span class="share" aria-hidden="true" style="--share: ${Number((flow.amount * 1000n) / most) / 10}%"></span>`,
     ]);
   const which =
-    all.length > PAIRS_MAX ? `the ${PAIRS_MAX} largest of ${all.length}` : count(all.length, 'pair');
+    all.length > PAIRS_MAX ? `the ${PAIRS_MAX} largest of ${all.length}` : plural(all.length, 'pair');
   return html`<details><summary>${name}: ${which}</summary>${table(name, columns, rows)}</details>`;
 }
 
 function amount(units: bigint): string {
   return groupedDigits(String(units));
-}
-
-function count(number: number, noun: string): string {
-  return number === 0 ? `no ${noun}` : `${groupedDigits(String(number))} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -5,7 +5,8 @@
 import type { PageBundle } from '../../pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
-import type { ScenarioResult } from '../result.ts';
+import { type Headline, headlines, usageHeadlines } from '../measures.ts';
+import type { RunResult, ScenarioResult } from '../result.ts';
 import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
 import { durability, economics, network } from './network-sections.ts';
@@ -35,6 +36,7 @@ export function reportPage(material: ReportMaterial, { script, style }: PageBund
     })),
   };
   const before = (name: string) => baseline?.scenarios.find((scenario) => scenario.name === name);
+  const usage = run.scenarios.length === 1 ? usageHeadlines(run, used) : [];
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +55,7 @@ ${whatFailed(failures, run)}
 ${scenarioList(run)}
 ${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}
-${run.scenarios.map((scenario, i) => scenarioSection(scenario, i, before(scenario.name)))}
+${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(scenario.name), usage }))}
 ${resources(used)}
 </main>
 ${embeddedJson(DATA_ID, data)}
@@ -73,15 +75,24 @@ ${scenarios.map(({ name }, i) => html`<li><a href="#scenario-${i}">${name}</a></
 </ul>`;
 }
 
-function scenarioSection(scenario: ScenarioResult, i: number, before: ScenarioResult | undefined): Html {
+interface ScenarioPlace {
+  readonly run: RunResult;
+  readonly scenario: ScenarioResult;
+  readonly i: number;
+  readonly before: ScenarioResult | undefined;
+  /** Of the whole run, where it is the only scenario. */
+  readonly usage: readonly Headline[];
+}
+
+function scenarioSection({ run, scenario, i, before, usage }: ScenarioPlace): Html {
   const { name, result, skipReason } = scenario;
   const title = html`<h2>${name} <span class="result ${result}">${result}</span></h2>`;
   if (result === 'skipped' && scenario.assertions.length === 0)
     return html`<section id="scenario-${i}">${title}<p>${skipReason ?? 'Skipped.'}</p></section>`;
   return html`<section id="scenario-${i}">${title}
 ${skipReason !== undefined && html`<p>Skipped from here on: ${skipReason}</p>`}
-${headlineStrip(scenario, before)}
-${timeline(i, scenario)}
+${headlineStrip([...headlines(scenario), ...usage], before === undefined ? [] : headlines(before))}
+${timeline(i, scenario, chartFrame(run, scenario))}
 ${operations(scenario)}
 ${errors(scenario)}
 ${slowest(scenario)}

@@ -1,21 +1,18 @@
 /** What a page says about one scenario: its numbers, what happened over time, and its tables. */
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
 import { byteSize, clock, groupedDigits, NOTHING, quantity } from '../../web/base/format.ts';
+import type { ChartFrame, ChartMark } from '../../web/chart/chart-data.ts';
 import { CHARTS_ATTRIBUTE } from '../../web/report/page-data.ts';
-import { errorClasses, type Headline, headlines, type OperationTotal, operationTotals } from '../measures.ts';
+import { errorClasses, type Headline, type OperationTotal, operationTotals } from '../measures.ts';
 import type { Figure, ScenarioResult } from '../result.ts';
 import { type Column, Html, html, table } from './html.ts';
 
 /** Rows of nodes beyond this are folded away. */
 const NODE_ROWS_OPEN = 12;
 
-export function headlineStrip(
-  scenario: ScenarioResult,
-  baseline: ScenarioResult | undefined,
-): Html | undefined {
-  const numbers = headlines(scenario);
+/** @param before the same of an earlier run; empty: there is none */
+export function headlineStrip(numbers: readonly Headline[], before: readonly Headline[]): Html | undefined {
   if (numbers.length === 0) return undefined;
-  const before = baseline === undefined ? [] : headlines(baseline);
   return html`<ul class="headlines">${numbers.map((one) =>
     headline(
       one,
@@ -25,7 +22,7 @@ export function headlineStrip(
 }
 
 function headline({ title, value, unit, detail, verdict }: Headline, before: Headline | undefined): Html {
-  return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="number">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
+  return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="amount">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
 }
 
 /** One run against one run: a ratio without an interval, which `compare` gives for several. */
@@ -36,10 +33,20 @@ function changeText(value: number | null, { value: was, unit }: Headline): strin
   return `${percent >= 0 ? '+' : '−'}${Math.abs(percent).toFixed(1)} % of the baseline's ${quantity(was, unit)}`;
 }
 
-export function timeline(index: number, { timelines }: ScenarioResult): Html | undefined {
+export function timeline(
+  index: number,
+  { timelines }: ScenarioResult,
+  { marks }: ChartFrame,
+): Html | undefined {
   if (timelines.length === 0) return undefined;
+  const has = (kind: ChartMark['kind']) => marks.some((mark) => mark.kind === kind);
+  const key = [
+    ...(has('phase') ? ['dotted lines: phases begin'] : []),
+    ...(has('fault') ? ['shaded: faults, which the scenario made'] : []),
+    ...(has('incident') ? ['red lines: incidents, which it did not'] : []),
+  ];
   return html`<h3>Timeline</h3>
-<p class="muted">Time since the scenario began. Shaded: faults. Solid red lines: incidents. Dotted lines: beginnings of phases.</p>
+<p class="muted">Time since the scenario began${key.map((text) => ` · ${text}`)}</p>
 <div class="charts" ${new Html(`${CHARTS_ATTRIBUTE}="${index}"`)}><noscript>The charts need JavaScript; the tables below do not.</noscript></div>`;
 }
 
@@ -58,10 +65,10 @@ const OPERATION_COLUMNS: readonly Column[] = [
   { title: 'operation' },
   { title: 'node' },
   { title: 'n', number: true },
+  { title: 'errors', number: true },
   { title: 'moved', number: true },
   { title: 'rate', number: true },
   ...LATENCIES.map(([title]) => ({ title, number: true })),
-  { title: 'errors', number: true },
 ];
 
 export function operations(scenario: ScenarioResult): Html | undefined {
@@ -98,10 +105,10 @@ function operationRow(row: OperationSummary | OperationTotal, node: string): (st
     row.operation,
     node,
     quantity(row.count, 'count'),
+    row.errors === 0 ? '0' : html`<strong class="bad">${quantity(row.errors, 'count')}</strong>`,
     row.bytes === 0 ? NOTHING : byteSize(row.bytes),
     quantity(row.mibPerSecond, 'MiB/s'),
     ...LATENCIES.map(([, key]) => quantity(row[key], 'ms')),
-    row.errors === 0 ? '0' : html`<strong class="bad">${quantity(row.errors, 'count')}</strong>`,
   ];
 }
 

@@ -20,10 +20,16 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 }
 
 /** `false` and undefined leave an attribute out, `true` sets it without a value. */
-function filled<E extends Element>(made: E, attributes: Attributes, children: readonly Child[]): E {
+function filled<E extends HTMLElement | SVGElement>(
+  made: E,
+  attributes: Attributes,
+  children: readonly Child[],
+): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    made.setAttribute(name, value === true ? '' : String(value));
+    // A content security policy forbids the attribute, and not the property.
+    if (name === 'style') made.style.cssText = String(value);
+    else made.setAttribute(name, value === true ? '' : String(value));
   }
   made.append(...children);
   return made;

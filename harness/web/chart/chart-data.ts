@@ -17,6 +17,10 @@ export interface TimeChartData {
   /** Ascending, ms since the epoch. */
   readonly timesMs: readonly number[];
   readonly series: readonly TimeSeries[];
+  /** Default: linear, from zero. */
+  readonly scale?: 'log';
+  /** What a reader must know of its values. */
+  readonly note?: string;
   /** Each value stands for the time from its own to the next: drawn as steps. */
   readonly steps?: boolean;
 }

@@ -26,28 +26,33 @@ function lane(title: string, marks: readonly ChartMark[], frame: ChartFrame): HT
   const { fromMs, toMs, originMs } = frame;
   const percent = (ms: number) => Math.min(100, Math.max(0, ((ms - fromMs) / (toMs - fromMs || 1)) * 100));
   const ends: number[] = [];
-  const bars = marks.map((mark) => {
+  const placed = marks.map((mark) => {
     const end = mark.toMs ?? (mark.kind === 'fault' ? toMs : mark.fromMs);
-    const [left, right] = [percent(mark.fromMs), percent(end)];
-    const width = Math.max(right - left, PERCENT_MIN);
+    const left = percent(mark.fromMs);
+    const width = Math.max(percent(end) - left, PERCENT_MIN);
     const free = ends.findIndex((busyUntil) => busyUntil <= left + 1e-6);
     const row = free === -1 ? Math.min(ends.length, ROWS_MAX - 1) : free;
     ends[row] = left + width;
-    const when =
-      end > mark.fromMs
-        ? `${clock(mark.fromMs - originMs, true)}, ${duration(end - mark.fromMs)}`
-        : clock(mark.fromMs - originMs, true);
-    // Near the right end there is no room behind the bar: its words end where it begins.
-    const side = left > 70 && width < 25 ? ' before' : '';
-    const inside = width > 12 ? ' inside' : '';
+    return { mark, end, left, width, row };
+  });
+  const bars = placed.map(({ mark, end, left, width, row }, i) => {
+    const start = clock(mark.fromMs - originMs, true);
+    const when = end > mark.fromMs ? `${start}, ${duration(end - mark.fromMs)}` : start;
+    // Words go on behind their bar until the next one begins.
+    const next = placed.slice(i + 1).find((other) => other.row === row)?.left ?? 100;
     return element(
       'li',
       {
-        class: `bar ${mark.kind}${side}${inside}`,
+        class: `bar ${mark.kind}`,
         style: `left: ${left}%; width: ${width}%; --row: ${row}`,
         title: `${mark.text} (${when})`,
       },
-      element('span', {}, mark.text, element('span', { class: 'hidden' }, `, ${when}`)),
+      element(
+        'span',
+        { style: `width: ${(Math.max(width, next - left) / width) * 100}%` },
+        mark.text,
+        element('span', { class: 'hidden' }, `, ${when}`),
+      ),
     );
   });
   return element(

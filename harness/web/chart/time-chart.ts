@@ -7,13 +7,17 @@ import { element, onThemeChange, themeColour } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 
-/** Room of the value axis, the same in all charts, so that their times stand below each other. `lanes.css` has it too. */
-const AXIS_PX = 76;
-const RIGHT_PX = 12;
-const HEIGHT_PX = 190;
+/** Room of the value axis, the same in all charts, so that their times stand below each other. `chart.css` has both too. */
+const AXIS_PX = 84;
+const RIGHT_PX = 28;
+const HEIGHT_PX = 180;
 /** A table of more rows is not read by anybody. */
 const ROWS_MAX = 120;
 const COLOURS = 8;
+/** The summary of more series is a wall of text: it is there for those who hear it. */
+const SUMMARY_SHOWN_MAX = 3;
+/** Points of a line ascend, so a step ends this much before the next begins. */
+const STEP_GAP_SECONDS = 1e-4;
 /** Cursors of all charts of a page move together. */
 const SYNC_KEY = 'svcnet';
 
@@ -28,6 +32,7 @@ export class TimeChart {
     tabindex: 0,
     'aria-orientation': 'horizontal',
   });
+  readonly #note = element('p', { class: 'chart-summary' });
   readonly #summary = element('p', { class: 'chart-summary' });
   readonly #table = element('details', { class: 'chart-table' });
   readonly #hidden = new Set<string>();
@@ -44,6 +49,7 @@ export class TimeChart {
       { class: 'time-chart' },
       element('figcaption', {}, element('span', { class: 'chart-title' }, data.title), this.#legend),
       this.#plot,
+      this.#note,
       this.#summary,
       this.#table,
     );
@@ -112,11 +118,15 @@ export class TimeChart {
       scales: {
         x: { time: false, auto: false },
         // From zero: a tenth of a millisecond must not look like a mountain.
-        y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+        y:
+          this.#data.scale === 'log'
+            ? { distr: 3, log: 10 }
+            : { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
         {
           ...axis,
+          size: 30,
           space: 70,
           values: (_, splits) => splits.map((at) => clock(at * 1000, needsTenths(splits))),
         },
@@ -124,7 +134,8 @@ export class TimeChart {
           ...axis,
           size: AXIS_PX,
           space: 34,
-          values: (_, splits) => splits.map((value) => quantity(value, unit)),
+          // On a logarithmic axis most splits have no words.
+          values: (_, splits) => splits.map((value) => (value === null ? '' : quantity(value, unit))),
         },
       ],
       series: [
@@ -138,10 +149,7 @@ export class TimeChart {
             ...(one.dashed === true ? { dash: [5, 4] } : {}),
             show: !this.#hidden.has(one.label),
             spanGaps: false,
-            points: { size: 5, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
-            ...(steps && uPlot.paths.stepped !== undefined
-              ? { paths: uPlot.paths.stepped({ align: 1 }) }
-              : {}),
+            points: { size: 6, stroke, fill: stroke, ...(steps ? { show: false } : {}) },
           };
         }),
       ],
@@ -179,10 +187,21 @@ export class TimeChart {
     ctx.restore();
   }
 
+  /** In steps each value has two points: where it begins to hold, and just before the next one does. */
   #columns(): uPlot.AlignedData {
-    const { timesMs, series } = this.#data;
+    const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
-    return [seconds, ...series.map(({ values }) => [...values])];
+    if (!steps) return [seconds, ...series.map(({ values }) => [...values])];
+    const ends = seconds.map((from, i) => Math.max(from, (seconds[i + 1] ?? from) - STEP_GAP_SECONDS));
+    return [
+      seconds.flatMap((from, i) => [from, ends[i] as number]),
+      ...series.map(({ values }) => values.flatMap((value) => [value, value])),
+    ];
+  }
+
+  /** Which value a point of the drawing belongs to. */
+  #valueIndex(point: number): number {
+    return this.#data.steps === true ? Math.floor(point / 2) : point;
   }
 
   #span(): { min: number; max: number } {
@@ -215,14 +234,15 @@ export class TimeChart {
   }
 
   #onCursor(chart: uPlot): void {
-    const { idx } = chart.cursor;
+    const { idx: point } = chart.cursor;
+    const idx = point === null || point === undefined ? undefined : this.#valueIndex(point);
     const values = [...this.#legend.querySelectorAll('.value')];
     for (const [i, one] of this.#data.series.entries()) {
-      const text = idx === null || idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
+      const text = idx === undefined ? '' : quantity(one.values[idx], this.#data.unit);
       const place = values[i];
       if (place !== undefined) place.textContent = text;
     }
-    if (idx !== null && idx !== undefined) this.#say(idx);
+    if (idx !== undefined) this.#say(idx);
   }
 
   #onKey(event: KeyboardEvent): void {
@@ -257,6 +277,8 @@ export class TimeChart {
     this.#plot.setAttribute('aria-valuemax', String(Math.max(0, timesMs.length - 1)));
     if (!this.#plot.hasAttribute('aria-valuenow')) this.#say(0);
     this.#summary.textContent = chartSummary(this.#data);
+    this.#note.textContent = this.#data.note ?? '';
+    this.#summary.classList.toggle('hidden', this.#data.series.length > SUMMARY_SHOWN_MAX);
   }
 
   #fillTable(): void {
@@ -306,14 +328,13 @@ function needsTenths(splits: readonly number[]): boolean {
   return splits.some((at) => !Number.isInteger(at));
 }
 
-/** What a chart shows, in a sentence per series: its mean over the time it has values, and its highest value. */
+/** What a chart shows, in words: between which values each series moves. */
 export function chartSummary({ series, unit }: TimeChartData): string {
-  const sentences = series.map(({ label, values }) => {
+  const parts = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== null);
     if (known.length === 0) return `${label}: no values`;
-    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-    const max = known.reduce((a, b) => Math.max(a, b));
-    return `${label}: mean ${quantity(mean, unit)}, highest ${quantity(max, unit)}`;
+    const [min, max] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
+    return `${label}: ${quantity(min, unit)} to ${quantity(max, unit)}`;
   });
-  return `${sentences.join('; ')}.`;
+  return `${parts.join('; ')}.`;
 }

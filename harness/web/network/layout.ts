@@ -34,7 +34,9 @@ export interface Neighbourhood {
 }
 
 /** The neighbourhoods that full nodes tell by their storage radius, in the order of their addresses. */
-export function neighbourhoods(nodes: readonly PictureNode[]): Neighbourhood[] {
+export function neighbourhoods(
+  nodes: readonly Pick<PictureNode, 'name' | 'overlay' | 'mode' | 'storageRadius'>[],
+): Neighbourhood[] {
   const byPrefix = new Map<string, string[]>();
   for (const { name, overlay, mode, storageRadius } of nodes) {
     if (mode !== 'full' || storageRadius === null) continue;

@@ -15,7 +15,7 @@ import {
   stateText,
 } from './layout.ts';
 
-const SIZE_MAX_PX = 640;
+const SIZE_MAX_PX = 560;
 /** Around the ring: names of nodes and neighbourhoods. */
 const MARGIN_PX = 74;
 const MARGIN_NARROW_PX = 48;
@@ -24,6 +24,8 @@ const LABEL_PX = 15;
 const NODE_RADIUS_PX = { min: 5, max: 10 } as const;
 /** With more nodes than this, only those that are not well have their names beside them. */
 const NAMED_MAX = 60;
+/** With more nodes than this, names stand like rays: beside each other they would cover each other. */
+const LEVEL_NAMES_MAX = 12;
 
 export interface RingOptions {
   /** A node was chosen, by pointer or keyboard; undefined: none any more. */
@@ -159,7 +161,7 @@ export class NetworkRing {
           {
             class: 'ring-cheques',
             d: this.#curve(link, centre),
-            'stroke-width': 1 + 3 * Math.sqrt(Number((amount * 1000n) / most) / 1000),
+            'stroke-width': 1 + 2 * Math.sqrt(Number((amount * 1000n) / most) / 1000),
           },
           svg('title', {}, `Cheques between ${link.a} and ${link.b}`),
         ),
@@ -207,7 +209,9 @@ export class NetworkRing {
         shape(node, at, r),
       );
       if (nodes.length <= NAMED_MAX || !node.answers)
-        item.append(...nodeLabel(node, at, { label, radius, centre, size }));
+        item.append(
+          ...nodeLabel(node, at, { label, radius, centre, size, rays: nodes.length > LEVEL_NAMES_MAX }),
+        );
       item.addEventListener('click', () =>
         this.#choose(this.#selected === node.name ? undefined : node.name),
       );
@@ -272,17 +276,32 @@ function shape({ answers, flavour }: PictureNode, { x, y }: Point, r: number): S
     : svg('rect', { class: 'ring-dot', x: x - r, y: y - r, width: 2 * r, height: 2 * r });
 }
 
+interface LabelPlace {
+  /** Share of the address space. */
+  readonly label: number;
+  readonly radius: number;
+  readonly centre: Point;
+  readonly size: number;
+  readonly rays: boolean;
+}
+
 function nodeLabel(
   node: PictureNode,
   at: Point,
-  { label, radius, centre, size }: { label: number; radius: number; centre: Point; size: number },
+  { label, radius, centre, size, rays }: LabelPlace,
 ): SVGElement[] {
   const end = onCircle(label, radius + 28, centre);
   const right = end.x >= centre.x;
   const short = size < NARROW_PX ? node.name.replace(/^node-/, '') : node.name;
+  const degrees = label * 360 - (right ? 90 : 270);
+  const turned = rays ? { transform: `rotate(${degrees.toFixed(1)} ${round(end)})` } : {};
   return [
     svg('line', { class: 'ring-leader', x1: at.x, y1: at.y, x2: end.x, y2: end.y }),
-    svg('text', { x: end.x + (right ? 3 : -3), y: end.y + 4, 'text-anchor': right ? 'start' : 'end' }, short),
+    svg(
+      'text',
+      { x: end.x + (right ? 3 : -3), y: end.y + 4, 'text-anchor': right ? 'start' : 'end', ...turned },
+      short,
+    ),
   ];
 }
 

@@ -10,8 +10,11 @@
  * to the host, which registers the peer first, because the peer may open streams at once.
  */
 import type { Clock } from '../../env/clock.ts';
+import type { Counter } from '../../env/metric-series.ts';
+import type { MetricsOf } from '../../env/metrics.ts';
 import { encodeUnderlays, fittingUnderlays, withPeerId } from '../address/underlay.ts';
 import type { AddressRecord, Generation } from '../host.ts';
+import type { HANDSHAKE_METRICS } from '../metrics.ts';
 import type { FramedStream } from '../stream/framed-stream.ts';
 import {
   type AckContext,
@@ -39,6 +42,7 @@ export interface HandshakeDeps {
   readonly welcomeMessage: () => string;
   readonly stored: (overlay: Uint8Array) => bigint | undefined;
   readonly picks: (overlay: Uint8Array, fullNode: boolean) => boolean;
+  readonly metrics: MetricsOf<typeof HANDSHAKE_METRICS>;
 }
 
 /** How we see the other end of the connection. */
@@ -85,12 +89,31 @@ export function createHandshake(options: HandshakeOptions, deps: HandshakeDeps):
       return admitted;
     },
     async answer(stream, generation, seen, admit) {
-      const [syn, other] = await Promise.all([stream.read(Syn), seen()]);
-      parseObserved(syn.observedUnderlay);
-      await stream.write(SynAck, { syn: synFor(other), ack: await ownAck(generation) });
-      return admit(checkAck(await stream.read(Ack), { ...context(generation), picks: deps.picks }));
+      const { metrics } = deps;
+      const other = await counted(metrics.synReceived, metrics.synFailed, async () => {
+        const [syn, other] = await Promise.all([stream.read(Syn), seen()]);
+        parseObserved(syn.observedUnderlay);
+        return other;
+      });
+      await counted(metrics.synAckSent, metrics.synAckFailed, async () =>
+        stream.write(SynAck, { syn: synFor(other), ack: await ownAck(generation) }),
+      );
+      return counted(metrics.ackReceived, metrics.ackFailed, async () =>
+        admit(checkAck(await stream.read(Ack), { ...context(generation), picks: deps.picks })),
+      );
     },
   };
+}
+
+async function counted<T>(done: Counter, failed: Counter, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await work();
+    done.inc();
+    return result;
+  } catch (error) {
+    failed.inc();
+    throw error;
+  }
 }
 
 function synFor(seen: Seen): { observedUnderlay: Uint8Array } {

@@ -15,7 +15,7 @@ import {
   StreamError,
 } from '../host.ts';
 import type { P2P_METRICS } from '../metrics.ts';
-import { FramedStream, PeerStream } from '../stream/framed-stream.ts';
+import { FramedStream, PeerStream, type StreamMeter } from '../stream/framed-stream.ts';
 import { HeadersMessage, headersMessage, headersOf, NO_HEADERS } from '../stream/headers.ts';
 import type { Link, RawStream } from '../transport.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -45,6 +45,7 @@ export class PeerStreams {
   readonly #deps: StreamDeps;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
   readonly #protocols = new Map<string, Registration>();
+  readonly #meters = new Map<string, StreamMeter>();
 
   constructor(sessions: Sessions, deps: StreamDeps) {
     this.#sessions = sessions;
@@ -71,11 +72,14 @@ export class PeerStreams {
     const session = this.#sessions.of(peer.id);
     const link = session?.peer === peer ? this.#sessions.linkOf(session) : undefined;
     if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
-    const stream = this.#framed(link.open(protocolId), options.signal);
+    const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
+    const stream = this.#framed(link.open(protocolId), protocolId, options.signal);
     const limit = this.#headersLimit(stream);
     try {
       await stream.write(HeadersMessage, headersMessage(options.headers ?? NO_HEADERS));
       const received = await stream.read(HeadersMessage);
+      this.#metrics.headersTime.observe((clock.monotonic() - startedAt) / 1000);
       this.#metrics.createdStreams.inc();
       return new PeerStream(peer, headersOf(received), stream);
     } catch (error) {
@@ -117,7 +121,7 @@ export class PeerStreams {
     { protocolId, raw }: { protocolId: string; raw: RawStream },
   ): Promise<void> {
     const { peer, serving } = session;
-    const frames = this.#framed(raw, undefined);
+    const frames = this.#framed(raw, protocolId, undefined);
     try {
       try {
         // They nearly always come with the first packet.
@@ -131,7 +135,7 @@ export class PeerStreams {
       await frames.close();
     } catch (error) {
       frames.reset(error as Error);
-      this.#metrics.resetStreams.inc();
+      this.#metrics.handlerResets.inc();
       const { log } = this.#deps;
       if (log.isLevelEnabled('debug'))
         log.debug({ err: error, protocol: spec.id, peer: peer.id }, 'stream failed');
@@ -143,7 +147,28 @@ export class PeerStreams {
     return await frames.read(HeadersMessage);
   }
 
-  #framed(raw: RawStream, signal: AbortSignal | undefined): FramedStream {
-    return new FramedStream(raw, { clock: this.#deps.clock, signal });
+  #framed(raw: RawStream, protocolId: string, signal: AbortSignal | undefined): FramedStream {
+    return new FramedStream(raw, { clock: this.#deps.clock, signal, meter: this.#meterOf(protocolId) });
   }
+
+  #meterOf(protocolId: string): StreamMeter {
+    let meter = this.#meters.get(protocolId);
+    if (meter === undefined) {
+      const protocol = protocolName(protocolId);
+      const { bytes, closedStreams, resetStreams } = this.#metrics;
+      meter = {
+        sent: bytes.tally({ protocol, direction: 'sent' }),
+        received: bytes.tally({ protocol, direction: 'received' }),
+        closed: closedStreams.tally({}),
+        reset: resetStreams.tally({}),
+      };
+      this.#meters.set(protocolId, meter);
+    }
+    return meter;
+  }
+}
+
+/** `/swarm/pushsync/1.3.1/pushsync` → `pushsync`. Only protocols that this node speaks are opened or served. */
+function protocolName(id: string): string {
+  return id.split('/')[2] ?? id;
 }

@@ -1,5 +1,6 @@
 import { abortable } from '../../env/abortable.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
+import type { Tally } from '../../env/metric-series.ts';
 import { decodeMessage, decodeOwned, encodeFrame } from '../codec/codec.ts';
 import type { MessageOf, MessageTable } from '../codec/message.ts';
 import { type Headers, type MessageStream, type Peer, StreamError } from '../host.ts';
@@ -15,6 +16,16 @@ const WRITE_STALL_MS = 30_000;
 /** Of a write into a transport that has room. */
 const ROOM = Promise.resolve();
 
+/** What streams of one protocol count. */
+export interface StreamMeter {
+  /** Bytes. */
+  readonly sent: Tally;
+  readonly received: Tally;
+  /** Streams. */
+  readonly closed: Tally;
+  readonly reset: Tally;
+}
+
 /** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
 export class FramedStream {
   readonly #raw: RawStream;
@@ -22,13 +33,16 @@ export class FramedStream {
   /** Bounds reads that bring no signal of their own. */
   readonly #signal: AbortSignal | undefined;
   readonly #frames = new FrameReader();
+  readonly #meter: StreamMeter | undefined;
+  #ended = false;
   /** A read that an aborted caller left behind; its bytes belong to the next one. */
   #pending: Promise<Uint8Array | undefined> | undefined;
 
-  constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined }) {
+  constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined; meter?: StreamMeter }) {
     this.#raw = raw;
     this.#clock = deps.clock;
     this.#signal = deps.signal;
+    this.#meter = deps.meter;
   }
 
   async read<T extends MessageTable>(table: T, signal = this.#signal): Promise<MessageOf<T>> {
@@ -39,7 +53,7 @@ export class FramedStream {
       const bytes = await abortable(this.#pending, signal);
       this.#pending = undefined;
       if (bytes === undefined) throw new StreamError('STREAM_ENDED', 'the other side closed the stream');
-      this.#frames.push(bytes);
+      this.#arrived(bytes);
     }
   }
 
@@ -52,13 +66,20 @@ export class FramedStream {
       }
       const bytes = this.#pending === undefined ? this.#raw.take() : undefined;
       if (bytes === undefined) return undefined;
-      this.#frames.push(bytes);
+      this.#arrived(bytes);
     }
+  }
+
+  #arrived(bytes: Uint8Array): void {
+    if (this.#meter !== undefined) this.#meter.received.value += bytes.length;
+    this.#frames.push(bytes);
   }
 
   write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void> {
     try {
-      this.#raw.write(encodeFrame(table, message));
+      const frame = encodeFrame(table, message);
+      if (this.#meter !== undefined) this.#meter.sent.value += frame.length;
+      this.#raw.write(frame);
       const room = this.#raw.drained();
       return room === undefined ? ROOM : this.#within(room);
     } catch (error) {
@@ -85,8 +106,9 @@ export class FramedStream {
       if (early || (await (this.#pending ?? this.#raw.read())) !== undefined) {
         throw new StreamError('STREAM_RESET', 'bytes instead of the end of the stream');
       }
+      this.#countEnd('closed');
     } catch (error) {
-      this.#raw.reset(error as Error);
+      this.reset(error as Error);
       throw error;
     } finally {
       limit[Symbol.dispose]();
@@ -94,7 +116,13 @@ export class FramedStream {
   }
 
   reset(reason: Error): void {
+    this.#countEnd('reset');
     this.#raw.reset(reason);
+  }
+
+  #countEnd(how: 'closed' | 'reset'): void {
+    if (this.#meter !== undefined && !this.#ended) this.#meter[how].value++;
+    this.#ended = true;
   }
 }
 

@@ -27,6 +27,11 @@ export const PULLSYNC_METRICS = {
     name: 'pullsync_received_zero_address',
     help: 'Deliveries of chunks that the peer had lost since it offered them.',
   },
+  duplicateRuids: {
+    kind: 'counter',
+    name: 'pullsync_duplicate_ruids',
+    help: 'Always 0: requests have no ids any more; kept for dashboards of the reference node.',
+  },
   lastReceived: {
     kind: 'counter',
     name: 'pullsync_last_received',

@@ -23,6 +23,11 @@ export const RETRIEVAL_METRICS = {
     help: 'Deliveries whose data does not belong to the address.',
   },
   errors: { kind: 'counter', name: 'retrieval_total_errors', help: 'Requests to peers that failed.' },
+  chunkPrice: {
+    kind: 'summary',
+    name: 'retrieval_chunk_price',
+    help: 'Prices of chunks received from peers, accounting units.',
+  },
   requestTime: {
     kind: 'histogram',
     name: 'retrieval_request_duration_time',

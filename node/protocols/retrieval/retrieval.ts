@@ -260,7 +260,7 @@ class RetrievalProtocol implements Retrieval {
     wanted: Wanted,
     { credit, attempt }: { credit: Credit; attempt: number },
   ): Promise<Chunk> {
-    const { clock, events } = this.#deps;
+    const { accounting, clock, events } = this.#deps;
     const { address } = wanted;
     const of = events?.add('ask', address, { of: wanted.of, peer: peer.id, attempt });
     const startedAt = clock.monotonic();
@@ -271,6 +271,7 @@ class RetrievalProtocol implements Retrieval {
       credit.apply();
       this.#metrics.retrieved.inc();
       events?.add('ask-delivered', address, { of, peer: peer.id, attempt });
+      this.#metrics.chunkPrice.observe(Number(accounting.price(peer.overlay, address)));
       this.#metrics.chunkTime.observe((clock.monotonic() - startedAt) / 1000);
       return chunk;
     } catch (error) {

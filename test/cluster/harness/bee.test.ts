@@ -141,6 +141,23 @@ test('the origins of the cluster are those of a Bee, unless its group names othe
   expect(await configOf(planOf(some, { cors, options: own }))).toMatchObject(own);
 });
 
+test.each([
+  ['2.8.1', [], 'collector:6831'],
+  ['2.8.2', ['tracing-protocol', 'tracing-insecure'], 'collector:4318'],
+])('a Bee %s is told where its traces are taken', async (_version, more, endpoint) => {
+  const names = ['tracing-enable', 'tracing-endpoint', 'tracing-service-name'];
+  const some = program(`traced-${more.length}`, [...OPTIONS, ...names, ...more]);
+  const plan = planOf(some);
+  const config = await configOf({ ...plan, otlp: 'http://collector:4318' });
+  expect(config).toMatchObject({
+    'tracing-enable': true,
+    'tracing-endpoint': endpoint,
+    'tracing-service-name': plan.name,
+  });
+  expect(config['tracing-insecure']).toBe(more.length === 0 ? undefined : true);
+  expect(Object.keys(await configOf(plan)).filter((name) => name.startsWith('tracing'))).toEqual([]);
+});
+
 test('key files hold the keys of the seed', async () => {
   const plan = planOf(program('bee'));
   const files = new Map((await beeFlavour.files(plan)).map(({ path, content }) => [path, content]));

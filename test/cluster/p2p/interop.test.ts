@@ -2,6 +2,7 @@
  * The host against js-libp2p's own node, with its own multiplexer, negotiation, identify and ping: what we put together
  * ourselves speaks the same protocols.
  */
+
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';
 import { identify } from '@libp2p/identify';
@@ -13,11 +14,13 @@ import { createLibp2p } from 'libp2p';
 import { expect, test } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
 import { mintRecord } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { createHandshake } from '../../../node/p2p/handshake/handshake.ts';
 import { HANDSHAKE_DIALECTS } from '../../../node/p2p/handshake/wire.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
+import { HANDSHAKE_METRICS } from '../../../node/p2p/metrics.ts';
 import { FramedStream } from '../../../node/p2p/stream/framed-stream.ts';
 import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
@@ -80,6 +83,7 @@ async function introduce(connection: Connection, node: Libp2pNode, localId: stri
       welcomeMessage: () => '',
       stored: () => undefined,
       picks: () => true,
+      metrics: createMetrics({ prefix: 'svc' }).register(HANDSHAKE_METRICS),
     },
   );
   const [dialect] = HANDSHAKE_DIALECTS;

@@ -219,3 +219,43 @@ test('a signal ends it with its reason', async () => {
   const options = { concurrency: 1, signal: controller.signal, visit };
   await expect(traverse(reference, store, options)).rejects.toThrow('client gone');
 });
+
+describe('a traversal that goes on past missing chunks', () => {
+  const skipping = async (reference: Uint8Array, store: ChunkMap) => {
+    const seen = new Set<string>();
+    const missing = new Set<string>();
+    const getter = {
+      async get(address: Uint8Array) {
+        const chunk = store.chunks.get(toHex(address));
+        if (chunk === undefined) missing.add(toHex(address));
+        return store.get(address);
+      },
+    };
+    const visit = async ({ address }: Chunk) => void seen.add(toHex(address));
+    await traverse(reference, getter, { concurrency: 4, signal: NEVER, visit, skipMissing: true });
+    return { seen, missing };
+  };
+
+  test('visits all others, whichever chunk it is', async () => {
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(distinct(10 * 4096), 4096), store);
+    const everything = addresses(store);
+    for (const lost of everything) {
+      const chunk = store.chunks.get(lost)!;
+      store.chunks.delete(lost);
+      const { seen, missing } = await skipping(reference, store);
+      expect([...missing]).toEqual([lost]);
+      const below = lost === toHex(reference) ? everything : [lost];
+      expect([...seen].sort()).toEqual(everything.filter((one) => !below.includes(one)).sort());
+      store.chunks.set(lost, chunk);
+    }
+  });
+
+  test('stops at what is broken otherwise', async () => {
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(distinct(10 * 4096), 4096), store);
+    const getter = { get: () => Promise.reject(new Error('the disk is full')) };
+    const options = { concurrency: 4, signal: NEVER, visit: async () => undefined, skipMissing: true };
+    await expect(traverse(reference, getter, options)).rejects.toThrow('the disk is full');
+  });
+});

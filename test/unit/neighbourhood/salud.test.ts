@@ -13,6 +13,7 @@ const USUAL: PeerReport = {
   committedDepth: 4,
   connectedPeers: 10n,
   batchCommitment: 100n,
+  reserveSizeWithinRadius: 1000n,
   durationMs: 20,
   neighbour: false,
 };
@@ -98,6 +99,7 @@ function salud() {
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
       committedDepth: () => 4,
+      reserveSize: () => 1000,
       host: {
         onConnected: (listener) => {
           connected = listener;

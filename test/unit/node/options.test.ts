@@ -94,6 +94,20 @@ test.each([
     ['--swap-initial-deposit', '1.5'],
     "--swap-initial-deposit: got '1.5', expected a whole number of at most 78 digits",
   ],
+  [
+    ['--tracing-endpoint', '127.0.0.1'],
+    "--tracing-endpoint: got '127.0.0.1', expected host:port, or an http:// or https:// URL",
+  ],
+  [
+    ['--tracing-endpoint', '127.0.0.1:99999'],
+    "--tracing-endpoint: got '127.0.0.1:99999', expected host:port, or an http:// or https:// URL",
+  ],
+  [
+    ['--tracing-endpoint', 'grpc://127.0.0.1:4317'],
+    "--tracing-endpoint: got 'grpc://127.0.0.1:4317', expected host:port, or an http:// or https:// URL",
+  ],
+  [['--tracing-sampling-ratio', '1.5'], "--tracing-sampling-ratio: got '1.5', expected a number from 0 to 1"],
+  [['--tracing-sampling-ratio', 'all'], "--tracing-sampling-ratio: got 'all', expected a number from 0 to 1"],
   [['--data-dir'], '--data-dir needs a value: text'],
   [['start'], "unexpected argument 'start', expected --name value"],
 ])('%j is refused with the value given and the value expected', (argv, message) => {
@@ -124,6 +138,21 @@ test('flags without a value mean true, and a repeatable option collects', () => 
 test('durations are milliseconds', () => {
   expect(resolve(['--chain-poll-interval', '250ms'])['chain-poll-interval']).toBe(250);
   expect(resolve(['--chain-poll-interval', '1.5s'])['chain-poll-interval']).toBe(1500);
+});
+
+test('a receiver of traces is a URL, also when it is given as the public network’s nodes have it', () => {
+  expect(resolve(['--tracing-endpoint', 'collector:4318'])['tracing-endpoint']).toBe('http://collector:4318');
+  expect(resolve(['--tracing-endpoint', 'https://a/b'])['tracing-endpoint']).toBe('https://a/b');
+});
+
+test.each([
+  ['0', 0],
+  ['1', 1],
+  ['1.0', 1],
+  ['0.25', 0.25],
+  ['.5', 0.5],
+])('a part of the traces: %s', (given, ratio) => {
+  expect(resolve(['--tracing-sampling-ratio', given])['tracing-sampling-ratio']).toBe(ratio);
 });
 
 test('every default is a value that the option itself accepts', () => {

@@ -2,17 +2,20 @@
  * Conversations with real Bees, replayed: our node writes what it wrote then, byte for byte, and takes what they said.
  * How they were recorded: `test/interop/record.ts`.
  */
+
 import { expect, test } from 'vitest';
 import { decodeStamp } from '../../../node/chunk/stamp.ts';
 import { chunkFrom } from '../../../node/chunk/validate.ts';
 import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { decodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { decodeMessage } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { createHandshake } from '../../../node/p2p/handshake/handshake.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
+import { HANDSHAKE_METRICS } from '../../../node/p2p/metrics.ts';
 import { FramedStream } from '../../../node/p2p/stream/framed-stream.ts';
 import { decodeAmount } from '../../../node/protocols/amounts.ts';
 import { Peers } from '../../../node/protocols/hive/wire.ts';
@@ -312,6 +315,7 @@ test.each(handshakes.map((given) => [given.name, given] as const))(
         welcomeMessage: () => ack.welcomeMessage,
         stored: () => undefined,
         picks: () => true,
+        metrics: createMetrics({ prefix: 'svc' }).register(HANDSHAKE_METRICS),
       },
     );
     const stream = new HostileStream(protocol);

@@ -13,6 +13,7 @@ test.each<[string, Partial<UpFlags>]>([
   ['--nodes', { nodes: 0 }],
   ['--bee-binary', { beeBinary: 'bee' }],
   ['--cors', { cors: ['*'] }],
+  ['--otlp', { otlp: 'http://127.0.0.1:4318' }],
   ['--seed', { seed: 0n }],
 ])('%s beside --snapshot is refused by name', async (flag, given) => {
   await expect(up({ ...NOTHING, snapshot: 'base', ...given }, contextOf('/nowhere'))).rejects.toMatchObject({

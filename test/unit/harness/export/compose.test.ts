@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -92,7 +92,7 @@ test('the control endpoint of the chain is on loopback alone, and the network fi
 
 test('an image that was chosen is not built', () => {
   const { services } = composeOf({ nodes: 1 }, { image: 'registry.test/svcnet:1' });
-  for (const service of Object.values(services)) {
+  for (const service of Object.values(services).filter(({ profiles }) => profiles === undefined)) {
     expect(service['image']).toBe('registry.test/svcnet:1');
     expect(service).not.toHaveProperty('build');
   }
@@ -108,4 +108,33 @@ test('a preparation without a definition, with a wrong one or with a wrong seed 
   await expect(prepared({ SVCNET_DEFINITION: 'nodes: 1', SVCNET_SEED: 'x' })).rejects.toThrow(
     /SVCNET_SEED: got 'x'/,
   );
+});
+
+test('the profile has Prometheus and Grafana, which read what the first container has written and no keys', async () => {
+  const { services } = composeOf({ nodes: 2 });
+  const inProfile = Object.entries(services).filter(([, { profiles }]) => profiles !== undefined);
+  expect(inProfile.map(([name]) => name)).toEqual(['prometheus', 'grafana']);
+  for (const [, service] of inProfile) {
+    expect(service).toMatchObject({
+      profiles: ['dashboards'],
+      volumes: ['network:/data:ro'],
+      ports: [expect.stringMatching(/^127\.0\.0\.1:/)],
+      depends_on: { init: { condition: 'service_completed_successfully' } },
+    });
+  }
+  const folder = await prepared({ SVCNET_DEFINITION: 'nodes: 2', SVCNET_SEED: '42' });
+  const path = (inside: string) => join(folder, inside.replace('/data/', ''));
+  const [config = ''] = services['prometheus']?.['command'] as string[];
+  const environment = services['grafana']?.['environment'] as Record<string, string>;
+  const board = path(environment['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'] ?? '');
+  const provisioning = path(environment['GF_PATHS_PROVISIONING'] ?? '');
+  const source = join(provisioning, 'datasources', 'prometheus.yml');
+  for (const file of [path(config.replace('--config.file=', '')), board, source])
+    expect(statSync(file).mode & 0o777, file).toBe(0o644);
+  expect(readFileSync(source, 'utf8')).toContain('url: http://prometheus:9090');
+  const targets = readFileSync(join(folder, 'dashboards/prometheus/targets/nodes.json'), 'utf8');
+  expect(JSON.parse(targets)).toMatchObject([{ targets: ['node-0:1635'] }, { targets: ['node-1:1635'] }]);
+  const keys = readdirSync(join(folder, 'node-0'), { recursive: true, withFileTypes: true });
+  for (const entry of keys.filter((each) => each.isFile()))
+    expect(statSync(join(entry.parentPath, entry.name)).mode & 0o077, entry.name).toBe(0);
 });

@@ -169,6 +169,8 @@ test.each([
   ['a word for cheques', { swap: 'maybe' }, "swap: got 'maybe', expected true, false, or a map with deposit"],
   ['an origin that is none', { cors: 'here' }, "cors: got 'here', expected an origin such as"],
   ['one wrong origin of a list', { cors: ['*', 4] }, 'cors[1]: got 4, expected an origin such as'],
+  ['a receiver of traces that is none', { otlp: 'here' }, "otlp: got 'here', expected host:port, or an http"],
+  ['a receiver of another kind', { otlp: 'udp://a:1' }, "otlp: got 'udp://a:1', expected host:port"],
   ['two origins in one text', { cors: '*,*' }, "cors: got '*,*', expected an origin such as"],
   [
     'a range that ends behind the last port',
@@ -209,6 +211,7 @@ const KEYS = [
   'profile',
   'ports',
   'cors',
+  'otlp',
   'batches',
   'swap',
   'prepare',

@@ -60,11 +60,11 @@ test('the file to begin with names every key, is valid, and shows the defaults',
   const defaults = parseDefinition({ name: 'local' }, 'options');
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
   // Only containers have limits.
-  const { preset, seed, credit, ...rest } = parseDefinition(
+  const { preset, seed, credit, otlp, ...rest } = parseDefinition(
     { ...(complete() as object), driver: 'docker' },
     'cluster.yaml',
   );
-  expect([preset, seed, credit]).toEqual(['factory', 42n, 'high']);
+  expect([preset, seed, credit, otlp]).toEqual(['factory', 42n, 'high', 'http://127.0.0.1:4318']);
   const [group] = rest.nodes;
   expect(group).toMatchObject({ batches: defaults.batches, resources: { cpus: 1, memory: 512 * 2 ** 20 } });
   expect({ ...rest, nodes: [], driver: 'process' }).toEqual({ ...defaults, nodes: [] });

@@ -157,6 +157,21 @@ test('the origins of the cluster are those of its nodes, unless a group names ot
   expect(configs).toMatchObject([{ 'cors-allowed-origins': [cors] }, { 'cors-allowed-origins': '*' }]);
 });
 
+test('all nodes send their traces where the cluster says, unless a group says otherwise', () => {
+  const nodes = placed({
+    otlp: 'http://collector:4318',
+    nodes: [{}, { options: { 'tracing-enable': false } }],
+  });
+  const configs = nodes.map((node) =>
+    JSON.parse(svcFlavour.files(node).find(({ path }) => path === 'config.yaml')?.content ?? ''),
+  );
+  const endpoint = { 'tracing-endpoint': 'http://collector:4318' };
+  expect(configs).toMatchObject([
+    { 'tracing-enable': true, ...endpoint },
+    { 'tracing-enable': false, ...endpoint },
+  ]);
+});
+
 test('the first three full nodes are the bootnodes of all others', () => {
   const nodes = placed({ nodes: [{ mode: 'light' }, { count: 4 }] });
   expect(nodes.map(bootnodeHosts)).toEqual([

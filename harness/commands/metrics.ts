@@ -1,0 +1,209 @@
+/** `svcnet metrics`: what a node, or all of a cluster, counts and measures at this moment. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { atMost } from '../base/at-most.ts';
+import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
+import { formatMs, grouped, plural } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { parseExposition } from '../metrics/exposition.ts';
+import { type Look, type MetricRow, summarise, type Unit } from '../metrics/summary.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { formatBytes } from '../report/console.ts';
+import { type Column, renderTable } from '../terminal/table.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+
+const ANSWER_LIMIT_MS = 5000;
+const AT_ONCE = 8;
+
+export interface MetricsFlags extends ClusterFlags {
+  readonly match?: string;
+  /** Milliseconds between two looks; one look when absent. */
+  readonly rate?: number;
+  readonly all?: boolean;
+}
+
+/** The document of `--json`. */
+interface MetricsDocument {
+  readonly name: string;
+  readonly at: string;
+  /** Names of the nodes that the values are of. */
+  readonly nodes: readonly string[];
+  /** Of those that run and have not answered: why. */
+  readonly silent: Readonly<Record<string, string>>;
+  readonly metrics: readonly MetricRow[];
+}
+
+interface Looks {
+  readonly looks: readonly Look[];
+  readonly silent: Readonly<Record<string, string>>;
+  readonly atMs: number;
+}
+
+/** @param which name of a node; undefined: all that run @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
+export async function metrics(
+  which: string | undefined,
+  flags: MetricsFlags,
+  context: CommandContext,
+): Promise<void> {
+  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
+  try {
+    const nodes =
+      which === undefined ? cluster.nodes.filter(({ running }) => running) : [cluster.node(which)];
+    const stopped = nodes.find(({ running }) => !running);
+    if (stopped !== undefined || nodes.length === 0) throw notRunning(cluster.name, stopped);
+    const first = await lookAt(nodes, context.signal);
+    if (flags.rate !== undefined) await sleep(flags.rate, undefined, { signal: context.signal });
+    const last = flags.rate === undefined ? first : await lookAt(nodes, context.signal);
+    throwIfInterrupted(context.signal);
+    if (last.looks.length === 0) throw nobodyAnswered(last.silent);
+    const seconds = (last.atMs - first.atMs) / 1000;
+    const rows = summarise(
+      last.looks,
+      flags.rate === undefined ? undefined : { looks: first.looks, seconds },
+    );
+    const { match = '' } = flags;
+    const matching = rows.filter(({ name }) => name.toLowerCase().includes(match.toLowerCase()));
+    if (matching.length === 0) throw nothingMatches(match, rows);
+    const moved = matching.filter(({ max, min }) => max > 0 || min < 0);
+    const document: MetricsDocument = {
+      name: cluster.name,
+      at: new Date().toISOString(),
+      nodes: last.looks.map(({ node }) => node),
+      silent: last.silent,
+      metrics: flags.all === true || context.json || moved.length === 0 ? matching : moved,
+    };
+    answer(context, document, lines(document, matching.length, context));
+  } finally {
+    await cluster.detach();
+  }
+}
+
+async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<Looks> {
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const silent: Record<string, string> = {};
+  const looks = await atMost(
+    AT_ONCE,
+    nodes.map((node) => async () => {
+      try {
+        return [{ node: node.name, exposition: parseExposition(await node.client.metrics(signal)) }];
+      } catch (error) {
+        silent[node.name] = messageOf(error);
+        return [];
+      }
+    }),
+  );
+  return { looks: looks.flat(), silent, atMs: performance.now() };
+}
+
+/** A block per subsystem: the first word of the names. */
+function lines(
+  { name, nodes, silent, metrics: rows }: MetricsDocument,
+  matching: number,
+  { width }: CommandContext,
+): string[] {
+  const isOne = nodes.length === 1;
+  const isRate = rows.some(({ perSecond }) => perSecond !== null);
+  const isMean = rows.some(({ mean }) => mean !== null);
+  const columns: { readonly column: Column; readonly cell: (row: MetricRow) => string }[] = [
+    { column: { title: 'metric', rank: 0 }, cell: ({ name: metric, labels }) => metric + labelsText(labels) },
+    {
+      column: { title: isOne ? 'value' : 'total', align: 'right', rank: 0 },
+      cell: ({ total, max, unit, kind }) =>
+        total === null ? (isOne ? shown(max, unit) : '') : shown(total, kind === 'counter' ? unit : ''),
+    },
+    ...(isRate
+      ? [
+          {
+            column: { title: 'per second', align: 'right', rank: 0 } as const,
+            cell: ({ perSecond, unit, kind }: MetricRow) =>
+              perSecond === null ? '' : shown(perSecond, kind === 'counter' ? unit : ''),
+          },
+        ]
+      : []),
+    ...(isOne
+      ? []
+      : (['min', 'median', 'max'] as const).map((key) => ({
+          column: { title: key, align: 'right', rank: key === 'median' ? 2 : 1 } as const,
+          cell: (row: MetricRow) => shown(row[key], isWhole(row) ? '' : row.unit),
+        }))),
+    ...(isMean
+      ? [
+          {
+            column: { title: 'mean', align: 'right', rank: 1 } as const,
+            cell: ({ mean, unit }: MetricRow) => (mean === null ? '' : shown(mean, unit)),
+          },
+        ]
+      : []),
+    ...(rows.some((row) => columnUnit(row) !== '')
+      ? [{ column: { title: 'unit', rank: 3 }, cell: columnUnit }]
+      : []),
+    { column: { title: 'what', rank: 4 }, cell: ({ help }) => help },
+  ];
+  const table = renderTable(
+    columns.map(({ column }) => column),
+    rows.map((row) => columns.map(({ cell }) => cell(row))),
+    width,
+  );
+  const [head = '', ...body] = table.lines;
+  const hidden = matching - rows.length;
+  return [
+    `  ${name} · ${isOne ? nodes[0] : plural(nodes.length, 'node')}`,
+    '',
+    head,
+    ...body.flatMap((line, i) => {
+      const begins = i > 0 && subsystemOf(rows[i]) !== subsystemOf(rows[i - 1]);
+      return begins ? ['', line] : [line];
+    }),
+    ...(hidden === 0 ? [] : ['', `  ${hidden} that are 0 are left out; --all shows them`]),
+    ...Object.entries(silent).map(([node, why]) => `  ${node} has not answered: ${why}`),
+  ];
+}
+
+function subsystemOf(row: MetricRow | undefined): string | undefined {
+  return row?.name.split('_')[0];
+}
+
+/** Its value is how many it holds. */
+function isWhole({ kind }: MetricRow): boolean {
+  return kind === 'histogram' || kind === 'summary';
+}
+
+function labelsText(labels: MetricRow['labels']): string {
+  const parts = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`;
+}
+
+/** Bytes and seconds carry their unit; other values have it in a column. */
+function shown(value: number, unit: Unit): string {
+  if (unit === 'bytes') return formatBytes(value);
+  // A moment of the calendar is a number, not a duration.
+  if (unit === 's' && value < 1e9)
+    return value < 1 ? `${(value * 1000).toFixed(value < 0.1 ? 2 : 0)} ms` : formatMs(value * 1000);
+  return grouped(Number.isInteger(value) ? BigInt(value) : value.toFixed(value < 10 ? 2 : 1));
+}
+
+/** Where the values do not carry it. */
+function columnUnit(row: MetricRow): string {
+  return isWhole(row) || row.unit === 'bytes' || row.unit === 's' ? '' : row.unit;
+}
+
+function notRunning(cluster: string, node: ClusterNode | undefined): HarnessError {
+  return node === undefined
+    ? new HarnessError('NODE_STATE', `no node of '${cluster}' runs, so there are no metrics`, {
+        hint: 'svcnet ps shows what became of them.',
+      })
+    : new HarnessError('NODE_STATE', `${node.name} has no metrics now: it is ${node.state}`, {
+        hint: `Start it with: svcnet start ${node.name}`,
+      });
+}
+
+function nobodyAnswered(silent: MetricsDocument['silent']): HarnessError {
+  const why = Object.entries(silent).map(([node, reason]) => `${node}: ${reason}`);
+  return new HarnessError('NODE_STATE', ['no node has answered', ...why].join('\n'));
+}
+
+function nothingMatches(match: string, rows: readonly MetricRow[]): HarnessError {
+  const subsystems = [...new Set(rows.map((row) => subsystemOf(row)))];
+  return new HarnessError('USAGE', `--match: no metric has '${match}' in its name`, {
+    hint: `Names begin with: ${subsystems.join(', ')}.`,
+  });
+}

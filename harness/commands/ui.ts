@@ -1,0 +1,57 @@
+/** `svcnet ui`: a page on a running cluster, until it is interrupted. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { plural } from '../base/words.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { pageBundle } from '../pages/bundle.ts';
+import { findCluster, readRecord } from '../state/state.ts';
+import { pageAssets } from '../ui/assets.ts';
+import { serveUi } from '../ui/server.ts';
+import type { ClusterFlags, CommandContext } from './context.ts';
+
+export interface UiFlags extends ClusterFlags {
+  /** Default: any that is free. */
+  readonly port?: number;
+  readonly open?: boolean;
+}
+
+export async function ui(flags: UiFlags, context: CommandContext): Promise<void> {
+  const { stateDir, signal } = context;
+  const { token } = findCluster(stateDir, flags.name);
+  const [cluster, bundle] = await Promise.all([Cluster.attach(flags.name, { stateDir }), pageBundle('ui')]);
+  try {
+    const isThere = () => readRecord(stateDir, cluster.name)?.token === token;
+    const assets = pageAssets(bundle);
+    const served = await serveUi({ port: flags.port ?? 0 }, { cluster, isThere, assets });
+    try {
+      tell(served.url, cluster, context);
+      if (flags.open === true) openBrowser(served.url, context);
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await served.close();
+    }
+  } finally {
+    await cluster.detach();
+  }
+}
+
+function tell(url: string, { name, nodes }: Cluster, { json, out, note }: CommandContext): void {
+  if (json) {
+    out(`${JSON.stringify({ name, url })}\n`);
+    return;
+  }
+  out(`  ${name}, ${plural(nodes.length, 'node')}: ${url}\n`);
+  note('  Open it in a browser of this machine. It only looks; Ctrl-C ends it.\n');
+}
+
+const OPENERS: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+function openBrowser(url: string, { note }: CommandContext): void {
+  const [program, ...args] = OPENERS[process.platform] ?? ['xdg-open'];
+  const opener = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  opener.on('error', () => note(`  no browser could be opened: there is no ${program}\n`));
+  opener.unref();
+}

@@ -1,0 +1,130 @@
+/** The metrics of one node or of many at one moment: what counters come to together, and between which values gauges lie. */
+import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
+import { keptName } from './kept.ts';
+import { gained } from './series.ts';
+
+export type Unit = 's' | 'ns' | 'bytes' | 'accounting units' | 'token units' | '';
+
+export interface MetricRow {
+  /** Without the prefix of a dialect. */
+  readonly name: string;
+  readonly labels: Sample['labels'];
+  readonly kind: MetricFamily['kind'];
+  readonly help: string;
+  readonly unit: Unit;
+  /** Nodes that have it. */
+  readonly nodes: number;
+  /** Sum over the nodes; of a histogram, how many values it holds; of a gauge, null. */
+  readonly total: number | null;
+  /** Over the nodes; of a histogram, how many values each holds. */
+  readonly min: number;
+  readonly median: number;
+  readonly max: number;
+  /** Of a histogram with any value: their mean. */
+  readonly mean: number | null;
+  /** Growth of the total between two looks; null for gauges, and after one look. */
+  readonly perSecond: number | null;
+}
+
+/** All of a node at one moment. */
+export interface Look {
+  readonly node: string;
+  readonly exposition: Exposition;
+}
+
+interface Value {
+  readonly value: number;
+  readonly mean?: number;
+}
+type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
+
+/**
+ * @param looks one of each node @param before the looks some seconds earlier, for rates; nodes without one count from zero
+ * @returns in the order of the names
+ */
+export function summarise(
+  looks: readonly Look[],
+  before?: { readonly looks: readonly Look[]; readonly seconds: number },
+): MetricRow[] {
+  const rows = new Map<string, { readonly row: Row; readonly values: Map<string, Value> }>();
+  for (const { node, exposition } of looks) {
+    for (const { key, row, value } of valuesOf(exposition)) {
+      const known = rows.get(key) ?? { row, values: new Map<string, Value>() };
+      rows.set(key, known);
+      known.values.set(node, value);
+    }
+  }
+  const earlier = new Map<string, number>();
+  for (const { node, exposition } of before?.looks ?? [])
+    for (const { key, value } of valuesOf(exposition)) earlier.set(`${node} ${key}`, value.value);
+  const rate = (key: string, values: ReadonlyMap<string, Value>): number | null => {
+    if (before === undefined) return null;
+    const grown = Array.from(values, ([node, { value }]) =>
+      gained(earlier.get(`${node} ${key}`) ?? 0, value),
+    );
+    return grown.reduce((sum, n) => sum + n, 0) / before.seconds;
+  };
+  return Array.from(rows, ([key, { row, values }]) => {
+    const counts = row.kind === 'counter' || row.kind === 'histogram' || row.kind === 'summary';
+    return rowOf(row, [...values.values()], counts ? rate(key, values) : null);
+  }).toSorted((a, b) => (seriesKey(a) < seriesKey(b) ? -1 : 1));
+}
+
+function rowOf(row: Row, values: readonly Value[], perSecond: number | null): MetricRow {
+  const sorted = values.map(({ value }) => value).toSorted((a, b) => a - b);
+  const sum = sorted.reduce((total, value) => total + value, 0);
+  const means = values.reduce((total, { value, mean = 0 }) => total + value * mean, 0);
+  const isWhole = row.kind === 'histogram' || row.kind === 'summary';
+  return {
+    ...row,
+    unit: unitOf(row.name),
+    nodes: sorted.length,
+    total: row.kind === 'counter' || isWhole ? sum : null,
+    min: sorted[0] as number,
+    median: medianOf(sorted),
+    max: sorted[sorted.length - 1] as number,
+    mean: isWhole && sum > 0 ? means / sum : null,
+    perSecond,
+  };
+}
+
+/** @param sorted at least one */
+function medianOf(sorted: readonly number[]): number {
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] as number;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
+}
+
+/** One value per series; the parts of a histogram or a summary are one: its count, with the mean. */
+function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; row: Row; value: Value }> {
+  const sums = new Map<string, number>();
+  for (const { name, labels, value } of samples) {
+    const part = /^(.*)_(sum|count|bucket)$/.exec(name);
+    const whole = part === null ? undefined : families.get(part[1] as string);
+    const family = families.get(name) ?? whole;
+    const isPart = families.get(name) === undefined && whole !== undefined;
+    const row: Row = {
+      name: keptName(isPart ? whole.name : name),
+      labels,
+      kind: family?.kind ?? 'untyped',
+      help: family?.help ?? '',
+    };
+    const key = seriesKey(row);
+    if (isPart && part?.[2] === 'sum') sums.set(key, value);
+    if (isPart && part?.[2] === 'count')
+      yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
+    // The quantiles of a summary are no values of their own.
+    if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
+  }
+}
+
+/** By the words of the name, and for the few whose names have none. */
+function unitOf(name: string): Unit {
+  if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
+  if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';
+  if (/seconds(_total)?$|_time$|duration|^salud_.*dur$|latency_ewma$/.test(name)) return 's';
+  if (/^swap_(total_received|available_balance)$/.test(name)) return 'token units';
+  if (/^accounting_.*amount$|^pseudosettle_total_|^swap_total_sent$|_price$/.test(name))
+    return 'accounting units';
+  return '';
+}

@@ -1,0 +1,168 @@
+/**
+ * A network while it is watched, as the server of the live page tells it: a snapshot at the beginning of each connection,
+ * then what has changed since. Plain JSON without imports, for browsers too.
+ */
+
+/** Per node and look; the order of the numbers in a row. */
+export const FIGURES = [
+  /** Chunks per second: pushed by the node for its own uploads, retrieved by it, taken into its reserve. */
+  'pushed',
+  'retrieved',
+  'stored',
+  /** API requests per second. */
+  'requests',
+  /** Chunks of its own uploads that wait to be pushed. */
+  'queue',
+  /** Percent of one core. */
+  'cpu',
+  /** Bytes, resident. */
+  'memory',
+  /** 99th percentile of the event-loop delay, milliseconds. */
+  'delay',
+] as const;
+export type FigureName = (typeof FIGURES)[number];
+
+/** Of all nodes together, milliseconds; `null`: nothing has happened since the look before. */
+export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
+export type LatencyName = (typeof LATENCIES)[number];
+
+/** What one look has found, for the charts. */
+export interface Row {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Per node in the order of the cluster, per figure; `null`: the node has not said. */
+  readonly nodes: readonly (readonly (number | null)[] | null)[];
+  readonly latencies: readonly (number | null)[];
+  /** Of a process that holds several nodes, percent of one core and bytes; `null`: there is none. */
+  readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
+}
+
+/** A node; `null` stands for what it has not said. */
+export interface NodeView {
+  readonly name: string;
+  readonly flavour: string;
+  readonly mode: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** 40 hex digits. */
+  readonly ethereum: string;
+  /** URLs, and the multiaddress; empty where it has none. */
+  readonly api: string;
+  readonly debug: string;
+  readonly p2p: string;
+  readonly container: string | null;
+  /** `running`, or what else it is: `crashed`, `killed`, `paused`, `silent`, … */
+  readonly state: string;
+  /** Why it does not answer though it runs. */
+  readonly problem: string | null;
+  readonly version: string | null;
+  readonly depth: number | null;
+  readonly storageRadius: number | null;
+  /** Chunks, and how many it takes. */
+  readonly reserve: number | null;
+  readonly capacity: number | null;
+  /** Chunks of uploads that wait, and what the node says about the longest wait. */
+  readonly waiting: number | null;
+  readonly waitingFor: string | null;
+  readonly peers: number | null;
+  readonly block: number | null;
+  readonly warmingUp: boolean;
+  /** Token units as text; `null` without a chequebook. */
+  readonly chequebook: { readonly total: string; readonly available: string } | null;
+}
+
+/** Two nodes that know each other; `a` is before `b` in the cluster. */
+export interface LinkView {
+  readonly a: number;
+  readonly b: number;
+  readonly connected: boolean;
+  /** Milliseconds, moving average. */
+  readonly latencyMs: number | null;
+  /** Accounting units as text; positive: `b` owes `a`. */
+  readonly balance: string;
+  /** Net traffic as both are charged for it, accounting units per second. */
+  readonly flow: number;
+  /** Paid by cheques so far, token units as text: from `a` to `b`, and from `b` to `a`. */
+  readonly paidByA: string;
+  readonly paidByB: string;
+}
+
+export interface UiEvent {
+  /** Counts from 1. */
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly kind: 'fault' | 'recovery' | 'change';
+  /** Name of a node, or `chain`; `null`: the whole cluster. */
+  readonly part: string | null;
+  readonly text: string;
+}
+
+/** A chunk that goes from one node to another. */
+export interface ChunkMove {
+  readonly kind: 'push' | 'retrieval' | 'pull';
+  /** Places in the list of nodes. */
+  readonly from: number;
+  readonly to: number;
+  /** First 8 hex digits of its address. */
+  readonly chunk: string;
+}
+
+/** Whether single chunks can be seen. `off`: no node has been told to remember them. */
+export type ChunkSight = 'on' | 'off';
+
+/** What there is beside nodes and links. */
+export interface ClusterView {
+  readonly name: string;
+  readonly driver: string;
+  /** As text; `null`: nothing of it follows from a seed. */
+  readonly seed: string | null;
+  /** `gone`: the cluster has been removed; nothing is looked at any more. */
+  readonly phase: 'here' | 'gone';
+  /** Of the chain; `null`: it does not answer, or there is none. */
+  readonly height: number | null;
+  readonly hasChain: boolean;
+  /** Whether logs can be read. */
+  readonly logged: boolean;
+  /** Milliseconds between two looks. */
+  readonly intervalMs: number;
+  /** End of the last look, milliseconds since the epoch; `null`: there was none. */
+  readonly lookedAt: number | null;
+  readonly chunkSight: ChunkSight;
+}
+
+export interface Snapshot {
+  readonly cluster: ClusterView;
+  readonly nodes: readonly NodeView[];
+  readonly links: readonly LinkView[];
+  /** Oldest first. */
+  readonly rows: readonly Row[];
+  readonly events: readonly UiEvent[];
+}
+
+/** What has changed: whole entries in place of those before. */
+export interface Delta {
+  readonly cluster?: ClusterView;
+  readonly nodes?: readonly NodeView[];
+  readonly links?: readonly LinkView[];
+  readonly row?: Row;
+  readonly events?: readonly UiEvent[];
+  /** A sample of what went by since the message before. */
+  readonly moves?: readonly ChunkMove[];
+}
+
+/** What a node, or the chain, has logged. */
+export interface LogAnswer {
+  /** Path or command that prints it. */
+  readonly where: string;
+  /** Oldest first; the last ones when there were too many. */
+  readonly lines: readonly LogLine[];
+  readonly leftOut: number;
+  /** Where to go on. */
+  readonly position: string;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly text: string;
+}

@@ -1,0 +1,86 @@
+/** Runs that have been made before: where they are, and what they found. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
+import { readJson } from '../base/json-file.ts';
+import { suggestion } from '../base/words.ts';
+import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
+import type { RunResult } from './result.ts';
+
+/** Stands for a run. The names of runs begin with their time, so the last one is the last by name. */
+const LAST = 'last';
+
+/**
+ * @param name path of a folder, name of a run below the state directory, or `last`: the run that began last there
+ * @returns a folder, of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
+ */
+export function findRun(name: string, stateDir: string): string {
+  const path = resolve(name);
+  if (isFolder(path)) return path;
+  const runs = join(stateDir, 'runs');
+  const known = foldersIn(runs);
+  const last = known.at(-1);
+  if (name === LAST && last !== undefined) return join(runs, last);
+  if (!/[/\\]/.test(name) && isFolder(join(runs, name))) return join(runs, name);
+  throw new HarnessError('RUN_NOT_FOUND', `no run '${name}'${suggestion(name, known)}`, {
+    hint:
+      known.length === 0
+        ? `Expected the folder of a run; ${runs} has none yet.`
+        : `Expected the folder of a run, or the name of one in ${runs}; the last ones: ${known.slice(-5).join(', ')}`,
+  });
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Names of the folders in a folder; none when it is not there. */
+export function foldersIn(folder: string): string[] {
+  if (!isFolder(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .toSorted();
+}
+
+/**
+ * `report.json` of a run's folder, which may have been moved since.
+ * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`
+ */
+export function readRun(folder: string): RunResult {
+  const file = join(folder, REPORT_FILE);
+  if (!existsSync(file)) {
+    throw new HarnessError('RUN_NOT_FOUND', `${folder}: no run is in it, expected ${REPORT_FILE}`, {
+      hint: 'A run writes it when it ends.',
+    });
+  }
+  const document = documentOf(file);
+  const { schema } = document;
+  if (schema !== REPORT_SCHEMA) {
+    throw new HarnessError('RUN_INVALID', `${file}: schema ${shown(schema)}, expected ${REPORT_SCHEMA}`, {
+      hint: 'It was written by another version of svcnet; repeat the run with this one.',
+    });
+  }
+  const missing = ['run', 'startedAt', 'scenarios', 'environment'].find((key) => !(key in document));
+  if (missing !== undefined || !Array.isArray(document['scenarios'])) {
+    throw new HarnessError('RUN_INVALID', `${file}: no ${missing ?? 'list of scenarios'}, expected a report`);
+  }
+  const { schema: _schema, ...run } = document;
+  return { ...run, report: folder } as unknown as RunResult;
+}
+
+function documentOf(file: string): Readonly<Record<string, unknown>> {
+  let document: unknown;
+  try {
+    document = readJson(file);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    throw new HarnessError('RUN_INVALID', error.message, { cause: error });
+  }
+  if (typeof document === 'object' && document !== null) return document as Record<string, unknown>;
+  throw new HarnessError('RUN_INVALID', `${file}: got ${shown(document)}, expected a report`);
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'none' : (JSON.stringify(value)?.slice(0, 40) ?? 'none');
+}

@@ -1,0 +1,355 @@
+/**
+ * What the nodes say of themselves, by GET alone: a look must change nothing, so it neither pings nor connects. Every
+ * question stands alone; a node that does not answer takes nothing from what the others say.
+ */
+import { performance } from 'node:perf_hooks';
+import { atMost } from '../base/at-most.ts';
+import { unlessOff } from '../books/node-books.ts';
+import type { Settlements } from '../client/money-types.ts';
+import type { Backlog, StatusRecord, Topology } from '../client/types.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { LinkView, NodeView, Row } from '../picture/live.ts';
+import { ask, type Reply } from '../status/ask.ts';
+import { saysBacklog } from '../status/congestion.ts';
+import {
+  figuresOf,
+  latencyOf,
+  type Reading,
+  type ReadingPair,
+  readingOf,
+  sharedFigures,
+  type Used,
+  usedOf,
+} from './figures.ts';
+
+/** More than `status` gives them: a node under load is what one wants to watch. */
+const ANSWER_LIMIT_MS = 5000;
+/** Enough that several which hang do not delay the others, few enough that a look is no load. */
+const NODES_AT_ONCE = 8;
+
+/** Of a node, in one look. */
+const FIGURE_REQUESTS = 3;
+const RELATION_REQUESTS = 6;
+
+/** What the look needs of a node. */
+export type LookedAt = Pick<
+  ClusterNode,
+  | 'name'
+  | 'flavour'
+  | 'mode'
+  | 'overlay'
+  | 'ethereum'
+  | 'api'
+  | 'debug'
+  | 'p2p'
+  | 'container'
+  | 'state'
+  | 'running'
+  | 'pid'
+  | 'client'
+>;
+
+/** What is known of a node between looks. */
+interface Memory {
+  view: NodeView;
+  reading?: Reading;
+  /** Requests made of it. */
+  asked: number;
+}
+
+/** What a node says about another one. */
+interface Side {
+  readonly balance: bigint;
+  /** By time, accounting units: received less sent. */
+  readonly settled: bigint;
+  /** By cheque, token units. */
+  readonly sent: bigint;
+  readonly received: bigint;
+}
+
+interface LinkMemory {
+  /** Accounting units that `b` has ever been charged by `a`, less those the other way round. */
+  readonly total: bigint;
+  readonly paid: bigint;
+  /** Monotonic, milliseconds. */
+  readonly at: number;
+  /** Accounting units per second. */
+  readonly flow: number;
+}
+
+export class NetworkLook {
+  readonly #nodes: readonly LookedAt[];
+  readonly #known: Memory[];
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #links = new Map<string, LinkMemory>();
+  #shared: Used | undefined;
+
+  constructor(nodes: readonly LookedAt[]) {
+    this.#nodes = nodes;
+    this.#known = nodes.map((node) => ({ view: unheardOf(node), asked: 0 }));
+    this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
+  }
+
+  /** As they are known now, with the state that each was last seen in. */
+  get views(): readonly NodeView[] {
+    return this.#known.map(({ view }, place) => {
+      const { state } = this.#nodes[place] as LookedAt;
+      return state === view.state ? view : { ...view, state };
+    });
+  }
+
+  /** Forgets what rates are made from: too long ago to be compared with. */
+  forget(): void {
+    for (const known of this.#known) delete known.reading;
+    this.#shared = undefined;
+    this.#links.clear();
+  }
+
+  /** Counts a request that somebody else has made of a node for the page. */
+  asked(place: number): void {
+    (this.#known[place] as Memory).asked++;
+  }
+
+  /** Status and figures of every running node. */
+  async figures(signal: AbortSignal): Promise<Row> {
+    const found = await atMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => () => this.#figuresOf(node, this.#known[place] as Memory, signal)),
+    );
+    const pairs = found.flatMap((one) => (one === undefined ? [] : [one.pair]));
+    return {
+      at: Date.now(),
+      nodes: found.map((one) => one?.figures ?? null),
+      latencies: [
+        latencyOf(pairs, 'push', 0.5),
+        latencyOf(pairs, 'push', 0.95),
+        latencyOf(pairs, 'retrieval', 0.5),
+        latencyOf(pairs, 'retrieval', 0.95),
+      ],
+      shared: this.#sharedNow(),
+    };
+  }
+
+  /** What changes slowly, and costs more: peers, and what they owe and have paid each other. */
+  async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
+    const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
+    await atMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => async () => {
+        if (!node.running) return;
+        const said = await this.#relationsOf(node, this.#known[place] as Memory, signal);
+        for (const [overlay, { side, latencyMs }] of said) {
+          const other = this.#places.get(overlay);
+          if (other === undefined || other === place) continue;
+          const key = place < other ? `${place}-${other}` : `${other}-${place}`;
+          const link = sides.get(key) ?? { connected: false, latencyMs: null };
+          sides.set(key, {
+            ...link,
+            [place < other ? 'a' : 'b']: side,
+            connected: link.connected || latencyMs !== undefined,
+            latencyMs: link.latencyMs ?? latencyMs ?? null,
+          });
+        }
+      }),
+    );
+    return [...sides].map(([key, { a, b, connected, latencyMs }]) => {
+      const [from, to] = key.split('-').map(Number) as [number, number];
+      // Both ends count the same but for what is under way; one of them may be silent.
+      const side = a ?? mirrored(b as Side);
+      const { balance, sent, received } = side;
+      return {
+        a: from,
+        b: to,
+        connected,
+        latencyMs,
+        balance: String(balance),
+        flow: this.#flow(key, side),
+        paidByA: String(sent),
+        paidByB: String(received),
+      };
+    });
+  }
+
+  /** Of the one process that all nodes of our own run in, where they do. */
+  #sharedNow(): Row['shared'] {
+    const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
+    const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
+    const before = this.#shared;
+    this.#shared = shared === undefined ? undefined : usedOf(shared, performance.now());
+    return this.#shared === undefined ? null : sharedFigures(this.#shared, before);
+  }
+
+  async #figuresOf(
+    node: LookedAt,
+    known: Memory,
+    signal: AbortSignal,
+  ): Promise<{ figures: (number | null)[]; pair: ReadingPair } | undefined> {
+    if (!node.running) {
+      known.view = { ...known.view, ...NOTHING_NOW, state: node.state };
+      delete known.reading;
+      return undefined;
+    }
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    known.asked += saysBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
+    const [status, metrics, backlog] = await Promise.all([
+      ask(node.client.status(limit)),
+      ask(
+        node.client
+          .metrics(limit)
+          .then((text) => readingOf(text, { at: performance.now(), asked: known.asked })),
+      ),
+      saysBacklog(node) ? ask(node.client.backlog(limit)) : undefined,
+    ]);
+    known.view = { ...known.view, state: node.state, ...statusView(status, backlog) };
+    if ('failure' in metrics) {
+      delete known.reading;
+      return undefined;
+    }
+    const now = metrics.said;
+    const figures = figuresOf(now, known.reading, known.view.waiting);
+    const pair = { now, before: known.reading };
+    known.reading = now;
+    return { figures, pair };
+  }
+
+  /** @returns by overlay; without a latency they are not connected */
+  async #relationsOf(
+    { client }: LookedAt,
+    known: Memory,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    known.asked += RELATION_REQUESTS;
+    const [topology, chainState, balances, byTime, byCheques, chequebook, health] = await Promise.all([
+      ask(client.topology(limit)),
+      ask(client.chainState(limit)),
+      ask(client.balances(limit)),
+      ask(client.timeSettlements(limit)),
+      ask(unlessOff(client.settlements(limit))),
+      ask(unlessOff(client.chequebook.balance(limit))),
+      known.view.version === null ? ask(client.health(limit)) : undefined,
+    ]);
+    const money = saidOf(chequebook);
+    known.view = {
+      ...known.view,
+      depth: saidOf(topology)?.depth ?? known.view.depth,
+      peers: saidOf(topology)?.connected ?? known.view.peers,
+      block: saidOf(chainState)?.block ?? known.view.block,
+      version: saidOf(health)?.version ?? known.view.version,
+      chequebook:
+        money === undefined
+          ? known.view.chequebook
+          : { total: String(money.totalBalance), available: String(money.availableBalance) },
+    };
+    const latencies = latenciesOf(saidOf(topology));
+    const time = settledWith(saidOf(byTime));
+    const cheques = settledWith(saidOf(byCheques));
+    const balanceOf = new Map((saidOf(balances) ?? []).map(({ peer, balance }) => [peer, balance]));
+    const overlays = new Set([...latencies.keys(), ...balanceOf.keys(), ...cheques.keys()]);
+    return new Map(
+      [...overlays].map((overlay) => {
+        const { sent = 0n, received = 0n } = cheques.get(overlay) ?? {};
+        const timed = time.get(overlay) ?? { sent: 0n, received: 0n };
+        const side = {
+          balance: balanceOf.get(overlay) ?? 0n,
+          settled: timed.received - timed.sent,
+          sent,
+          received,
+        };
+        return [overlay, { side, latencyMs: latencies.get(overlay) }];
+      }),
+    );
+  }
+
+  /** What was charged is what is owed now and was not before, and what was paid meanwhile. */
+  #flow(key: string, { balance, settled, sent, received }: Side): number {
+    const [total, paid, at] = [balance + settled, sent + received, performance.now()];
+    const before = this.#links.get(key);
+    const flow = before === undefined ? 0 : flowSince(before, { total, paid, at });
+    this.#links.set(key, { total, paid, at, flow });
+    return flow;
+  }
+}
+
+function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
+  // A cheque is in tokens, at a rate that is not known here: what was before it is taken to go on.
+  if (before.paid !== now.paid) return before.flow;
+  return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
+}
+
+/** What a node that does not run cannot have. */
+const NOTHING_NOW = {
+  problem: null,
+  peers: null,
+  waiting: null,
+  waitingFor: null,
+  warmingUp: false,
+} as const;
+
+function unheardOf(node: LookedAt): NodeView {
+  const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;
+  return {
+    name,
+    flavour,
+    mode,
+    overlay,
+    ethereum,
+    api,
+    debug,
+    p2p,
+    container: container ?? null,
+    state,
+    problem: null,
+    version: null,
+    depth: null,
+    storageRadius: null,
+    reserve: null,
+    capacity: null,
+    waiting: null,
+    waitingFor: null,
+    peers: null,
+    block: null,
+    warmingUp: false,
+    chequebook: null,
+  };
+}
+
+function statusView(status: Reply<StatusRecord>, backlog: Reply<Backlog> | undefined): Partial<NodeView> {
+  if ('failure' in status) return { problem: status.failure.text };
+  const said = saidOf(backlog);
+  const uploads = said?.uploads ?? [];
+  const [longest] = uploads.toSorted((a, b) => a.since - b.since);
+  return {
+    problem: null,
+    storageRadius: status.said.storageRadius,
+    reserve: status.said.reserveSize,
+    peers: status.said.connectedPeers,
+    warmingUp: status.said.isWarmingUp,
+    ...(said !== undefined && {
+      capacity: said.reserve.capacity,
+      waiting: uploads.reduce((sum, { chunks }) => sum + chunks, 0),
+      waitingFor: longest?.reason ?? null,
+    }),
+  };
+}
+
+function latenciesOf(topology: Topology | undefined): Map<string, number> {
+  const bins = topology === undefined ? [] : [...Object.values(topology.bins), topology.lightNodes];
+  return new Map(
+    bins.flatMap((bin) =>
+      (bin.connectedPeers ?? []).map(({ address, metrics }) => [address, metrics?.latencyEWMA ?? 0] as const),
+    ),
+  );
+}
+
+function settledWith(said: Settlements | undefined): Map<string, { sent: bigint; received: bigint }> {
+  return new Map((said?.settlements ?? []).map(({ peer, sent, received }) => [peer, { sent, received }]));
+}
+
+function mirrored({ balance, settled, sent, received }: Side): Side {
+  return { balance: -balance, settled: -settled, sent: received, received: sent };
+}
+
+function saidOf<T>(reply: Reply<T> | undefined): T | undefined {
+  return reply !== undefined && 'said' in reply ? reply.said : undefined;
+}

@@ -1,0 +1,116 @@
+/**
+ * Chunks that go from node to node, from the events that nodes keep of them: a sample, because a network moves more of
+ * them than anybody can see. What is left out is in the figures.
+ */
+import { atMost } from '../base/at-most.ts';
+import type { ChunkEvents } from '../client/types.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { ChunkMove } from '../picture/live.ts';
+import { ask } from '../status/ask.ts';
+import type { LookedAt } from './look.ts';
+
+const ANSWER_LIMIT_MS = 2000;
+const NODES_AT_ONCE = 8;
+/** Events of one look at all nodes, and moves that are told of it. */
+const EVENTS_MAX = 1000;
+const MOVES_MAX = 100;
+/** A node without events is asked again after so many looks: it may have been started anew with them. */
+const LOOKS_WITHOUT = 40;
+/** After this number no node has events: it answers with its last one. */
+const END = Number.MAX_SAFE_INTEGER;
+
+/** What is known at the end of a hop, and by whom: the node that has taken part in it, and its peer. */
+const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
+  'push-accepted': { kind: 'push', toPeer: true },
+  'ask-delivered': { kind: 'retrieval', toPeer: false },
+  pulled: { kind: 'pull', toPeer: false },
+};
+
+interface Reader {
+  /** Undefined: not asked yet. */
+  cursor: number | undefined;
+  /** Looks until it is asked again, when it keeps none. */
+  without: number;
+}
+
+export class MoveLook {
+  readonly #nodes: readonly LookedAt[];
+  readonly #readers: Reader[];
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #onAsked: (place: number) => void;
+
+  /** @param onAsked told of every request, with the place of the node */
+  constructor(nodes: readonly LookedAt[], onAsked: (place: number) => void) {
+    this.#nodes = nodes;
+    this.#onAsked = onAsked;
+    this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));
+    this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
+  }
+
+  /** Whether any node keeps events, as far as they were asked. */
+  get sight(): 'on' | 'off' {
+    return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
+  }
+
+  /** What is past by the time somebody looks again is not shown. */
+  forget(): void {
+    for (const reader of this.#readers) reader.cursor = undefined;
+  }
+
+  /** A sample of what has moved since the look before; nothing at the first. */
+  async look(signal: AbortSignal): Promise<ChunkMove[]> {
+    const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
+    const found = await atMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => () => this.#lookAt(node, { place, limit }, signal)),
+    );
+    return sample(found.flat(), MOVES_MAX);
+  }
+
+  async #lookAt(
+    node: LookedAt,
+    { place, limit }: { place: number; limit: number },
+    interruption: AbortSignal,
+  ): Promise<ChunkMove[]> {
+    const reader = this.#readers[place] as Reader;
+    if (!node.running || !FLAVOURS[node.flavour].debugApi || node.debug === node.api) return [];
+    if (reader.without > 0) {
+      reader.without--;
+      return [];
+    }
+    const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    this.#onAsked(place);
+    const end = await ask(node.client.chunkEvents({ after: END, limit: 1 }, signal));
+    const { cursor } = reader;
+    reader.cursor = 'said' in end && end.said.capacity > 0 ? end.said.last : undefined;
+    if ('said' in end && end.said.capacity === 0) reader.without = LOOKS_WITHOUT;
+    if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
+    // The newest ones; a node that was started anew counts anew.
+    const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
+    this.#onAsked(place);
+    const page = await ask(node.client.chunkEvents({ after, limit }, signal));
+    const events = 'said' in page ? page.said.events : [];
+    return movesOf(events, place, this.#places);
+  }
+}
+
+/** Exported for its test. @param places of nodes in the cluster by their overlays */
+export function movesOf(
+  events: ChunkEvents['events'],
+  place: number,
+  places: ReadonlyMap<string, number>,
+): ChunkMove[] {
+  return events.flatMap(({ kind, peer, address }) => {
+    const hop = HOPS[kind];
+    const other = peer === undefined ? undefined : places.get(peer);
+    if (hop === undefined || other === undefined) return [];
+    const [from, to] = hop.toPeer ? [place, other] : [other, place];
+    return [{ kind: hop.kind, from, to, chunk: address.slice(0, 8) }];
+  });
+}
+
+/** Evenly, so that no node and no time is left out. Exported for its test. */
+export function sample<T>(all: readonly T[], most: number): T[] {
+  if (all.length <= most) return [...all];
+  return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);
+}

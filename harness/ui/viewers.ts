@@ -1,0 +1,96 @@
+/**
+ * The open event streams. A reader that is slow is never buffered for: while it has not taken what it was sent, it gets
+ * nothing, and then the whole state as it is by then.
+ */
+import type { Writable } from 'node:stream';
+
+/** A proxy or a browser that hears nothing for long takes the connection for dead. */
+const HEARTBEAT_MS = 5000;
+/** A reader that takes nothing for so long is gone; a page that is not connects again. */
+const STUCK_MS = 60_000;
+
+interface Viewer {
+  readonly stream: Writable;
+  /** Since when it has not taken what it was sent, milliseconds since the epoch. */
+  blockedSince: number | undefined;
+  /** It has missed something since. */
+  behind: boolean;
+}
+
+export interface ViewersDeps {
+  /** The state as it is, as JSON. */
+  readonly snapshot: () => string;
+  /** The first viewer has come, or the last one has gone. */
+  readonly onWatched: (watched: boolean) => void;
+  readonly now?: () => number;
+}
+
+export class Viewers {
+  readonly #viewers = new Set<Viewer>();
+  readonly #deps: ViewersDeps;
+  readonly #now: () => number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: ViewersDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? Date.now;
+  }
+
+  get count(): number {
+    return this.#viewers.size;
+  }
+
+  add(stream: Writable): void {
+    const viewer: Viewer = { stream, blockedSince: undefined, behind: false };
+    this.#viewers.add(viewer);
+    stream.once('close', () => this.#remove(viewer));
+    // The stream closes after an error, which a reader that went away is.
+    stream.on('error', () => this.#remove(viewer));
+    stream.on('drain', () => {
+      viewer.blockedSince = undefined;
+      if (!viewer.behind) return;
+      viewer.behind = false;
+      this.#send(viewer, message('snapshot', this.#deps.snapshot()));
+    });
+    this.#send(viewer, message('snapshot', this.#deps.snapshot()));
+    if (this.#viewers.size > 1) return;
+    this.#timer = setInterval(() => this.beat(), HEARTBEAT_MS);
+    this.#deps.onWatched(true);
+  }
+
+  /** @param delta as JSON */
+  tell(delta: string): void {
+    const text = message('delta', delta);
+    for (const viewer of this.#viewers) {
+      if (viewer.blockedSince === undefined) this.#send(viewer, text);
+      else viewer.behind = true;
+    }
+  }
+
+  beat(): void {
+    for (const viewer of this.#viewers) {
+      if (viewer.blockedSince === undefined) this.#send(viewer, message('beat', String(this.#now())));
+      else if (this.#now() - viewer.blockedSince > STUCK_MS) viewer.stream.destroy();
+    }
+  }
+
+  /** Ends every stream. */
+  close(): void {
+    for (const { stream } of this.#viewers) stream.destroy();
+  }
+
+  #send(viewer: Viewer, text: string): void {
+    if (!viewer.stream.write(text)) viewer.blockedSince = this.#now();
+  }
+
+  #remove(viewer: Viewer): void {
+    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+    clearInterval(this.#timer);
+    this.#deps.onWatched(false);
+  }
+}
+
+/** @param data one line, as JSON is */
+function message(event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`;
+}

@@ -1,0 +1,82 @@
+/**
+ * Chunks on their way: dots that move along a link for as long as an eye needs, which is longer than the chunk does. With
+ * reduced motion nothing moves: the link is shown for that time.
+ */
+import type { ChunkMove } from '../../picture/live.ts';
+import { themeColour } from '../base/dom.ts';
+import type { Point } from '../network/layout.ts';
+
+const FLIGHT_MS = 900;
+/** Moves come in batches; those of one are spread over the time until the next, which is about that since the last. */
+const SPREAD_MS = { min: 300, max: 2500 } as const;
+/** More dots than this are a cloud; what else went by is in the figures. */
+const FLIGHTS_MAX = 400;
+const TAIL = 0.09;
+const COLOURS = { push: '--series-1', retrieval: '--series-2', pull: '--series-3' } as const;
+
+export interface Flight {
+  readonly kind: ChunkMove['kind'];
+  readonly from: Point;
+  readonly bend: Point;
+  readonly to: Point;
+}
+
+export class Flights {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #still = matchMedia('(prefers-reduced-motion: reduce)');
+  #flying: { readonly flight: Flight; readonly startsAt: number }[] = [];
+  #addedAt = 0;
+  #frame: number | undefined;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#canvas = canvas;
+  }
+
+  add(flights: readonly Flight[]): void {
+    const now = performance.now();
+    const spreadMs = Math.max(SPREAD_MS.min, Math.min(SPREAD_MS.max, now - this.#addedAt));
+    this.#addedAt = now;
+    const begun = flights.map((flight, i) => ({ flight, startsAt: now + (i / flights.length) * spreadMs }));
+    this.#flying = [...this.#flying, ...begun].slice(-FLIGHTS_MAX);
+    if (this.#flying.length > 0) this.#frame ??= requestAnimationFrame((at) => this.#draw(at));
+  }
+
+  #draw(now: number): void {
+    const context = this.#canvas.getContext('2d') as CanvasRenderingContext2D;
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
+    this.#flying = this.#flying.filter(({ startsAt }) => now - startsAt < FLIGHT_MS);
+    context.lineCap = 'round';
+    for (const kind of ['pull', 'push', 'retrieval'] as const) {
+      context.strokeStyle = themeColour(this.#canvas, COLOURS[kind]);
+      context.lineWidth = this.#still.matches ? 1.5 : 4;
+      context.beginPath();
+      for (const { flight, startsAt } of this.#flying) {
+        const share = (now - startsAt) / FLIGHT_MS;
+        if (flight.kind === kind && share >= 0) this.#trace(context, flight, share);
+      }
+      context.stroke();
+    }
+    this.#frame = this.#flying.length === 0 ? undefined : requestAnimationFrame((at) => this.#draw(at));
+  }
+
+  #trace(context: CanvasRenderingContext2D, { from, bend, to }: Flight, share: number): void {
+    if (this.#still.matches) {
+      context.moveTo(from.x, from.y);
+      context.quadraticCurveTo(bend.x, bend.y, to.x, to.y);
+      return;
+    }
+    const [tail, head] = [Math.max(0, share - TAIL), share].map((at) => pointAt(at, { from, bend, to })) as [
+      Point,
+      Point,
+    ];
+    context.moveTo(tail.x, tail.y);
+    context.lineTo(head.x, head.y);
+  }
+}
+
+function pointAt(share: number, { from, bend, to }: Pick<Flight, 'from' | 'bend' | 'to'>): Point {
+  const rest = 1 - share;
+  const mix = (a: number, b: number, c: number) => rest * rest * a + 2 * rest * share * b + share * share * c;
+  return { x: mix(from.x, bend.x, to.x), y: mix(from.y, bend.y, to.y) };
+}

@@ -1,0 +1,250 @@
+/** `svcnet dashboards` with programs that only answer: how they are found, watched and ended. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { until } from '../../../harness/base/wait.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { readRunning } from '../../../harness/dashboards/running.ts';
+import { isAlive, type ProcessId } from '../../../harness/machine/processes.ts';
+import { readRecord, writeRecord } from '../../../harness/state/state.ts';
+
+const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
+const WITHIN = { timeoutMs: 60_000 };
+/** Each test starts the command line several times. */
+vi.setConfig({ testTimeout: 180_000 });
+/** No engine is there. */
+const NO_ENGINE = 'tcp://127.0.0.1:1';
+
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-dashboards-'));
+const stateDir = join(folder, 'state');
+const bin = join(folder, 'bin');
+const prometheus = join(bin, 'prometheus');
+const grafana = join(folder, 'grafana', 'bin', 'grafana');
+let net: Cluster;
+const children: ChildProcess[] = [];
+
+/** Answers everything with 200, at the address that it is given; ends at once when it is asked to. */
+const PROGRAM = `
+import { createServer } from 'node:http';
+const given = process.argv.find((each) => each.startsWith('--web.listen-address='));
+const port = Number(given?.split(':').at(-1) ?? process.env.GF_SERVER_HTTP_PORT);
+if (process.argv.join().includes('/broken/')) { console.log('no room on the moon'); process.exit(1); }
+createServer((request, response) => {
+  if (request.url === '/end') { console.log('the last words'); process.exit(3); }
+  response.end();
+}).listen(port, '127.0.0.1');
+`;
+
+beforeAll(async () => {
+  const program = join(folder, 'program.mjs');
+  writeFileSync(program, PROGRAM);
+  mkdirSync(bin);
+  mkdirSync(join(grafana, '..'), { recursive: true });
+  mkdirSync(join(folder, 'grafana', 'public'));
+  for (const path of [prometheus, grafana]) {
+    writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+    chmodSync(path, 0o755);
+  }
+  net = await Cluster.start({ name: 'net', nodes: 2, seed: 7, driver: 'embedded', stateDir });
+});
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+afterAll(async () => {
+  await net.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Command {
+  readonly child: ChildProcess;
+  readonly said: { out: string; err: string };
+  readonly ended: Promise<number | null>;
+}
+
+function svcnet(args: readonly string[], env: Readonly<Record<string, string>> = {}): Command {
+  const child = spawn(process.execPath, [CLI, 'dashboards', ...args], {
+    env: { ...process.env, SVCNET_STATE: stateDir, DOCKER_HOST: NO_ENGINE, PATH: bin, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  const said = { out: '', err: '' };
+  child.stdout.on('data', (data: Buffer) => (said.out += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (said.err += data.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { child, said, ended };
+}
+
+interface Document {
+  readonly servers: readonly { readonly name: string; readonly url: string; readonly source: string }[];
+}
+
+/** A command that has said where its servers are. */
+async function running(...args: string[]): Promise<Command & { document: Document; processes: ProcessId[] }> {
+  const command = svcnet(['--json', '--port', '0', '--grafana-port', '0', ...args]);
+  await until(
+    'it does not say where its servers are',
+    () => {
+      if (command.child.exitCode !== null) throw new Error(command.said.err);
+      return Promise.resolve(
+        command.said.out.endsWith('}\n') ? { done: undefined } : { missing: command.said.out },
+      );
+    },
+    WITHIN,
+  );
+  const processes = (readRunning(net.folder)?.servers ?? []).map(({ process }) => process as ProcessId);
+  return { ...command, document: JSON.parse(command.said.out) as Document, processes };
+}
+
+const targets = () =>
+  JSON.parse(readFileSync(join(net.folder, 'dashboards/prometheus/targets/nodes.json'), 'utf8')) as {
+    labels: { node: string };
+  }[];
+
+test('both servers answer, every node is a target, and an interruption ends all but the data', async () => {
+  const { child, ended, document, processes } = await running('--grafana', grafana);
+  expect(document.servers).toMatchObject([
+    { name: 'prometheus', source: prometheus },
+    { name: 'grafana', source: grafana },
+  ]);
+  for (const { url } of document.servers) expect((await fetch(url)).status).toBe(200);
+  expect(targets().map(({ labels }) => labels.node)).toEqual(['node-0', 'node-1']);
+  const own = join(net.folder, 'dashboards/prometheus/targets/testbed-none.json');
+  const [{ targets: [address] = [] } = {}] = JSON.parse(readFileSync(own, 'utf8')) as { targets: string[] }[];
+  await until(
+    'the harness does not say that the nodes are up',
+    async () => {
+      const text = await (await fetch(`http://${address}/metrics`)).text();
+      const up = [...text.matchAll(/^testbed_node_up\{.*\} 1$/gm)].length;
+      return up === 2 ? { done: undefined } : { missing: `${up} are` };
+    },
+    WITHIN,
+  );
+  child.kill('SIGINT');
+  expect(await ended).toBe(130);
+  expect(processes.map(isAlive)).toEqual([false, false]);
+  expect(readRunning(net.folder)).toBeUndefined();
+  expect(existsSync(join(net.folder, 'dashboards/prometheus/prometheus.yml'))).toBe(true);
+});
+
+test('a second one for the same cluster is refused; --stop ends the first, which says so', async () => {
+  const first = await running('--no-grafana');
+  const second = svcnet(['--port', '0', '--no-grafana']);
+  expect(await second.ended).toBe(2);
+  expect(second.said.err).toContain(
+    `started by process ${first.child.pid}: ${first.document.servers[0]?.url}`,
+  );
+  expect(second.said.err).toContain('svcnet dashboards --name net --stop');
+  const stop = svcnet(['--stop']);
+  expect(await stop.ended).toBe(0);
+  expect(stop.said.out).toContain('stopped Prometheus of net');
+  expect(await first.ended).toBe(0);
+  expect(first.said.err).toContain('ended by another command');
+  expect(first.processes.map(isAlive)).toEqual([false]);
+  const again = svcnet(['--stop']);
+  expect(await again.ended).toBe(0);
+  expect(again.said.out).toContain('no dashboards of net run');
+});
+
+test('what a killed command has left is replaced by the next one', async () => {
+  const killed = await running('--no-grafana');
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  expect(killed.processes.map(isAlive)).toEqual([true]);
+  const next = await running('--no-grafana');
+  expect(killed.processes.map(isAlive)).toEqual([false]);
+  next.child.kill('SIGTERM');
+  await next.ended;
+});
+
+test('nodes that come later are scraped too', async () => {
+  const { child, ended } = await running('--no-grafana');
+  const record = readRecord(stateDir, 'net');
+  const [node] = record?.nodes ?? [];
+  if (record === undefined || node === undefined) throw new Error('the cluster has no record');
+  writeRecord(stateDir, { ...record, nodes: [...record.nodes, { ...node, name: 'node-2' }] });
+  await until(
+    'the new node is no target',
+    () => Promise.resolve(targets().length === 3 ? { done: undefined } : { missing: 'it is not' }),
+    WITHIN,
+  );
+  writeRecord(stateDir, record);
+  child.kill('SIGINT');
+  await ended;
+});
+
+test('a server that ends by itself is an error with its last words', async () => {
+  const { document, said, ended } = await running('--no-grafana');
+  await expect(fetch(`${document.servers[0]?.url}/end`)).rejects.toThrow();
+  expect(await ended).toBe(2);
+  expect(said.err).toContain('Prometheus has ended by itself');
+  expect(said.err).toContain('the last words');
+});
+
+test('a port that is taken is an error that says who has it', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  const command = svcnet(['--port', String(port), '--no-grafana']);
+  expect(await command.ended).toBe(2);
+  expect(command.said.err).toContain(`port ${port} of 127.0.0.1 is in use: Prometheus wants it`);
+  if (process.platform === 'linux') expect(command.said.err).toContain(`process ${process.pid} has it`);
+  expect(command.said.err).toContain('--port, or 0 for any that is free');
+  server.close();
+});
+
+test('without Prometheus and without Docker the error says how to get it', async () => {
+  const command = svcnet(['--json'], { PATH: '/nowhere' });
+  expect(await command.ended).toBe(2);
+  expect(command.said.err).toMatch(
+    /Prometheus is not on the path, neither --prometheus nor SVCNET_PROMETHEUS names it/,
+  );
+  expect(command.said.err).toContain('apt-get install prometheus');
+  expect(JSON.parse(command.said.out)).toMatchObject({ error: { code: 'PROGRAM_NOT_FOUND' } });
+});
+
+test('without Grafana there is Prometheus alone, and a note how to get the other', async () => {
+  const { child, said, ended, document } = await running();
+  expect(document.servers.map(({ name }) => name)).toEqual(['prometheus']);
+  expect(said.err).toContain('Prometheus alone: Grafana is not on the path');
+  expect(said.err).toContain('https://grafana.com/grafana/download');
+  child.kill('SIGINT');
+  await ended;
+});
+
+test('a cluster that is removed ends its dashboards, also those whose command was killed', async () => {
+  const other = await Cluster.start({ name: 'other', nodes: 1, seed: 8, driver: 'embedded', stateDir });
+  const start = async () => {
+    const command = svcnet(['--name', 'other', '--json', '--port', '0', '--no-grafana']);
+    await until(
+      'it does not run',
+      () =>
+        Promise.resolve(
+          command.said.out.endsWith('}\n') ? { done: undefined } : { missing: command.said.err },
+        ),
+      WITHIN,
+    );
+    const [server] = readRunning(other.folder)?.servers ?? [];
+    return { ...command, process: server?.process as ProcessId };
+  };
+  const killed = await start();
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  const watching = await start();
+  await other.stop();
+  expect([killed.process, watching.process].map(isAlive)).toEqual([false, false]);
+  expect(await watching.ended).toBe(1);
+  expect(watching.said.err).toContain("cluster 'other' has been removed");
+  expect(existsSync(other.folder)).toBe(false);
+});
+
+test('without a cluster the error says how to start one', async () => {
+  const command = svcnet([], { SVCNET_STATE: join(folder, 'nothing') });
+  expect(await command.ended).toBe(2);
+  expect(command.said.err).toContain('no cluster in');
+  expect(command.said.err).toContain('svcnet up');
+});

@@ -1,0 +1,74 @@
+/** Peers some milliseconds apart, and one of them whose pushes take longer, by a share of the time that its uploads take. */
+import { vi } from 'vitest';
+import { MemoryNetwork } from '../../node/p2p/memory-host.ts';
+import type { MemoryFrame } from '../../node/p2p/memory-link.ts';
+
+/** One way. Most of a push is waiting for peers then, as on any network, and not for this machine. */
+const LATENCY_MS = 10;
+/** Uploads by which is told how long one takes at present. */
+const REMEMBERED = 9;
+
+/**
+ * Each stream that the node opens for a push begins late. All nodes are in this process, and the network in memory carries
+ * every message between them.
+ */
+export class SlowPush implements Disposable {
+  readonly #share: number;
+  readonly #spy;
+  readonly #usualMs: number[] = [];
+  /** Of the push that is under way: until when what a peer is told is held back, by its peer id. */
+  #dueMs: Map<string, number> | undefined;
+
+  /** @param underlay of the node, with its peer id */
+  constructor(underlay: string, share: number) {
+    this.#share = share;
+    const peerId = underlay.slice(underlay.lastIndexOf('/') + 1);
+    const carry = MemoryNetwork.prototype.carry;
+    const late = (frame: MemoryFrame) => this.#late(frame);
+    this.#spy = vi.spyOn(MemoryNetwork.prototype, 'carry').mockImplementation(function (
+      this: MemoryNetwork,
+      frame,
+      deliver,
+    ) {
+      const isPush = frame.protocolId.includes('pushsync');
+      if (!isPush) return carry.call(this, frame, deliver);
+      const lateMs = frame.from === peerId ? late(frame) : 0;
+      // Timers of the same length keep the order of a stream.
+      setTimeout(() => carry.call(this, frame, deliver), LATENCY_MS + lateMs);
+    });
+  }
+
+  /** Runs an upload as it is, and remembers how long it takes. */
+  async usual<T>(upload: () => Promise<T>): Promise<T> {
+    const startMs = performance.now();
+    const result = await upload();
+    this.#usualMs.push(performance.now() - startMs);
+    if (this.#usualMs.length > REMEMBERED) this.#usualMs.shift();
+    return result;
+  }
+
+  /** Runs an upload whose pushes are slow. */
+  async slow<T>(upload: () => Promise<T>): Promise<T> {
+    this.#dueMs = new Map();
+    try {
+      return await upload();
+    } finally {
+      this.#dueMs = undefined;
+    }
+  }
+
+  /** @returns how much longer it travels; what follows on a stream does not overtake its beginning */
+  #late({ kind, to }: MemoryFrame): number {
+    if (this.#dueMs === undefined) return 0;
+    if (kind === 'open') this.#dueMs.set(to, performance.now() + this.#share * this.#usual());
+    return Math.max(0, (this.#dueMs.get(to) ?? 0) - performance.now());
+  }
+
+  #usual(): number {
+    return this.#usualMs.toSorted((a, b) => a - b)[Math.floor(this.#usualMs.length / 2)] ?? 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.#spy.mockRestore();
+  }
+}

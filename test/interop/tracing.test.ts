@@ -1,0 +1,128 @@
+/**
+ * A trace that crosses both implementations. What a Bee sends of its own spans goes to a Jaeger agent; here it is looked
+ * at whether the context comes out of it with the trace that went in.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { closerTo } from '../../node/chunk/address.ts';
+import { makeCac } from '../../node/chunk/cac.ts';
+import { fromHex, toHex } from '../../node/crypto/hex.ts';
+import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/node/otlp-receiver.ts';
+import { BEES, errorsInLogs, eventually, startMixed } from './kit.ts';
+
+/** Span that an application begins with. */
+const APPLICATION_SPAN = '00f067aa0ba902b7';
+
+describe.each(BEES)('$name', ({ binary }) => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-tracing-'));
+  let receiver: OtlpReceiver;
+  let net: Cluster;
+  let first: ClusterNode;
+  let last: ClusterNode;
+  let bee: ClusterNode;
+  beforeAll(async () => {
+    receiver = await otlpReceiver();
+    net = await startMixed({ binary, own: 2, bees: 1, seed: 31, otlp: receiver.url, stateDir });
+    [first, last, bee] = [net.node(0), net.node(1), net.node(2)];
+    await keepTo(first, bee);
+  }, 120_000);
+  afterAll(async () => {
+    await net.stop();
+    await receiver[Symbol.asyncDispose]();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  /** Spans of a trace, once there are some of the named node. */
+  const traceAt = (traceId: string, node: ClusterNode, name: string): Promise<ReceivedSpan> =>
+    eventually(
+      `no ${name} of ${node.name} in the trace`,
+      async () =>
+        receiver.spans.find(
+          (span) => span.traceId === traceId && span.service === node.name && span.name === name,
+        ),
+      (span) => span !== undefined,
+    ) as Promise<ReceivedSpan>;
+
+  test('it is told where to send its traces, and by which name', () => {
+    const config = readFileSync(join(bee.dataDir, 'config.yaml'), 'utf8');
+    expect(config).toContain('tracing-enable: true');
+    expect(config).toContain('tracing-endpoint: "127.0.0.1:6831"');
+    expect(config).toContain(`tracing-service-name: "${bee.name}"`);
+  });
+
+  test('a request that it passes on from ours to ours stays in its trace', async () => {
+    const address = addressCloserTo(last, bee);
+    const traceId = randomBytes(16).toString('hex');
+    const answer = await fetch(`${first.api}/chunks/${address}`, {
+      headers: { traceparent: `00-${traceId}-${APPLICATION_SPAN}-01` },
+    });
+    expect(answer.status).toBe(404);
+    const asked = await traceAt(traceId, first, 'retrieve-chunk');
+    expect(asked.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
+    const served = await traceAt(traceId, last, 'handle-retrieve-chunk');
+    expect(served.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
+    // Called by a span of the Bee, not by one of ours.
+    expect(served.parentSpanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
+    expect(receiver.spans.map(({ spanId }) => spanId)).not.toContain(served.parentSpanId);
+  });
+
+  test('what it pushes for an application of its own comes to ours in the trace of that application', async () => {
+    const data = contentCloserTo(last, bee);
+    const traceId = randomBytes(16).toString('hex');
+    const answer = await fetch(`${bee.api}/bytes`, {
+      method: 'POST',
+      body: data,
+      headers: {
+        'swarm-postage-batch-id': bee.batch ?? '',
+        'swarm-deferred-upload': 'false',
+        'swarm-trace-id': `${traceId}:${APPLICATION_SPAN}:0:1`,
+      },
+    });
+    expect(answer.status).toBe(201);
+    const pushed = await traceAt(traceId, last, 'pushsync-handler');
+    expect(pushed.attributes).toMatchObject({ 'peer.overlay': bee.overlay });
+    expect(pushed.events).toContain('stored');
+  });
+
+  test('nothing in any log is an error', async () => {
+    expect(await errorsInLogs(net)).toEqual([]);
+  });
+});
+
+/** Restarts a node of ours with one peer, which then stands between it and all others. */
+async function keepTo(node: ClusterNode, peer: ClusterNode): Promise<void> {
+  await node.stop();
+  const file = join(node.dataDir, 'config.yaml');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify({ ...config, bootnode: [], 'only-peers': [peer.p2p] }));
+  await node.start();
+  await eventually(
+    `${node.name} has no link to ${peer.name} alone`,
+    async () => (await node.client.peers()).map(String),
+    (peers) => peers.length === 1,
+  );
+}
+
+function isCloserTo(node: ClusterNode, other: ClusterNode, address: Uint8Array): boolean {
+  return closerTo(address, fromHex(node.overlay), fromHex(other.overlay)) < 0;
+}
+
+function addressCloserTo(node: ClusterNode, other: ClusterNode): string {
+  for (;;) {
+    const address = new Uint8Array(randomBytes(32));
+    if (isCloserTo(node, other, address)) return toHex(address);
+  }
+}
+
+/** Of one chunk. */
+function contentCloserTo(node: ClusterNode, other: ClusterNode): Uint8Array {
+  for (;;) {
+    const data = new Uint8Array(randomBytes(100));
+    if (isCloserTo(node, other, makeCac(BigInt(data.length), data).address)) return data;
+  }
+}

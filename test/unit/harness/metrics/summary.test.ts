@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { parseExposition } from '../../../../harness/metrics/exposition.ts';
+import { type Look, summarise } from '../../../../harness/metrics/summary.ts';
+
+const look = (node: string, text: string): Look => ({ node, exposition: parseExposition(text) });
+const counter = (value: number) =>
+  `# HELP svc_pusher_total_synced Attempts.\n# TYPE svc_pusher_total_synced counter\nsvc_pusher_total_synced ${value}\n`;
+const gauge = (value: number) =>
+  `# TYPE svc_localstore_reserve_size gauge\nsvc_localstore_reserve_size ${value}\n`;
+const histogram = (count: number, sum: number, prefix = 'svc') =>
+  `# TYPE ${prefix}_pusher_sync_time histogram\n${prefix}_pusher_sync_time_bucket{le="+Inf"} ${count}\n${prefix}_pusher_sync_time_sum ${sum}\n${prefix}_pusher_sync_time_count ${count}\n`;
+
+test('counters are summed over the nodes', () => {
+  expect(summarise([look('a', counter(3)), look('b', counter(4)), look('c', counter(0))])).toEqual([
+    {
+      name: 'pusher_total_synced',
+      labels: {},
+      kind: 'counter',
+      help: 'Attempts.',
+      unit: '',
+      nodes: 3,
+      total: 7,
+      min: 0,
+      median: 3,
+      max: 4,
+      mean: null,
+      perSecond: null,
+    },
+  ]);
+});
+
+test('gauges have no sum, but a smallest, a median and a largest', () => {
+  const rows = summarise([
+    look('a', gauge(10)),
+    look('b', gauge(30)),
+    look('c', gauge(12)),
+    look('d', gauge(20)),
+  ]);
+  expect(rows).toMatchObject([{ total: null, min: 10, median: 16, max: 30, perSecond: null }]);
+});
+
+test('a histogram is one row: how many values it holds, and their mean over all nodes', () => {
+  const rows = summarise([look('a', histogram(1, 4)), look('b', histogram(3, 0.8))]);
+  expect(rows).toMatchObject([
+    { name: 'pusher_sync_time', kind: 'histogram', unit: 's', total: 4, mean: 1.2 },
+  ]);
+  expect(summarise([look('a', histogram(0, 0))])).toMatchObject([{ total: 0, mean: null }]);
+});
+
+test('nodes of both dialects are counted together', () => {
+  const rows = summarise([look('a', histogram(1, 1)), look('b', histogram(2, 2, 'bee'))]);
+  expect(rows).toMatchObject([{ name: 'pusher_sync_time', nodes: 2, total: 3 }]);
+});
+
+test('growth per second is that of all nodes, also of one that was started again', () => {
+  const before = { looks: [look('a', counter(10)), look('b', counter(100))], seconds: 2 };
+  const rows = summarise([look('a', counter(16)), look('b', counter(4)), look('c', counter(2))], before);
+  expect(rows).toMatchObject([{ total: 22, perSecond: 6 }]);
+});
+
+test('series that differ in their labels are rows of their own', () => {
+  const text =
+    '# TYPE svc_pushsync_receipt_depth counter\nsvc_pushsync_receipt_depth{depth="2"} 1\nsvc_pushsync_receipt_depth{depth="1"} 5\n';
+  expect(summarise([look('a', text)]).map(({ labels, total }) => [labels['depth'], total])).toEqual([
+    ['1', 5],
+    ['2', 1],
+  ]);
+});
+
+test('units follow from the names', () => {
+  const units = Object.fromEntries(
+    [
+      'process_resident_memory_bytes',
+      'svc_pusher_sync_time',
+      'svc_salud_neighborhood_dur',
+      'svc_swap_available_balance',
+      'svc_swap_total_sent',
+      'svc_postage_listener_page_duration',
+      'svc_pushsync_total_sent',
+    ].map((name) => [name, summarise([look('a', `${name} 1\n`)])[0]?.unit]),
+  );
+  expect(Object.values(units)).toEqual(['bytes', 's', 's', 'token units', 'accounting units', 'ns', '']);
+});

@@ -1,0 +1,109 @@
+/** Chunks on their way, as events of nodes tell of them. */
+import { expect, test } from 'vitest';
+import type { ChunkEvents } from '../../../../harness/client/types.ts';
+import { type LookedAt } from '../../../../harness/ui/look.ts';
+import { MoveLook, movesOf, sample } from '../../../../harness/ui/moves.ts';
+
+const OVERLAYS = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
+const places = new Map(OVERLAYS.map((overlay, place) => [overlay, place]));
+type Event = ChunkEvents['events'][number];
+
+function event(seq: number, kind: Event['kind'], peer?: string): Event {
+  return { seq, at: seq, address: 'f00d'.repeat(16), kind, ...(peer === undefined ? {} : { peer }) };
+}
+
+test('a hop goes from who had the chunk to who has it then', () => {
+  const [, b, c] = OVERLAYS as [string, string, string];
+  const events = [event(1, 'push-accepted', b), event(2, 'ask-delivered', c), event(3, 'pulled', b)];
+  expect(movesOf(events, 0, places)).toEqual([
+    { kind: 'push', from: 0, to: 1, chunk: 'f00df00d' },
+    { kind: 'retrieval', from: 2, to: 0, chunk: 'f00df00d' },
+    { kind: 'pull', from: 1, to: 0, chunk: 'f00df00d' },
+  ]);
+});
+
+test('what is no hop, or has a peer that is none of the cluster, is left out', () => {
+  const events = [
+    event(1, 'stored'),
+    event(2, 'push-failed', OVERLAYS[1]),
+    event(3, 'pulled', 'd'.repeat(64)),
+  ];
+  expect(movesOf(events, 0, places)).toEqual([]);
+});
+
+test('a sample is taken evenly', () => {
+  expect(sample([1, 2, 3], 5)).toEqual([1, 2, 3]);
+  expect(sample([0, 1, 2, 3, 4, 5, 6, 7], 4)).toEqual([0, 2, 4, 6]);
+});
+
+/** A node with a ring that can be filled; counts what it is asked. */
+class RingNode {
+  events: Event[] = [];
+  capacity = 1000;
+  asked = 0;
+  readonly looked: LookedAt;
+
+  constructor(place: number) {
+    const chunkEvents = async ({ after, limit }: { after: number; limit: number }): Promise<ChunkEvents> => {
+      this.asked++;
+      const { capacity } = this;
+      const last = this.events.at(-1)?.seq ?? 0;
+      const events = this.events.filter(({ seq }) => seq > after).slice(0, limit);
+      return { events, last: events.at(-1)?.seq ?? last, lost: 0, capacity };
+    };
+    const about = {
+      name: `node-${place}`,
+      overlay: OVERLAYS[place],
+      flavour: 'svc',
+      mode: 'full',
+      running: true,
+    };
+    this.looked = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as LookedAt;
+  }
+}
+
+const signal = new AbortController().signal;
+
+test('what happened before the first look is not shown, and all that is new after it', async () => {
+  const node = new RingNode(0);
+  node.events = [event(1, 'pulled', OVERLAYS[1])];
+  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  expect(await look.look(signal)).toEqual([]);
+  expect(look.sight).toBe('on');
+  node.events.push(event(2, 'pulled', OVERLAYS[1]));
+  expect(await look.look(signal)).toHaveLength(1);
+  expect(await look.look(signal)).toEqual([]);
+});
+
+test('of a node that is far ahead the newest events are read', async () => {
+  const node = new RingNode(0);
+  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  await look.look(signal);
+  node.events = Array.from({ length: 5000 }, (_, i) =>
+    event(i + 1, i < 4900 ? 'stored' : 'pulled', OVERLAYS[1]),
+  );
+  expect((await look.look(signal)).length).toBe(100);
+  expect(await look.look(signal)).toEqual([]);
+});
+
+test('a node that begins to count anew is followed', async () => {
+  const node = new RingNode(0);
+  node.events = [event(70, 'stored')];
+  const look = new MoveLook([node.looked, new RingNode(1).looked], () => undefined);
+  await look.look(signal);
+  node.events = [event(1, 'stored')];
+  expect(await look.look(signal)).toEqual([]);
+  node.events.push(event(2, 'pulled', OVERLAYS[1]));
+  expect(await look.look(signal)).toHaveLength(1);
+});
+
+test('nodes that keep no events are not asked each time, and every request is told', async () => {
+  const node = new RingNode(0);
+  node.capacity = 0;
+  let told = 0;
+  const look = new MoveLook([node.looked], () => told++);
+  for (let i = 0; i < 10; i++) await look.look(signal);
+  expect(look.sight).toBe('off');
+  expect(node.asked).toBe(1);
+  expect(told).toBe(1);
+});

@@ -82,24 +82,24 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   });
   const startedAt = performance.now();
   const usage = new Usage(() => (k6.kind === 'program' ? pidIn(pidFile) : undefined));
-  let ended: Awaited<Spawned['exited']> | undefined;
-  void spawned.exited.then((exit) => (ended = exit));
+  const seen: { exit?: Awaited<Spawned['exited']> } = {};
+  void spawned.exited.then((exit) => (seen.exit = exit));
   try {
-    while (ended === undefined) {
+    while (seen.exit === undefined) {
       if (signal.aborted) throw interrupted(signal);
       await Promise.race([sleep(LOOK_MS), spawned.exited]);
       usage.look();
       options.onLines(lines.read());
     }
     options.onLines(lines.read());
-    const exitCode = ended.code ?? -1;
+    const exitCode = seen.exit.code ?? -1;
     if (exitCode === 0 || exitCode === THRESHOLD_BREACHED) return { exitCode, cpu: usage.share() };
-    throw failure(ended, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
+    throw failure(seen.exit, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
   } finally {
     lines.close();
     await end(spawned, pidIn(pidFile));
     // Where the client was ended by force, the engine goes on with the container.
-    if (k6.kind === 'container' && ended === undefined) await removeContainer(container);
+    if (k6.kind === 'container' && seen.exit === undefined) await removeContainer(container);
   }
 }
 

@@ -107,6 +107,12 @@ const targets = () =>
     labels: { node: string };
   }[];
 
+/** Host and port of the first target. */
+function addressIn(file: string): string {
+  const [first] = JSON.parse(readFileSync(file, 'utf8')) as { targets: string[] }[];
+  return first?.targets[0] ?? '';
+}
+
 test('both servers answer, every node is a target, and an interruption ends all but the data', async () => {
   const { child, ended, document, processes } = await running('--grafana', grafana);
   expect(document.servers).toMatchObject([
@@ -116,7 +122,7 @@ test('both servers answer, every node is a target, and an interruption ends all 
   for (const { url } of document.servers) expect((await fetch(url)).status).toBe(200);
   expect(targets().map(({ labels }) => labels.node)).toEqual(['node-0', 'node-1']);
   const own = join(net.folder, 'dashboards/prometheus/targets/testbed-none.json');
-  const [{ targets: [address] = [] } = {}] = JSON.parse(readFileSync(own, 'utf8')) as { targets: string[] }[];
+  const address = addressIn(own);
   await until(
     'the harness does not say that the nodes are up',
     async () => {
@@ -194,10 +200,7 @@ test('a run is scraped as long as it runs, and the last time when its result is 
     cluster: { nodes: 1 },
     timeoutMs: 60_000,
     async run(context) {
-      const [{ targets: [address] = [] } = {}] = JSON.parse(readFileSync(file, 'utf8')) as {
-        targets: string[];
-      }[];
-      url = `http://${address}/metrics`;
+      url = `http://${addressIn(file)}/metrics`;
       await scrape();
       context.expect('it is scraped', seen.length === 1, { observed: seen.length, expected: 1 });
     },
@@ -213,7 +216,7 @@ test('a run is scraped as long as it runs, and the last time when its result is 
     'the result is not to be had',
     async () => {
       if (url !== '') await scrape();
-      return seen.at(-1)?.includes('testbed_scenario_result{') === true
+      return seen.at(-1)?.includes('testbed_scenario_result{')
         ? { done: undefined }
         : { missing: `${seen.length} scrapes without it` };
     },

@@ -124,7 +124,8 @@ test('the profile has Prometheus and Grafana, which read what the first containe
   }
   const folder = await prepared({ SVCNET_DEFINITION: 'nodes: 2', SVCNET_SEED: '42' });
   const path = (inside: string) => join(folder, inside.replace('/data/', ''));
-  const [config = ''] = services['prometheus']?.['command'] as string[];
+  const command = services['prometheus']?.['command'] as string[];
+  const config = command[0] ?? '';
   const environment = services['grafana']?.['environment'] as Record<string, string>;
   const board = path(environment['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'] ?? '');
   const provisioning = path(environment['GF_PATHS_PROVISIONING'] ?? '');

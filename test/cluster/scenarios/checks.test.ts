@@ -282,6 +282,7 @@ test('bytes that are not the expected ones fail the download, and say from where
   expect(failed).toEqual([
     {
       name: 'node-1 serves the tampered bytes',
+      at: expect.any(Number),
       passed: false,
       observed: 'different from 4097 on',
       expected: 'equal',

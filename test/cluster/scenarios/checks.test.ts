@@ -39,7 +39,7 @@ function read(report: string, file: string): string {
 /** The folder that every run leaves, whatever its result. */
 function expectReport(result: RunResult, nodes: number): void {
   const { report } = result;
-  expect(JSON.parse(read(report, 'report.json'))).toEqual({ schema: 1, ...result });
+  expect(JSON.parse(read(report, 'report.json'))).toEqual({ schema: 2, ...result });
   const junit = read(report, 'junit.xml');
   expect(junit).toMatch(/^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites /);
   for (const { name, assertions } of result.scenarios) {
@@ -282,6 +282,7 @@ test('bytes that are not the expected ones fail the download, and say from where
   expect(failed).toEqual([
     {
       name: 'node-1 serves the tampered bytes',
+      at: expect.any(Number),
       passed: false,
       observed: 'different from 4097 on',
       expected: 'equal',

@@ -104,7 +104,9 @@ test('smoke passes: one JSON document on standard output, progress on standard e
   const operations = smoke?.metrics.map(({ operation, node }) => `${operation} ${node}`);
   expect(operations).toContain('download file node-2');
   for (const file of [
+    'report.html',
     'report.json',
+    'report.md',
     'junit.xml',
     'ledger.jsonl',
     'cluster.json',

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -41,9 +42,18 @@ async function opened(ui: Ui, width: number, colorScheme: 'light' | 'dark' = 'li
   return open;
 }
 
+async function uploadUntil(net: Cluster, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await net.node(0).bytes.upload(randomBytes(40_000));
+    await sleep(1000);
+  }
+}
+
 /** Pixels of every canvas that is seen and has values which have a colour: not those of a grid or of an axis. */
 function colouredPixels(page: Page): Promise<number[]> {
-  return page.evaluate(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas, canvas.ground')].map((canvas) => {
+  return page.evaluate<
+    number[]
+  >(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas, canvas.ground')].map((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let coloured = 0;
     for (let i = 0; i < data.length; i += 4) {
@@ -51,7 +61,7 @@ function colouredPixels(page: Page): Promise<number[]> {
       if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > (canvas.className === 'ground' ? 8 : 40)) coloured++;
     }
     return coloured;
-  })`) as Promise<number[]>;
+  })`);
 }
 
 async function linesAreDrawn(page: Page): Promise<void> {
@@ -61,6 +71,11 @@ async function linesAreDrawn(page: Page): Promise<void> {
     return pixels.length >= 5 ? Math.min(...pixels) : 0;
   };
   await expect.poll(drawn, { timeout: WAIT_MS, interval: 1000 }).toBeGreaterThan(20);
+}
+
+/** What the page complains of; that its pixels are read again and again is the work of these tests. */
+function complaintsOf({ complaints }: Pick<OpenPage, 'complaints'>): string[] {
+  return complaints.filter((text) => !text.includes('willReadFrequently'));
 }
 
 /** Of a context, and all that is open in it. */
@@ -91,22 +106,15 @@ describe.each([
     });
     const watched = await Cluster.attach(net.name, { stateDir });
     ui = await served(watched);
-    const uploading = setInterval(
-      () =>
-        void net
-          .node(0)
-          .bytes.upload(randomBytes(40_000))
-          .catch((error: unknown) => failures.push(error)),
-      1000,
-    );
-    const failures: unknown[] = [];
+    const ending = new AbortController();
+    const uploading = uploadUntil(net, ending.signal);
     end = async () => {
-      clearInterval(uploading);
+      ending.abort();
+      await uploading;
       await ui.close();
       await watched.detach();
       await net.stop();
       rmSync(stateDir, { recursive: true, force: true });
-      expect(failures).toEqual([]);
     };
   }, LIMIT_MS);
   afterAll(() => end(), LIMIT_MS);
@@ -120,7 +128,7 @@ describe.each([
         expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
         await linesAreDrawn(open.page);
         expect(await overflow(open.page)).toBeLessThanOrEqual(0);
-        expect(open.complaints).toEqual([]);
+        expect(complaintsOf(open)).toEqual([]);
         await closed(open);
       }
     },
@@ -165,7 +173,7 @@ describe('a network that is made up', () => {
       await page.keyboard.press('Escape');
       expect(await focused()).toBe(name);
       expect(await page.locator('.drawer').isHidden()).toBe(true);
-      expect(open.complaints).toEqual([]);
+      expect(complaintsOf(open)).toEqual([]);
       await closed(open);
       await ui.close();
     },
@@ -185,7 +193,7 @@ describe('a network that is made up', () => {
           return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
         })()`);
         await expect.poll(moving, { timeout: WAIT_MS, interval: 50 }).toBe(true);
-        expect(complaints).toEqual([]);
+        expect(complaintsOf({ complaints })).toEqual([]);
         await page.context().close();
       }
       await ui.close();
@@ -227,7 +235,7 @@ describe('a network that is made up', () => {
       expect(
         await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
       ).toBeNull();
-      expect(open.complaints).toEqual([]);
+      expect(complaintsOf(open)).toEqual([]);
       await closed(open);
       await ui.close();
     },

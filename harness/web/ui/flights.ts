@@ -26,7 +26,7 @@ export class Flights {
   readonly #still = matchMedia('(prefers-reduced-motion: reduce)');
   #flying: { readonly flight: Flight; readonly startsAt: number }[] = [];
   #addedAt = 0;
-  #frame: number | undefined;
+  #drawing = false;
 
   constructor(canvas: HTMLCanvasElement) {
     this.#canvas = canvas;
@@ -38,7 +38,9 @@ export class Flights {
     this.#addedAt = now;
     const begun = flights.map((flight, i) => ({ flight, startsAt: now + (i / flights.length) * spreadMs }));
     this.#flying = [...this.#flying, ...begun].slice(-FLIGHTS_MAX);
-    if (this.#flying.length > 0) this.#frame ??= requestAnimationFrame((at) => this.#draw(at));
+    if (this.#flying.length === 0 || this.#drawing) return;
+    this.#drawing = true;
+    requestAnimationFrame((at) => this.#draw(at));
   }
 
   #draw(now: number): void {
@@ -57,7 +59,8 @@ export class Flights {
       }
       context.stroke();
     }
-    this.#frame = this.#flying.length === 0 ? undefined : requestAnimationFrame((at) => this.#draw(at));
+    this.#drawing = this.#flying.length > 0;
+    if (this.#drawing) requestAnimationFrame((at) => this.#draw(at));
   }
 
   #trace(context: CanvasRenderingContext2D, { from, bend, to }: Flight, share: number): void {

@@ -15,9 +15,9 @@ import type { BenchResult } from './result.ts';
 export const name =
   'What watching costs: uploads through five nodes, scraped and entered into the ledger, or neither';
 
-const SIZE = 8 * 2 ** 20;
+const SIZE = 4 * 2 ** 20;
 /** Pairs of turns; in every other one the watched turn comes first, so that a drift of the machine hits both alike. */
-const PAIRS = 16;
+const PAIRS = 10;
 
 /** Everything that looks at a cluster during a run, from the beginning of a turn to its end. */
 type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable;

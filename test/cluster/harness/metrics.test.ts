@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { pickFreePorts } from '../../../harness/machine/ports.ts';
 import { increase } from '../../../harness/metrics/series.ts';
@@ -91,18 +91,15 @@ test('a run keeps the series of its nodes, and can be scraped meanwhile', { time
     '--json',
   );
   let scraped = '';
-  let ended = false;
-  const finished = run.finally(() => {
-    ended = true;
-  });
-  while (!ended && !scraped.includes('testbed_op_total{')) {
+  const hasOperations = async () => {
     scraped = await fetch(`http://127.0.0.1:${port}/metrics`).then(
       (answer) => answer.text(),
-      () => scraped,
+      () => 'not yet',
     );
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  expect((await finished).code).toBe(0);
+    return scraped.includes('testbed_op_total{');
+  };
+  await vi.waitUntil(hasOperations, { timeout: 120_000, interval: 50 });
+  expect((await run).code).toBe(0);
   expect(scraped).toMatch(/^testbed_scenario_info\{name="upload",seed="\d+",run=".*-upload-\d+"\} 1$/m);
   expect(scraped).toMatch(/^testbed_node_up\{node="node-1",group="svc-full",run=".*"\} 1$/m);
   const { series: file } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as {

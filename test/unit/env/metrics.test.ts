@@ -155,3 +155,23 @@ test('a process says what it costs, under the names that dashboards for Node.js 
   expect(text).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
   expect(text).not.toContain('NaN');
 });
+
+test('a summary, a tally and a gauge with a source are exposed as they are at the moment of a look', async () => {
+  const metrics = createMetrics({ prefix: 'svc' });
+  const live = metrics.register({
+    price: { kind: 'summary', name: 'price', help: 'Prices.' },
+    bytes: { kind: 'counter', name: 'bytes_total', help: 'Bytes.', labels: ['direction'] },
+    size: { kind: 'gauge', name: 'size', help: 'Size.' },
+  } as const satisfies MetricTable);
+  live.price.observe(10);
+  live.price.observe(20);
+  live.bytes.tally({ direction: 'sent' }).value += 5;
+  live.bytes.inc({ direction: 'sent' }, 2);
+  let size = 1;
+  live.size.from(() => size);
+  size = 3;
+  const text = await metrics.expose();
+  expect(text).toContain('# TYPE svc_price summary\nsvc_price_sum 30\nsvc_price_count 2');
+  expect(text).toContain('svc_bytes_total{direction="sent"} 7');
+  expect(text).toContain('svc_size 3');
+});

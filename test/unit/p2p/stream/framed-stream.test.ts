@@ -22,7 +22,7 @@ function rawStream(pieces: Uint8Array[]): RawStream & { readonly written: Uint8A
     take: () => undefined,
     closeWrite: () => undefined,
     reset: () => undefined,
-  } as unknown as RawStream & { readonly written: Uint8Array[] };
+  };
 }
 
 test('bytes are counted with their length prefixes, and a stream ends once', async () => {

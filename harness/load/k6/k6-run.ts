@@ -178,13 +178,9 @@ function failure(
   const how = killed === undefined ? `with code ${code}${meaning(code)}` : `by ${killed}`;
   const what = k6.kind === 'container' ? `the container of k6 (${k6.where})` : 'k6';
   const words = (readIfThere(log) ?? '').trimEnd().split('\n').slice(-LOG_LINES_SHOWN);
-  return new HarnessError(
-    'LOAD_FAILED',
-    `${what} has ended ${how} after ${seconds.toFixed(1)} s`,
-    {
-      hint: [`${log}:`, ...words.map((line) => `  ${line}`)].join('\n'),
-    },
-  );
+  return new HarnessError('LOAD_FAILED', `${what} has ended ${how} after ${seconds.toFixed(1)} s`, {
+    hint: [`${log}:`, ...words.map((line) => `  ${line}`)].join('\n'),
+  });
 }
 
 function meaning(code: number | null): string {

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { ownVerdicts, parseRate, parseThreshold, statsOf, toK6, verdictOf } from '../../../../harness/load/thresholds.ts';
+import {
+  ownVerdicts,
+  parseRate,
+  parseThreshold,
+  statsOf,
+  toK6,
+  verdictOf,
+} from '../../../../harness/load/thresholds.ts';
 
 const helper = { seconds: 60, helper: true };
 

@@ -15,7 +15,7 @@ export type Interval = readonly [low: number, high: number];
 /** An estimate with its interval for any confidence, a share of 1. */
 export interface Estimate {
   readonly value: number;
-  interval(confidence: number): Interval;
+  readonly interval: (confidence: number) => Interval;
 }
 
 /** Of either end of sorted repeats. */
@@ -57,7 +57,7 @@ export function differenceOfShares(a: Share, b: Share): Estimate {
   const value = b.count / b.total - a.count / a.total;
   return {
     value,
-    interval(confidence) {
+    interval: (confidence) => {
       const [aLow, aHigh] = wilson(a, confidence);
       const [bLow, bHigh] = wilson(b, confidence);
       const [pa, pb] = [a.count / a.total, b.count / b.total];

@@ -64,19 +64,25 @@ function pushes(turn: TakeTurn) {
     needs: { nodes: 2 },
     cluster: { nodes: 4 },
     timeoutMs: 60_000,
-    async run({ cluster, measure, expect, signal }) {
+    async run(context) {
+      const { cluster, signal } = context;
       let acknowledged = 0;
       const pushAll = async (node: ClusterNode) => {
         for (let i = 0; i < UPLOADS; i++) {
           const chunk = Buffer.concat([Buffer.from('0010000000000000', 'hex'), randomBytes(4096)]);
           const send = () => node.chunks.upload(chunk, { signal });
-          await turn(node, () => measure({ operation: OPERATION, node: node.name }, send, () => 4096));
+          await turn(node, () =>
+            context.measure({ operation: OPERATION, node: node.name }, send, () => 4096),
+          );
           acknowledged++;
         }
       };
       await Promise.all(cluster.nodes.map(pushAll));
       const expected = UPLOADS * cluster.nodes.length;
-      expect('every chunk was acknowledged', acknowledged === expected, { observed: acknowledged, expected });
+      context.expect('every chunk was acknowledged', acknowledged === expected, {
+        observed: acknowledged,
+        expected,
+      });
     },
   });
 }

@@ -58,7 +58,7 @@ function planOf(
 function search(plan: LoadPlan, name: string) {
   const seen: string[] = [];
   const found = runLimit(cluster, plan, {
-    signal: AbortSignal.timeout(900_000),
+    signal: AbortSignal.timeout(500_000),
     folder: join(folder, name),
     async around(title, work) {
       const done = await work(() => undefined);
@@ -86,12 +86,12 @@ test('the limit of a server with a known capacity is found twice within a fifth'
   const [first = 0, second = 0] = rates;
   expect(Math.max(first, second) / Math.min(first, second)).toBeLessThan(1.2);
   expect(Math.abs(first / CAPACITY - 1)).toBeLessThan(0.25);
-}, 1_800_000);
+}, 600_000);
 
 test('the limit of a cluster is named, and k6 is not it', async () => {
-  const plan = planOf('upload', 'p95<150ms', '5/s');
+  const plan = planOf('upload', 'p95<150ms', '20/s');
   const { limit, limiters } = await search(plan, 'cluster');
-  expect(['found', 'none', 'generator']).toContain(limit.end);
+  expect(['found', 'none']).toContain(limit.end);
   expect(limiters.length).toBeGreaterThan(0);
   for (const { text } of limiters) expect(text).toMatch(/\d/);
-}, 1_800_000);
+}, 600_000);

@@ -1,15 +1,19 @@
 /** Finds the limit of a cluster by loads at one rate after the other, and what limited it. */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../base/wait.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { runLoadStep } from '../load-run.ts';
 import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
 import { prepareLoad } from '../prepare.ts';
 import type { Threshold } from '../thresholds.ts';
 import { generatorOf, type Limiter, limitersOf } from './limiter.ts';
-import { lookBetween, sampleOf } from './look.ts';
+import { busyNodes, lookBetween, sampleOf } from './look.ts';
 import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
 
 const STEP_MIN_MS = 5000;
+const REST_LOOK_MS = 500;
+const REST_TIMEOUT_MS = 120_000;
 /** Samples above a percentile, so that it does not hang on a single one. */
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
@@ -66,6 +70,7 @@ export async function runLimit(
       label: `limit-${loads.length}`,
     };
     const done = await around(`${rounded.toFixed(1)}/s`, async (onProgress) => {
+      await atRest(cluster, signal);
       const prepared = await prepareLoad(cluster, step, { signal });
       const before = await sampleOf(cluster);
       const load = await runLoadStep(cluster, step, {
@@ -87,6 +92,25 @@ export async function runLimit(
   });
   const decisive = limit.end === 'generator' ? limit.steps.at(-1)?.rate : limit.failedRate;
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
+}
+
+/**
+ * Nodes that were given more than they can do go on with it after the load. The next one must find them idle, or it would
+ * measure the one before.
+ */
+async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
+  let before = await sampleOf(cluster);
+  await until(
+    'the nodes are not at rest after a load',
+    async () => {
+      await sleep(REST_LOOK_MS, undefined, { signal });
+      const now = await sampleOf(cluster);
+      const busy = busyNodes(before, now);
+      before = now;
+      return busy.length === 0 ? { done: true } : { missing: `${busy.join(', ')} still at work` };
+    },
+    { timeoutMs: REST_TIMEOUT_MS, signal },
+  );
 }
 
 /** Long enough for the percentile that the objective names. */

@@ -72,6 +72,16 @@ export function countersIn(exposition: string): Readonly<Record<Counter, number>
   };
 }
 
+/** Nodes that do not answer, or have pushed chunks between two moments. */
+export function busyNodes(before: Sample, after: Sample): string[] {
+  return [...after.nodes]
+    .filter(([name, { counters }]) => {
+      const then = before.nodes.get(name)?.counters;
+      return counters === undefined || (then !== undefined && counters.synced > then.synced);
+    })
+    .map(([name]) => name);
+}
+
 /** What has happened between two moments. @param k6Cores as its load has told */
 export async function lookBetween(
   cluster: Cluster,

@@ -43,8 +43,7 @@ export async function findLimit(
   load: (rate: number, stage: LimitStep['stage']) => Promise<StepOutcome>,
 ): Promise<Limit> {
   const steps: LimitStep[] = [];
-  let held: number | undefined;
-  let failed: number | undefined;
+  const known: { held?: number | undefined; failed?: number | undefined } = {};
   const once = async (rate: number, stage: LimitStep['stage']): Promise<StepOutcome> => {
     const outcome = await load(rate, stage);
     steps.push({ rate, outcome, stage });
@@ -53,33 +52,39 @@ export async function findLimit(
   const tried = async (rate: number, stage: LimitStep['stage']): Promise<StepOutcome> => {
     const outcome = await once(rate, stage);
     const final = outcome === 'fails' ? await once(rate, stage) : outcome;
-    if (final === 'holds') held = rate;
-    if (final === 'fails') failed = rate;
+    if (final === 'holds') known.held = rate;
+    if (final === 'fails') known.failed = rate;
     return final;
   };
-  const ended = (end: Limit['end']): Limit => ({ rate: held, failedRate: failed, end, steps });
+  const ended = (end: Limit['end']): Limit => ({
+    rate: known.held,
+    failedRate: known.failed,
+    end,
+    steps,
+  });
 
-  for (let rate = first; failed === undefined; rate = Math.min(max, rate * 2)) {
+  for (let rate = first; known.failed === undefined; rate = Math.min(max, rate * 2)) {
     if ((await tried(rate, 'double')) === 'generator') return ended('generator');
-    if (rate >= max && failed === undefined) return ended('open');
+    if (rate >= max && known.failed === undefined) return ended('open');
   }
-  for (let rate = failed / 2; held === undefined; rate /= 2) {
+  for (let rate = known.failed / 2; known.held === undefined; rate /= 2) {
     if (rate < min) return ended('none');
     if ((await tried(rate, 'halve')) === 'generator') return ended('generator');
   }
   for (;;) {
-    while (failed / held > PRECISION) {
+    while (known.failed / known.held > PRECISION) {
       // Half-way of the ratio: as many steps from 10 to 20 as from 100 to 200.
-      if ((await tried(Math.sqrt(failed * held), 'bisect')) === 'generator') return ended('generator');
+      const middle = Math.sqrt(known.failed * known.held);
+      if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
     let confirmed = 0;
-    while (confirmed < CONFIRMATIONS && (await once(held, 'confirm')) === 'holds') confirmed++;
+    while (confirmed < CONFIRMATIONS && (await once(known.held, 'confirm')) === 'holds') confirmed++;
     if (confirmed === CONFIRMATIONS) return ended('found');
     if (steps.at(-1)?.outcome === 'generator') return ended('generator');
-    failed = held;
-    held /= PRECISION;
-    if (held < min) {
-      held = undefined;
+    known.failed = known.held;
+    known.held /= PRECISION;
+    if (known.held < min) {
+      delete known.held;
       return ended('none');
     }
   }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
 
 /** Only programs of this machine scrape a run. */
@@ -56,6 +56,11 @@ async function answer(
     response.writeHead(404).end('the only path is /metrics\n');
     return;
   }
-  const text = await testbed.expose();
-  response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
+  try {
+    const text = await testbed.expose();
+    response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
+  } catch (error) {
+    // Who looks must not end what is looked at.
+    response.writeHead(500).end(`${messageOf(error)}\n`);
+  }
 }

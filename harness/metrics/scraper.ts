@@ -55,6 +55,8 @@ export function scrapeIntervalMs(nodes: number): number {
 export class Scraper implements AsyncDisposable {
   /** Why a node that runs has given no metrics, the last time of each. */
   readonly failures = new Map<string, string>();
+  /** Nodes that have given metrics at least once. */
+  readonly answered = new Set<string>();
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
@@ -138,6 +140,7 @@ export class Scraper implements AsyncDisposable {
       const { signal } = this.#options;
       const text = await node.client.metrics(signal === undefined ? limit : AbortSignal.any([signal, limit]));
       this.#numbers.read(node.name, text, values);
+      this.answered.add(node.name);
       return true;
     } catch (error) {
       this.failures.set(node.name, messageOf(error));

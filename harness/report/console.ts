@@ -148,6 +148,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const footer = [
     `  ${'report'.padEnd(NAME_WIDTH)} ${join(run.report, 'report.html')}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
+    ...(run.problems ?? []).map((text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${text}`),
     ...(run.kept === undefined
       ? []
       : [

@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cannotWrite } from '../base/errors.ts';
+import { cannotWrite, messageOf } from '../base/errors.ts';
+import { METRICS_FILE } from '../metrics/series-file.ts';
 import { pageBundle } from '../pages/bundle.ts';
 import { junitXml } from './junit.ts';
 import { reportMarkdown } from './markdown.ts';
@@ -21,20 +22,36 @@ export const REPORT_PAGE = 'report.html';
 /** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
-/** @throws HarnessError `CANNOT_WRITE` */
+/** Of a run's folder: every upload that was acknowledged. */
+export const LEDGER_FILE = 'ledger.jsonl';
+
+/** What a run adds to line by line. */
+const GROWING = [LEDGER_FILE, METRICS_FILE];
+
+/** An earlier run of the same folder must not be taken for a part of this one. @throws HarnessError `CANNOT_WRITE` */
 export function createReport(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
+    for (const name of [...GROWING, REPORT_FILE, REPORT_PAGE]) rmSync(join(folder, name), { force: true });
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }
 }
 
-/** Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are. */
-export async function writeReport(run: RunResult): Promise<void> {
+/**
+ * Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are.
+ * @returns why there are no pages, which can be made again from the rest; undefined when there are
+ * @throws HarnessError `CANNOT_WRITE` when the result itself cannot be kept
+ */
+export async function writeReport(run: RunResult): Promise<string | undefined> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
   await writeInto(run.report, { [REPORT_FILE]: document, 'junit.xml': junitXml(run) });
-  await writePages(run);
+  try {
+    await writePages(run);
+    return undefined;
+  } catch (error) {
+    return `no ${REPORT_PAGE}: ${messageOf(error)}; svcnet report ${run.report} writes it again`;
+  }
 }
 
 /** What is made of the rest of the folder. @param baseline an earlier run that the numbers are compared with */

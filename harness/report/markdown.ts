@@ -15,6 +15,7 @@ export function reportMarkdown({ run, failures }: ReportMaterial): string {
     ...(failures.length === 0
       ? []
       : ['## What failed', ...failures.map((failure) => failureText(failure, run))]),
+    ...(run.problems === undefined ? [] : ['## Not recorded', ...listOf(run.problems)]),
     '## Environment',
     Object.entries(run.environment)
       .map(([name, value]) => `- ${name}: ${plain(String(value))}`)

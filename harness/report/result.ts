@@ -111,6 +111,8 @@ export interface RunResult {
   readonly series?: string;
   /** Name of the cluster that it left running. */
   readonly kept?: string;
+  /** What could not be recorded or drawn of it, a line each; it changes no verdict. Absent: nothing. */
+  readonly problems?: readonly string[];
 }
 
 /** A run whose cluster could not be started. */

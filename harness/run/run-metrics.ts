@@ -1,5 +1,6 @@
 /** What a run measures of itself and of its clusters: series in its folder, and for a Prometheus that scrapes it. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Announcement, announceTestbed, hasDashboards } from '../dashboards/running.ts';
 import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
@@ -11,8 +12,12 @@ import type { RunOptions } from './run-options.ts';
 /** For the Prometheus of dashboards to read what the run has come to; it does every few seconds. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
 
+const SILENT_NAMED = 3;
+
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
+  /** What could not be measured, a line each. A run goes on without it. */
+  readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #name: string;
   readonly #signal: AbortSignal;
@@ -55,14 +60,36 @@ export class RunMetrics implements AsyncDisposable {
     this.#watched = true;
     this.#announced?.withdraw();
     this.#announced = undefined;
-    if (!hasDashboards(cluster.folder)) return;
-    this.#endpoint ??= await serveTestbed(this.testbed, 0);
-    this.#announced = announceTestbed(cluster.folder, this.#name, this.#endpoint.url);
+    try {
+      if (!hasDashboards(cluster.folder)) return;
+      this.#endpoint ??= await serveTestbed(this.testbed, 0);
+      this.#announced = announceTestbed(cluster.folder, this.#name, this.#endpoint.url);
+    } catch (error) {
+      this.problems.push(`the dashboards do not show the run: ${messageOf(error)}`);
+    }
   }
 
-  /** Reads them once more, before the nodes are stopped. @throws HarnessError `CANNOT_WRITE` */
-  release(): Promise<void> {
-    return this.#scraper.release();
+  /** Reads them once more, before the nodes are stopped. */
+  async release(): Promise<void> {
+    try {
+      await this.#scraper.release();
+    } catch (error) {
+      this.problems.push(`${METRICS_FILE} ends early: ${messageOf(error)}`);
+    }
+    this.#nameSilent();
+  }
+
+  /** Of each cluster those that have never answered. */
+  #nameSilent(): void {
+    const { failures, answered } = this.#scraper;
+    const silent = [...failures].filter(([name]) => !answered.has(name));
+    failures.clear();
+    answered.clear();
+    const [[, why] = []] = silent;
+    if (why === undefined) return;
+    const names = silent.map(([name]) => name);
+    const more = names.length > SILENT_NAMED ? ` and ${names.length - SILENT_NAMED} more` : '';
+    this.problems.push(`no metrics of ${names.slice(0, SILENT_NAMED).join(', ')}${more}: ${why}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

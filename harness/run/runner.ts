@@ -17,7 +17,7 @@ import { type Incident, incidentText } from '../nodes/membership.ts';
 import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
-import { createReport, writeReport } from '../report/folder.ts';
+import { createReport, LEDGER_FILE, writeReport } from '../report/folder.ts';
 import {
   type Figure,
   type RunEvent,
@@ -83,7 +83,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     const cluster = await clusters.of(planned.scenario);
     const result = await runOne(planned, { cluster, options, events, testbed });
     if (cluster !== undefined) events.push(...faultsOf(cluster.nodes, result.startedAt ?? 0));
-    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal);
+    const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal, metrics);
     results.push(picture === undefined ? result : { ...result, picture });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');
     if (options.signal.aborted) throw interrupted(options.signal);
@@ -104,9 +104,10 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     report: options.report,
     ...(metrics.file === undefined ? {} : { series: metrics.file }),
     ...(kept === undefined ? {} : { kept }),
+    ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
   };
-  await writeReport(run);
-  return run;
+  const unwritten = await writeReport(run);
+  return unwritten === undefined ? run : { ...run, problems: [...metrics.problems, unwritten] };
 }
 
 /** What a scenario runs in. */
@@ -125,7 +126,7 @@ async function runOne(
   const startedAt = Date.now();
   const startMs = performance.now();
   const recorder = createRecorder(classOf, testbed);
-  const ledger = new Ledger(join(options.report, 'ledger.jsonl'));
+  const ledger = new Ledger(join(options.report, LEDGER_FILE));
   const assertions = createAssertions();
   const figures: Figure[] = [];
   const unchecked = new Set<string>();
@@ -216,9 +217,18 @@ async function runOne(
 }
 
 /** Of a cluster that is dead, too: each of its nodes has a second to answer. */
-async function pictureAfter(cluster: Cluster, signal: AbortSignal): Promise<NetworkPicture | undefined> {
-  await cluster.membership.look();
-  return signal.aborted ? undefined : takePicture(cluster, signal);
+async function pictureAfter(
+  cluster: Cluster,
+  signal: AbortSignal,
+  { problems }: Pick<RunMetrics, 'problems'>,
+): Promise<NetworkPicture | undefined> {
+  try {
+    await cluster.membership.look();
+    return signal.aborted ? undefined : await takePicture(cluster, signal);
+  } catch (error) {
+    if (!signal.aborted) problems.push(`no picture of the network: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /** A scenario that does not look at its signal ends with it all the same: nobody waits for it any more. */

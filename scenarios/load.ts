@@ -199,6 +199,7 @@ async function bookUploads(
     const wrong: string[] = [];
     let done = 0;
     for (const upload of uploads) {
+      context.signal.throwIfAborted();
       const problem = await book(context, plan, { upload, updates });
       if (problem !== undefined) wrong.push(problem);
       progress.progress(++done, uploads.length, 'uploads');

@@ -1,6 +1,6 @@
 /** One load from its plan to its figures: prepared, made by k6, and followed while it goes on. */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
@@ -42,6 +42,8 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
   const paths = pathsIn(folder);
   try {
     await mkdir(folder, { recursive: true });
+    // That of an earlier load into the same folder would be taken for ours.
+    await rm(paths.summary, { force: true });
   } catch (error) {
     throw cannotWrite(folder, error);
   }

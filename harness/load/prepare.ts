@@ -32,7 +32,7 @@ export const FEED_UPDATE_BYTES = 256;
 /** Signing more than this would take longer than most loads. */
 const UPDATES_MAX = 200_000;
 
-/** @param onNote told what is being done, for people @throws HarnessError, ClientError */
+/** @param onNote told what is being done, for people @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; ClientError */
 export async function prepareLoad(
   cluster: Cluster,
   plan: LoadPlan,
@@ -40,7 +40,12 @@ export async function prepareLoad(
 ): Promise<PreparedLoad> {
   const { facts } = findScript(plan.script);
   const working = cluster.nodes.filter((node) => node.running && node.mode !== 'boot');
-  const uploaders = plan.node === undefined ? working : working.filter(({ name }) => name === plan.node);
+  const only = plan.node === undefined ? undefined : cluster.node(plan.node);
+  if (only !== undefined && !working.includes(only)) {
+    const why = only.running ? 'boot nodes store nothing' : `it is ${only.state}`;
+    throw new HarnessError('NODE_STATE', `nothing can be uploaded to ${only.name}: ${why}`);
+  }
+  const uploaders = only === undefined ? working : [only];
   const chunks = Math.ceil(chunksOf(plan) / Math.max(1, uploaders.length));
   const batches: PreparedBatch[] = [];
   for (const node of uploaders) {

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -73,7 +73,10 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   const log = join(folder, 'k6.log');
   const pidFile = join(folder, 'k6.pid');
   const container = `svcnet-k6-${randomUUID().slice(0, 8)}`;
-  const lines = new LineTail(options.samples ?? join(folder, 'console.log'));
+  const output = options.samples ?? join(folder, 'console.log');
+  // Those of an earlier load into the same folder would be taken for ours.
+  for (const path of [log, pidFile, output]) rmSync(path, { force: true });
+  const lines = new LineTail(output);
   const spawned = await spawnProgram({
     command: { file: '/bin/sh', args: ['-c', GUARD, pidFile, ...argumentsOf(options, container)], env: {} },
     logFile: log,
@@ -81,13 +84,17 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = performance.now();
-  const usage = new Usage(() => (k6.kind === 'program' ? pidIn(pidFile) : undefined));
+  // Looked up once: after its end the number may be that of another process.
+  let child: ProcessId | undefined;
+  const childOf = () => (child ??= pidIn(pidFile));
+  const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
   const seen: { exit?: Awaited<Spawned['exited']> } = {};
   void spawned.exited.then((exit) => (seen.exit = exit));
   try {
     while (seen.exit === undefined) {
       if (signal.aborted) throw interrupted(signal);
       await Promise.race([sleep(LOOK_MS), spawned.exited]);
+      childOf();
       usage.look();
       options.onLines(lines.read());
     }
@@ -97,7 +104,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     throw failure(seen.exit, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
   } finally {
     lines.close();
-    await end(spawned, pidIn(pidFile));
+    await end(spawned, child);
     // Where the client was ended by force, the engine goes on with the container.
     if (k6.kind === 'container' && seen.exit === undefined) await removeContainer(container);
   }

@@ -1,6 +1,7 @@
 /** Finds the limit of a cluster by loads at one rate after the other, and what limited it. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { runLoadStep } from '../load-run.ts';
@@ -49,13 +50,14 @@ export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k
 
 /**
  * @param plan of the loads; its rate is where the search begins, its thresholds are the objective
- * @throws as `runLoadStep`
+ * @throws HarnessError as `runLoadStep`, and `LOAD_FAILED` without metrics
  */
 export async function runLimit(
   cluster: Cluster,
   plan: LoadPlan,
   { signal, folder, k6, around }: LimitOptions,
 ): Promise<LimitResult> {
+  await checkMeasurable(cluster);
   const loads: LimitLoad[] = [];
   const limitersAt = new Map<number, readonly Limiter[]>();
   const first = plan.model.model === 'open' ? plan.model.rate : RATE_MIN;
@@ -92,6 +94,20 @@ export async function runLimit(
   });
   const decisive = limit.end === 'generator' ? limit.steps.at(-1)?.rate : limit.failedRate;
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
+}
+
+/** Metrics say when a node is at rest, and what limits it. @throws HarnessError `LOAD_FAILED` */
+async function checkMeasurable(cluster: Cluster): Promise<void> {
+  const { nodes } = await sampleOf(cluster);
+  const silent = [...nodes].filter(([, { counters }]) => counters === undefined).map(([name]) => name);
+  if (silent.length === 0) return;
+  throw new HarnessError(
+    'LOAD_FAILED',
+    `--find-limit reads the metrics of all nodes, and there are none of ${silent.join(', ')}`,
+    {
+      hint: 'svcnet metrics says why. Of an attached network, `debug` in its file names where a node has them.',
+    },
+  );
 }
 
 /**

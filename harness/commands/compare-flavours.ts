@@ -19,6 +19,7 @@ import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
 import type { CommandContext } from './context.ts';
 import { plan } from './run.ts';
+import { quoted } from './run-flags.ts';
 
 export interface FlavoursFlags {
   readonly flavours?: readonly FlavourName[];
@@ -128,7 +129,7 @@ function optionsFor(
     stateDir: context.stateDir,
     report: join(folder, flavour, `round-${round + 1}`),
     name: `${title}-${flavour}-${round + 1}`,
-    command: `npm run svcnet -- compare ${folder}`,
+    command: repeatText(flags, seed),
     signal: context.signal,
     ...(display === undefined ? {} : { display }),
   });
@@ -137,6 +138,19 @@ function optionsFor(
 function nodesOf(flavour: FlavourName, count: number, beeBinary: string | undefined): NodesInput {
   const binary = FLAVOURS[flavour].binaryVariable === undefined ? undefined : beeBinary;
   return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
+}
+
+/** The command that makes all of the runs again. */
+function repeatText(flags: FlavoursFlags, seed: bigint): string {
+  const { flavours = [], scenario, load, duration, rounds, nodes, driver, beeBinary, k6, set } = flags;
+  const single = { scenario, load, duration, rounds, nodes, driver, 'bee-binary': beeBinary, k6, seed };
+  return [
+    `npm run svcnet -- compare --flavours ${flavours.join(',')}`,
+    ...Object.entries(single).flatMap(([name, value]) =>
+      value === undefined ? [] : [`--${name} ${quoted(String(value))}`],
+    ),
+    ...set.map((text) => `--set ${quoted(text)}`),
+  ].join(' ');
 }
 
 /** A failed condition leaves its measurements; what could not run has none. */

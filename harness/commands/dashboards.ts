@@ -96,7 +96,7 @@ async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandCo
   writeFiles(cluster, folder, flags.interval, plan);
   keep();
   try {
-    await using _watch = await Watch.open(cluster);
+    await using _watch = await Watch.open(cluster, context.signal);
     for (const request of plan) {
       servers.push(await startServer(request, context.signal));
       keep();
@@ -196,11 +196,12 @@ class Watch implements AsyncDisposable {
     this.#close = close;
   }
 
-  static async open(cluster: Cluster): Promise<Watch> {
+  static async open(cluster: Cluster, signal: AbortSignal): Promise<Watch> {
     const testbed = new TestbedMetrics(NO_RUN);
     const endpoint = await serveTestbed(testbed, 0);
     const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
-    const scraper = new Scraper({ testbed, onScrape: () => undefined, intervalMs: WATCH_INTERVAL_MS });
+    const options = { testbed, signal, intervalMs: WATCH_INTERVAL_MS };
+    const scraper = new Scraper({ ...options, onScrape: () => undefined });
     scraper.watch(cluster.nodes);
     return new Watch(scraper, async () => {
       announced.withdraw();

@@ -140,6 +140,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   return parts.join(' ');
 }
 
+/** As one word of a shell. */
 export function quoted(text: string): string {
-  return /[\s<>*|&;()]/.test(text) ? `'${text}'` : text;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

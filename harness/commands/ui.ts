@@ -1,8 +1,9 @@
 /** `svcnet ui`: a page on a running cluster, until it is interrupted. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { messageOf } from '../base/errors.ts';
 import { plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { openInBrowser } from '../machine/open.ts';
 import { pageBundle } from '../pages/bundle.ts';
 import { findCluster, readRecord } from '../state/state.ts';
 import { pageAssets } from '../ui/assets.ts';
@@ -25,7 +26,7 @@ export async function ui(flags: UiFlags, context: CommandContext): Promise<void>
     const served = await serveUi({ port: flags.port ?? 0 }, { cluster, isThere, assets });
     try {
       tell(served.url, cluster, context);
-      if (flags.open === true) openBrowser(served.url, context);
+      if (flags.open === true) await open(served.url, context);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await served.close();
@@ -44,14 +45,11 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
   note('  Open it in a browser of this machine. It only looks; Ctrl-C ends it.\n');
 }
 
-const OPENERS: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
-  darwin: ['open'],
-  win32: ['cmd', '/c', 'start', ''],
-};
-
-function openBrowser(url: string, { note }: CommandContext): void {
-  const [program, ...args] = OPENERS[process.platform] ?? ['xdg-open'];
-  const opener = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
-  opener.on('error', () => note(`  no browser could be opened: there is no ${program}\n`));
-  opener.unref();
+/** The page is served all the same. */
+async function open(url: string, { note }: CommandContext): Promise<void> {
+  try {
+    await openInBrowser(url);
+  } catch (error) {
+    note(`  ${messageOf(error)}\n`);
+  }
 }

@@ -2,6 +2,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { TraceFlags } from '../trace.ts';
+import { whole } from './values.ts';
+
+const CHUNKS_MAX = 10_000;
 
 type Work = (flags: TraceFlags, context: CommandContext) => Promise<number | void>;
 
@@ -11,7 +14,12 @@ export function addTrace(
 ): void {
   about('trace', 'show where a chunk lies and which way it took')
     .argument('<reference>', 'address of a chunk, or reference of content: 64 or 128 hex digits', reference)
-    .option('--chunks <count>', 'chunks of the content whose way is shown (default: 1, the root)', count, 1)
+    .option(
+      '--chunks <count>',
+      'chunks of the content whose way is shown (default: 1, the root)',
+      whole(1, CHUNKS_MAX),
+      1,
+    )
     .addHelpText(
       'after',
       `
@@ -28,12 +36,4 @@ Exits with 1 when a chunk is held by no node.`,
 function reference(text: string): string {
   if (/^(?:[0-9a-fA-F]{64}){1,2}$/.test(text)) return text.toLowerCase();
   throw new InvalidArgumentError('Expected 64 hex digits, or 128 with the key of encrypted content.');
-}
-
-const CHUNKS_MAX = 10_000;
-
-function count(text: string): number {
-  const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= CHUNKS_MAX) return value;
-  throw new InvalidArgumentError(`Expected a whole number from 1 to ${CHUNKS_MAX}.`);
 }

@@ -1,7 +1,8 @@
 /** `svcnet ui` on the command line. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { UiFlags } from '../ui.ts';
+import { whole } from './values.ts';
 
 type Work = (flags: UiFlags, context: CommandContext) => Promise<void>;
 
@@ -12,7 +13,7 @@ export function addUi(
   run: (flags: UiFlags, work: Work) => Promise<void>,
 ): void {
   about('ui', 'show a running cluster as a live page: ring, chunks, figures, balances, logs')
-    .option('--port <port>', 'port of the page (default: a free one)', portFlag)
+    .option('--port <port>', 'port of the page (default: a free one)', whole(PORT.min, PORT.max))
     .option('--open', 'open it in the browser')
     .addHelpText(
       'after',
@@ -24,10 +25,4 @@ chunk events:
   svcnet ui --open`,
     )
     .action((flags: UiFlags) => run(flags, async (f, c) => (await import('../ui.ts')).ui(f, c)));
-}
-
-function portFlag(text: string): number {
-  const value = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= PORT.min && value <= PORT.max) return value;
-  throw new InvalidArgumentError(`Expected a whole number from ${PORT.min} to ${PORT.max}.`);
 }

@@ -100,7 +100,7 @@ export const ALERT_RULES: readonly AlertRule[] = [
     severity: 'critical',
     summary: '{{ $labels.node }} is down',
     description:
-      'It does not run or does not answer, and nobody has done that to it. Its last words: svcnet logs {{ $labels.node }}',
+      'It does not run or does not answer, and nothing in the testbed stopped it. Its last words: svcnet logs {{ $labels.node }}',
   },
   {
     alert: 'PushBacklogGrows',

@@ -27,7 +27,7 @@ type Context = ScenarioContext<typeof LOAD_PARAMETERS>;
 export default defineScenario({
   name: 'load',
   group: 'load',
-  about: 'Loads the cluster by k6, and looks for all that was uploaded: what svcnet load runs.',
+  about: 'Puts a load on the cluster with k6 and looks for everything uploaded: what svcnet load runs.',
   parameters: LOAD_PARAMETERS,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

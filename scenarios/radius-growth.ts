@@ -5,12 +5,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../harness/base/errors.ts';
+import { grouped } from '../harness/base/words.ts';
 import { ClientError } from '../harness/client/errors.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
 import { expectBytes } from '../harness/ledger/content.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
 import { batchAmount } from '../harness/plan/definition.ts';
-import { formatBytes, formatCount } from '../harness/report/console.ts';
+import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { type Congested, congestionOf } from '../harness/status/congestion.ts';
 import { proximityOrder } from '../node/chunk/address.ts';
@@ -162,7 +163,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
       failed.abort();
     }
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    progress.detail(`${files.length} files, ${formatCount(stage.uploaded)} chunks, ${formatBytes(bytes)}`);
+    progress.detail(`${files.length} files, ${grouped(stage.uploaded)} chunks, ${formatBytes(bytes)}`);
     return files;
   });
 }
@@ -376,7 +377,7 @@ function read(context: Context, { step, readers, filesOf, expected }: Reading): 
       });
     await Promise.all(readers.map((node) => atMost(READS_AT_ONCE, works(node))));
     const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
-    progress.detail(`${formatCount(total)} files by ${readers.length} nodes`);
+    progress.detail(`${grouped(total)} files by ${readers.length} nodes`);
     context.figure({ name: `${step}: all files`, value: seconds, unit: 's' });
     context.expect(expected, wrong.length === 0, {
       observed: `${wrong.length} of ${total} reads failed`,
@@ -411,7 +412,7 @@ function checkSynced(context: Context, { synced, stuck }: Settled, congestion: r
     'what is not synced waits for a neighbourhood that is named',
     stuck.length === 0 || waiting > 0,
     {
-      observed: `${stuck.length} files not synced, ${formatCount(waiting)} chunks waiting`,
+      observed: `${stuck.length} files not synced, ${grouped(waiting)} chunks waiting`,
       expected: 'no file, or the neighbourhoods without room or without a node',
       ...(congestion.length === 0 ? {} : { evidence: congestion.map(({ text }) => text).join('\n') }),
     },

@@ -1,10 +1,11 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readTree, type TreeFile, tarOf } from '../harness/base/tree.ts';
+import { grouped } from '../harness/base/words.ts';
 import { buyBatch } from '../harness/cluster/purchase.ts';
 import { expectBytes, expectForm, expectTar, formOf } from '../harness/ledger/content.ts';
 import type { ClusterNode } from '../harness/nodes/cluster-node.ts';
-import { formatBytes, formatCount } from '../harness/report/console.ts';
+import { formatBytes } from '../harness/report/console.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../harness/run/scenario.ts';
 import { atMost } from '../node/env/turns/at-most.ts';
 import {
@@ -86,7 +87,7 @@ function uploadTree(
 ): Promise<string> {
   return context.step('upload', async (progress) => {
     const size = tree.reduce((sum, { data }) => sum + data.length, 0);
-    progress.detail(`${formatCount(tree.length)} files, ${formatBytes(size)} on ${node.name}`);
+    progress.detail(`${grouped(tree.length)} files, ${formatBytes(size)} on ${node.name}`);
     const { upload, expected } = await asCollection(context, node, batch, tree);
     return uploadLedgered(context, {
       operation: 'upload dir',

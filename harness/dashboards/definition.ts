@@ -46,7 +46,7 @@ function grafanaStart({ port, folder }: ServerPlan): Start {
   };
 }
 
-/** Everybody who reaches it may look and change nothing; it asks nothing of the internet. */
+/** Anyone who reaches it may look and change nothing; it asks nothing of the internet. */
 export function grafanaEnvironment(folder: string): Record<string, string> {
   return {
     GF_PATHS_PROVISIONING: `${folder}/${PROVISIONING}`,

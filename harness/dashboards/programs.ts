@@ -63,7 +63,7 @@ function isRunnable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    // It is not there, or somebody else's.
+    // It is not there, or not ours to run.
     return false;
   }
 }

@@ -46,10 +46,6 @@ export function formatMs(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-export function formatCount(count: number): string {
-  return count.toString().replace(/\B(?=(\d{3})+$)/g, ',');
-}
-
 /**
  * The running step as a person sees it: name, detail, bar, rate and time left where the end is known, time. On a terminal
  * its line is drawn again and again; elsewhere a long step says every few seconds how far it is.
@@ -198,7 +194,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const { acknowledged, found } = scenario.ledger;
   if (acknowledged > 0) {
     lines.push(
-      `  ${'ledger'.padEnd(NAME_WIDTH)} ${formatCount(acknowledged)} chunks acknowledged, ${formatCount(found)} found on the network`,
+      `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} chunks acknowledged, ${grouped(found)} found on the network`,
     );
   }
   for (const text of scenario.unchecked ?? []) lines.push(`  ${'unchecked'.padEnd(NAME_WIDTH)} ${text}`);
@@ -232,21 +228,21 @@ interface Column {
 const COLUMNS: readonly Column[] = [
   { title: 'what', left: true, of: (row) => row.operation },
   { title: 'node', left: true, of: (row) => row.node },
-  { title: 'count', drop: 2, of: (row) => formatCount(row.count) },
+  { title: 'count', drop: 2, of: (row) => grouped(row.count) },
   { title: 'MiB', drop: 3, of: (row) => (row.bytes / 2 ** 20).toFixed(1) },
   { title: 'MiB/s', of: (row) => row.mibPerSecond?.toFixed(1) ?? '-' },
   { title: 'p50 ms', of: (row) => shortMs(row.p50Ms) },
   { title: 'p95 ms', of: (row) => shortMs(row.p95Ms) },
   { title: 'p99 ms', drop: 1, of: (row) => shortMs(row.p99Ms) },
   { title: 'max ms', drop: 2, of: (row) => shortMs(row.maxMs) },
-  { title: 'errors', of: (row) => formatCount(row.errors) },
+  { title: 'errors', of: (row) => grouped(row.errors) },
 ];
 const DROPS_MAX = 3;
 
 /** A percentile that too few samples tell is none. */
 function shortMs(ms: number | null): string {
   if (ms === null) return '-';
-  return ms < 10 ? ms.toFixed(1) : formatCount(Math.round(ms));
+  return ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms));
 }
 
 /** As wide as it needs to be; a narrow terminal loses columns, never a row. */

@@ -2,12 +2,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { until } from '../../harness/base/wait.ts';
-import { plural } from '../../harness/base/words.ts';
+import { grouped, plural } from '../../harness/base/words.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
 import type { ExpectedContent } from '../../harness/ledger/content.ts';
 import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
 import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { formatCount } from '../../harness/report/console.ts';
 import type { ParameterTable, ScenarioContext } from '../../harness/run/scenario.ts';
 import { waysOfLost } from '../../harness/trace/losses.ts';
 
@@ -107,7 +106,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
       const where = `the network has ${plural(unlisted.length, 'node')} that the network file does not list`;
       context.unchecked(`where ${plural(verdict.missing, 'chunk')} of the ledger are: ${where}`);
     }
-    progress.detail(`${formatCount(verdict.found)} of ${formatCount(verdict.acknowledged)} chunks found`);
+    progress.detail(`${grouped(verdict.found)} of ${grouped(verdict.acknowledged)} chunks found`);
   });
 }
 

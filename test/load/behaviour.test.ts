@@ -173,7 +173,7 @@ test.each([
 test('without k6 and without an engine it says how to get it', async () => {
   const { code, stderr } = await kit.svcnet(['load', 'upload'], { SVCNET_K6: '', PATH: '/nowhere' }).finished;
   expect(code).toBe(2);
-  expect(stderr).toContain('k6 makes the load, and it is not on this machine');
+  expect(stderr).toContain('k6, which generates the load, was not found');
   expect(stderr).toContain('grafana.com/docs/k6');
 });
 

@@ -24,9 +24,9 @@ export function addLoad(program: Command, run: RunCommand): void {
   const loads = Object.entries(SCRIPTS).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`);
   program
     .command('load')
-    .description('put a load on a cluster by k6, measure it, and look for all that was uploaded')
+    .description('put a load on a cluster with k6, measure it, and check that everything uploaded is there')
     .argument('[load]', `what is done: ${Object.keys(SCRIPTS).join(', ')}`)
-    .option('--script <file>', 'script for k6 of your own instead; it may import svcnet/k6')
+    .option('--script <file>', 'your own k6 script instead; it may import svcnet/k6')
     .addOption(
       new Option(
         '--profile <profile>',
@@ -34,7 +34,7 @@ export function addLoad(program: Command, run: RunCommand): void {
       ).argParser(word(LOAD_PROFILES)),
     )
     .option('--rate <rate>', 'iterations started by the clock, such as 20/s or 90/m (default: 10/s)')
-    .option('--vus <count>', 'users at once instead, each of which waits for its answers', whole(1, VUS_MAX))
+    .option('--vus <count>', 'users at once instead; each waits for its answers', whole(1, VUS_MAX))
     .option('--duration <duration>', 'length of the measured part (default: 1m; of soak 30m)')
     .option(
       '--warmup <duration>',
@@ -42,7 +42,7 @@ export function addLoad(program: Command, run: RunCommand): void {
     )
     .option(
       '--sizes <sizes>',
-      'of what is uploaded: 4KiB, 4KiB..1MiB, lognormal:64KiB, or several with weights: 4KiB*9,1MiB (default: 64KiB)',
+      'sizes of uploads: 4KiB, 4KiB..1MiB, lognormal:64KiB, or several with weights: 4KiB*9,1MiB (default: 64KiB)',
     )
     .addOption(
       new Option(
@@ -58,12 +58,12 @@ export function addLoad(program: Command, run: RunCommand): void {
     )
     .option(
       '--objects <count>',
-      'things uploaded before the load, to be read by it (default: 50)',
+      'objects uploaded before the load, for it to read (default: 50)',
       whole(1, OBJECTS_MAX),
     )
-    .option('--read-share <percent>', 'of the operations of mixed, in percent (default: 80)', whole(0, 100))
+    .option('--read-share <percent>', 'share of downloads in mixed, in percent (default: 80)', whole(0, 100))
     .option('--files <count>', 'files of each directory (default: 10)', whole(1, FILES_MAX))
-    .option('--on <node>', 'only node that is uploaded to (default: all in turn)')
+    .option('--on <node>', 'upload to this node only (default: all in turn)')
     .addOption(
       new Option(
         '--threshold <condition>',
@@ -74,7 +74,7 @@ export function addLoad(program: Command, run: RunCommand): void {
     )
     .option(
       '--find-limit <condition>',
-      "search the highest rate that holds it, such as 'p95<500ms', and what limits it; --rate is where it begins",
+      "search for the highest rate at which it holds, such as 'p95<500ms', and for what limits it; begins at --rate",
     )
     .option('--k6 <path>', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)')
     .option('--name <cluster>', 'load this running cluster instead of a fresh one')
@@ -98,8 +98,8 @@ ${loads.join('\n')}
 With --rate latency counts from the time at which an iteration was meant to start, so that waiting for a slow network is
 part of it. Iterations that k6 could not start because every user was waiting are dropped; more than 1 % fails the run.
 
-Exits with 0 when everything held, with 99 when only thresholds did not, with 1 when something else has failed, such as a
-chunk that is missing, with 2 when the load could not be made.
+Exits with 0 when everything held, with 99 when only thresholds did not, with 1 when something else failed, such as a
+missing chunk, with 2 when the load could not be run.
 
 Examples:
   svcnet load upload --rate 20/s --duration 1m --threshold 'p95<500ms'

@@ -18,7 +18,7 @@ export function addUi(
     .addHelpText(
       'after',
       `
-The page is served on loopback until Ctrl-C, and its URL has a token: who knows it may look. It only looks and never
+The page is served on loopback until Ctrl-C, and its URL includes a token: anyone who has it may look. It never
 changes the cluster. Nothing is asked of the nodes while no page is open. Single chunks are seen when the nodes keep
 chunk events:
   svcnet up --trace

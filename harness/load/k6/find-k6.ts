@@ -10,7 +10,7 @@ const IMAGE = 'grafana/k6:2.2.0';
 const IMAGE_VARIABLE = 'SVCNET_K6_IMAGE';
 const PROGRAM_VARIABLE = 'SVCNET_K6';
 const ANSWER_TIMEOUT_MS = 20_000;
-const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6), and name the program by --k6 or ${PROGRAM_VARIABLE} when it is not on the PATH; or start a Docker engine, which gets it as an image`;
+const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6), and name the program by --k6 or ${PROGRAM_VARIABLE} when it is not on the PATH; or start a Docker engine, which runs its image`;
 
 export interface K6 {
   readonly kind: 'program' | 'container';
@@ -35,7 +35,7 @@ export async function findK6(given?: string, environment: NodeJS.ProcessEnv = pr
   if (await engineAnswers(environment)) {
     return { kind: 'container', where: environment[IMAGE_VARIABLE] ?? IMAGE, version: '' };
   }
-  throw new HarnessError('BINARY_INVALID', 'k6 makes the load, and it is not on this machine', {
+  throw new HarnessError('BINARY_INVALID', 'k6, which generates the load, was not found', {
     hint: HINT,
   });
 }

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { grouped } from '../../../../harness/base/words.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import {
   consoleStyle,
   formatBytes,
-  formatCount,
   formatMs,
   renderRepeated,
   renderRun,
@@ -262,6 +262,6 @@ test('numbers carry units', () => {
     formatMs(1.234),
     formatMs(250),
     formatMs(14_100),
-    formatCount(18944),
+    grouped(18944),
   ]).toEqual(['12 B', '2.0 KiB', '64.0 MiB', '1.23 ms', '250 ms', '14.1 s', '18,944']);
 });

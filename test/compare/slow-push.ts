@@ -23,7 +23,8 @@ export class SlowPush implements Disposable {
   constructor(underlay: string, share: number) {
     this.#share = share;
     const peerId = underlay.slice(underlay.lastIndexOf('/') + 1);
-    const { carry } = MemoryNetwork.prototype;
+    const { value } = Object.getOwnPropertyDescriptor(MemoryNetwork.prototype, 'carry') ?? {};
+    const carry = value as MemoryNetwork['carry'];
     const late = (frame: MemoryFrame) => this.#late(frame);
     this.#spy = vi.spyOn(MemoryNetwork.prototype, 'carry').mockImplementation(function (
       this: MemoryNetwork,

@@ -89,7 +89,7 @@ test('the limit of a server with a known capacity is found twice within a fifth'
 }, 600_000);
 
 test('the limit of a cluster is named, and k6 is not it', async () => {
-  const plan = planOf('upload', 'p95<150ms', '20/s');
+  const plan = planOf('upload', 'p95<150ms', '40/s');
   const { limit, limiters } = await search(plan, 'cluster');
   expect(['found', 'none']).toContain(limit.end);
   expect(limiters.length).toBeGreaterThan(0);

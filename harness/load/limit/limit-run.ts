@@ -83,7 +83,12 @@ export async function runLimit(
         ...(k6 === undefined ? {} : { k6 }),
       });
       const after = await sampleOf(cluster);
-      const look = await lookBetween(cluster, { before, after, k6Cores: load.k6Cpu });
+      const look = await lookBetween(cluster, {
+        before,
+        after,
+        loadMs: load.endMs - load.startMs,
+        k6Cores: load.k6Cpu,
+      });
       const held = holds(load);
       const outcome = held ? 'holds' : generatorOf(look) === undefined ? 'fails' : 'generator';
       if (!held) limitersAt.set(rate, limitersOf(look));

@@ -19,6 +19,8 @@ export interface NodeLoad {
 export interface LoadLook {
   readonly seconds: number;
   readonly nodes: readonly NodeLoad[];
+  /** Processes that hold several nodes: what these use together, in shares of one core. */
+  readonly shared: readonly { readonly nodes: readonly string[]; readonly cores: number }[];
   /** Of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
@@ -66,6 +68,12 @@ export function limitersOf(look: LoadLook): Limiter[] {
       `peers are owed too much to be asked: ${list(owing, ({ creditRefusals }) => `${(creditRefusals / seconds).toFixed(1)} times a second`)}`,
     ),
     limiter('cpu', busy, `processors: ${list(busy, ({ cores = 0 }) => `uses ${cores.toFixed(2)} cores`)}`),
+    ...look.shared
+      .filter(({ cores }) => cores >= NODE_BUSY_CORES)
+      .map(({ nodes: held, cores }): Limiter => {
+        const text = `processors: the process that holds ${held.length} nodes uses ${cores.toFixed(2)} cores, and computes in one thread`;
+        return { kind: 'cpu', nodes: held, text };
+      }),
     busy.length === 0 && look.machineBusy >= MACHINE_BUSY
       ? {
           kind: 'cpu',
@@ -97,9 +105,9 @@ function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string
  * k6 was the bottleneck when the machine had nothing left and k6 took more of it than all nodes together, or when its own
  * part of the machine was nearly all of it.
  */
-export function generatorOf({ k6Cores, cores, machineBusy, nodes }: LoadLook): Limiter | undefined {
+export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: LoadLook): Limiter | undefined {
   if (k6Cores === undefined) return undefined;
-  const known = nodes.flatMap((node) => node.cores ?? []);
+  const known = [...nodes, ...shared].flatMap((one) => one.cores ?? []);
   const outweighs = known.length > 0 && k6Cores > known.reduce((sum, one) => sum + one, 0);
   const isMost = k6Cores >= MACHINE_BUSY * cores;
   if (!isMost && !(machineBusy >= MACHINE_BUSY && outweighs)) return undefined;

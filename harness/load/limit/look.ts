@@ -1,6 +1,7 @@
 /** Looks at a cluster before and after a load, for what changed meanwhile. */
 import { cpus } from 'node:os';
 import type { Cluster } from '../../cluster/cluster.ts';
+import { processUsage } from '../../machine/usage.ts';
 import { parseExposition } from '../../metrics/exposition.ts';
 import type { ClusterNode } from '../../nodes/cluster-node.ts';
 import type { LoadLook, NodeLoad } from './limiter.ts';
@@ -16,15 +17,24 @@ const COUNTERS = {
 type Counter = keyof typeof COUNTERS;
 
 interface NodeSample {
+  /** Undefined where nodes share a process. */
   readonly cpuMs: number | undefined;
   /** None of a node that does not answer. */
   readonly counters: Readonly<Record<Counter, number>> | undefined;
+}
+
+interface SharedSample {
+  readonly pid: number;
+  readonly nodes: readonly string[];
+  readonly cpuMs: number;
 }
 
 /** A moment of a cluster. */
 export interface Sample {
   readonly atMs: number;
   readonly nodes: ReadonlyMap<string, NodeSample>;
+  /** Processes of this machine that hold several nodes. */
+  readonly shared: readonly SharedSample[];
   /** Of all cores since the machine started, ms. */
   readonly busyMs: number;
   readonly totalMs: number;
@@ -41,9 +51,18 @@ export async function sampleOf(cluster: Cluster): Promise<Sample> {
   return {
     atMs: performance.now(),
     nodes: new Map(nodes),
+    shared: sharedSamples(running),
     busyMs,
     totalMs: times.reduce((sum, { busy, idle }) => sum + busy + idle, 0),
   };
+}
+
+function sharedSamples(running: readonly ClusterNode[]): SharedSample[] {
+  return [...Map.groupBy(running, ({ pid }) => pid)].flatMap(([pid, held]) => {
+    const usage = pid === undefined || held.length < 2 ? undefined : processUsage(pid);
+    if (pid === undefined || usage === undefined) return [];
+    return [{ pid, nodes: held.map(({ name }) => name), cpuMs: usage.cpuSeconds * 1000 }];
+  });
 }
 
 /** A node that has too much to do to answer is still known by its processor time. */
@@ -82,12 +101,21 @@ export function busyNodes(before: Sample, after: Sample): string[] {
     .map(([name]) => name);
 }
 
-/** What has happened between two moments. @param k6Cores as its load has told */
+/**
+ * What has happened between two moments.
+ * @param loadMs how long the load itself took: k6 starts and ends meanwhile, and nodes do little then
+ * @param k6Cores as its load has told
+ */
 export async function lookBetween(
   cluster: Cluster,
-  { before, after, k6Cores }: { before: Sample; after: Sample; k6Cores: number | undefined },
+  {
+    before,
+    after,
+    loadMs,
+    k6Cores,
+  }: { before: Sample; after: Sample; loadMs: number; k6Cores: number | undefined },
 ): Promise<LoadLook> {
-  const ms = Math.max(1, after.atMs - before.atMs);
+  const ms = Math.max(1, Math.min(loadMs, after.atMs - before.atMs));
   const full = await fullNodes(cluster);
   const nodes = Array.from(after.nodes, ([name, now]): NodeLoad => {
     const then = before.nodes.get(name);
@@ -110,6 +138,10 @@ export async function lookBetween(
   return {
     seconds: ms / 1000,
     nodes,
+    shared: after.shared.flatMap(({ pid, nodes: held, cpuMs }) => {
+      const then = before.shared.find((one) => one.pid === pid);
+      return then === undefined ? [] : [{ nodes: held, cores: (cpuMs - then.cpuMs) / ms }];
+    }),
     machineBusy: totalMs > 0 ? (after.busyMs - before.busyMs) / totalMs : 0,
     cores: cpus().length,
     k6Cores,

@@ -17,6 +17,7 @@ const look = (more: Partial<LoadLook> = {}): LoadLook => ({
   seconds: 10,
   nodes: [node('node-0'), node('node-1')],
   machineBusy: 0.5,
+  shared: [],
   cores: 4,
   k6Cores: 0.4,
   chainMs: 3,
@@ -35,6 +36,15 @@ test('nodes that use their core are named with how much of it', () => {
 
 test('a machine without anything left is named where its nodes are not', () => {
   expect(kinds(look({ machineBusy: 0.97 }))).toEqual([['cpu']]);
+  const shared = [{ nodes: ['node-0', 'node-1'], cores: 0.97 }];
+  expect(limitersOf(look({ shared }))).toEqual([
+    {
+      kind: 'cpu',
+      nodes: ['node-0', 'node-1'],
+      text: 'processors: the process that holds 2 nodes uses 0.97 cores, and computes in one thread',
+    },
+  ]);
+  expect(limitersOf(look({ shared: [{ nodes: ['node-0', 'node-1'], cores: 0.5 }] }))).toEqual([]);
 });
 
 test.each([

@@ -67,6 +67,15 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     writeFile(join(folder, 'k6.json'), '{}'),
   ]);
   const shape = await shapeOf(plan, script, { k6, folder, paths, signal });
+  if (shape.ownMs !== undefined && options.planned === true) {
+    throw new HarnessError(
+      'USAGE',
+      `--find-limit chooses the rate, but ${script.path} has scenarios of its own`,
+      {
+        hint: 'Leave scenarios, stages, vus, duration and iterations out of its options.',
+      },
+    );
+  }
   // Rates are judged over the time that the script itself has chosen.
   const judged = { ...plan, durationMs: shape.ownMs ?? plan.durationMs };
   if (shape.ownMs !== undefined) await writeFile(paths.config, JSON.stringify(configOf(judged, about)));

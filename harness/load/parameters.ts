@@ -77,6 +77,8 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
   refuseUnused(script, parameters);
   const warmup = parameters.warmup === '' ? (script.own ? '0s' : WARMUP_DEFAULT) : parameters.warmup;
   const { encrypt, objects, files } = parameters;
+  const objective =
+    parameters.findLimit === '' ? [] : [parseThreshold(objectiveOf(parameters), '--find-limit')];
   return {
     script: parameters.script,
     profile,
@@ -93,10 +95,7 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
     readShare: atMost('--read-share', parameters.readShare, 100) / 100,
     compareShare: COMPARE_SHARE,
     files,
-    thresholds: thresholdsOf([
-      ...(parameters.findLimit === '' ? [] : [objectiveOf(parameters)]),
-      ...parameters.thresholds,
-    ]),
+    thresholds: thresholdsOf([...objective, ...parameters.thresholds.map((text) => parseThreshold(text))]),
     seed,
     label: 'load',
   };
@@ -172,8 +171,7 @@ function refuseUnused({ name, facts, own }: Script, parameters: LoadParameters):
   if (flag !== undefined) throw new HarnessError('USAGE', `${flag} has no meaning for the load '${name}'`);
 }
 
-function thresholdsOf(texts: readonly string[]): Threshold[] {
-  const given = texts.map(parseThreshold);
+function thresholdsOf(given: Threshold[]): Threshold[] {
   const hasErrors = given.some(({ figure, operation }) => figure === 'errors' && operation === undefined);
   return hasErrors ? given : [...given, parseThreshold(ERRORS_DEFAULT)];
 }

@@ -108,6 +108,8 @@ export interface LoadOptions {
   readonly k6?: string;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
+  /** The rate of the plan is what matters: a script that chooses its own is refused. */
+  readonly planned?: true;
   readonly onProgress?: (progress: LoadProgress) => void;
   /** Told of every measured operation as it ends. */
   readonly recorder?: Pick<Recorder, 'succeeded' | 'failed'>;

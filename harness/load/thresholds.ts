@@ -43,54 +43,60 @@ export interface ThresholdVerdict {
 /** The condition of loads that name none of their own on errors. */
 export const ERRORS_DEFAULT = 'errors<1%';
 
-/** @throws HarnessError `USAGE` that says which part is not one */
-export function parseThreshold(text: string): Threshold {
+/** @param flag that it was given by @throws HarnessError `USAGE` that says which part is not one */
+export function parseThreshold(text: string, flag = '--threshold'): Threshold {
+  try {
+    return parsed(text);
+  } catch (error) {
+    if (!(error instanceof InvalidThreshold)) throw error;
+    throw new HarnessError('USAGE', `${flag}: got '${text}': ${error.message}`);
+  }
+}
+
+/** Says which part is not one. */
+class InvalidThreshold extends Error {}
+
+function parsed(text: string): Threshold {
   const compact = text.replace(/\s+/g, '');
   const [, operation, name = '', comparison = '', limit = ''] =
     /^(?:([a-z][a-z-]*):)?([a-z]+[\d.]*)(<=|>=|<|>)(.+)$/.exec(compact) ?? [];
   if (name === '') {
-    throw thresholdError(
-      text,
+    throw new InvalidThreshold(
       `expected a figure, a comparison and a limit, such as 'p95<500ms', 'errors<1%' or 'upload:rate>=20/s'`,
     );
   }
-  const figure = figureOf(text, name);
+  const figure = figureOf(name);
   const sense = comparison as Comparison;
-  return { text, operation, figure, comparison: sense, limit: limitOf(text, figure, limit) };
+  return { text, operation, figure, comparison: sense, limit: limitOf(figure, limit) };
 }
 
-function figureOf(text: string, name: string): Threshold['figure'] {
+function figureOf(name: string): Threshold['figure'] {
   const [, percentile] = /^p(\d+(?:\.\d+)?)$/.exec(name) ?? [];
   if (percentile !== undefined) {
     if (Number(percentile) >= 1 && Number(percentile) <= 99.9) return { percentile: Number(percentile) };
-    throw thresholdError(text, `a percentile is from p1 to p99.9, got '${name}'`);
+    throw new InvalidThreshold(`a percentile is from p1 to p99.9, got '${name}'`);
   }
   const known = FIGURES.find((figure) => figure === name);
   if (known !== undefined) return known;
-  throw thresholdError(
-    text,
+  throw new InvalidThreshold(
     `unknown figure '${name}'${suggestion(name, FIGURES)} (known: p50 to p99.9, ${FIGURES.join(', ')})`,
   );
 }
 
-function limitOf(text: string, figure: Threshold['figure'], limit: string): number {
+function limitOf(figure: Threshold['figure'], limit: string): number {
   if (figure === 'errors') {
     const [, share] = /^(\d+(?:\.\d+)?)%$/.exec(limit) ?? [];
     if (share !== undefined && Number(share) <= 100) return Number(share) / 100;
-    throw thresholdError(text, `errors are compared with a share such as 1% or 0.1%, got '${limit}'`);
+    throw new InvalidThreshold(`errors are compared with a share such as 1% or 0.1%, got '${limit}'`);
   }
   if (figure === 'rate') {
     const rate = parseRate(limit);
     if (rate !== undefined) return rate;
-    throw thresholdError(text, `a rate is compared with one such as 20/s or 90/m, got '${limit}'`);
+    throw new InvalidThreshold(`a rate is compared with one such as 20/s or 90/m, got '${limit}'`);
   }
   const ms = parseDurationMs(limit);
   if (ms !== undefined) return ms;
-  throw thresholdError(text, `a latency is compared with a duration such as 500ms or 1s, got '${limit}'`);
-}
-
-function thresholdError(text: string, why: string): HarnessError {
-  return new HarnessError('USAGE', `--threshold: got '${text}': ${why}`);
+  throw new InvalidThreshold(`a latency is compared with a duration such as 500ms or 1s, got '${limit}'`);
 }
 
 /** `20/s`, `90/m`, `1000/h` → per second; undefined when the text is none of these. */

@@ -50,8 +50,12 @@ export function foldersIn(folder: string): string[] {
 export function readRun(folder: string): RunResult {
   const file = join(folder, REPORT_FILE);
   if (!existsSync(file)) {
+    const repeat = foldersIn(folder).find((name) => existsSync(join(folder, name, REPORT_FILE)));
     throw new HarnessError('RUN_NOT_FOUND', `${folder}: no run is in it, expected ${REPORT_FILE}`, {
-      hint: 'A run writes it when it ends.',
+      hint:
+        repeat === undefined
+          ? 'A run writes it when it ends; one that was interrupted has none.'
+          : `It holds several runs; name one of them, such as ${join(folder, repeat)}`,
     });
   }
   const document = documentOf(file);

@@ -79,6 +79,7 @@ export async function runLimit(
         signal,
         folder: join(folder, step.label),
         prepared,
+        planned: true,
         onProgress,
         ...(k6 === undefined ? {} : { k6 }),
       });

@@ -53,6 +53,7 @@ test.each([
   [{ redundancy: '5' }, '--redundancy: got 5'],
   [{ script: 'uplaod' }, "unknown load 'uplaod', did you mean 'upload'?"],
   [{ script: './none.js' }, '--script: there is no file'],
+  [{ findLimit: 'p95' }, "--find-limit: got 'p95': expected a figure"],
   [{ script: 'feeds', sizes: '4KiB' }, "--sizes has no meaning for the load 'feeds'"],
   [{ script: 'chunks', encrypt: 'true' }, "--encrypt has no meaning for the load 'chunks'"],
   [{ script: 'upload', reads: 'cold' }, "--reads has no meaning for the load 'upload'"],

@@ -50,7 +50,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
     await writePages(run);
     return undefined;
   } catch (error) {
-    return `no ${REPORT_PAGE}: ${messageOf(error)}; svcnet report ${run.report} writes it again`;
+    return `no ${REPORT_PAGE}: ${messageOf(error)}; try again with: svcnet report ${run.report}`;
   }
 }
 

@@ -1,12 +1,12 @@
 /** What `report.html` and `report.md` are made of: figures, failures with their log lines, charts, markup. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
 import { failuresOf } from '../../../../harness/report/failures.ts';
-import { writePages } from '../../../../harness/report/folder.ts';
+import { writePages, writeReport } from '../../../../harness/report/folder.ts';
 import { reportMarkdown } from '../../../../harness/report/markdown.ts';
 import { errorClasses, fairness, headlines, operationTotals } from '../../../../harness/report/measures.ts';
 import { embeddedJson, html, table } from '../../../../harness/report/page/html.ts';
@@ -277,5 +277,27 @@ describe('the folder of a run', () => {
       assertions: [{ name: 'held', passed: false, expected: '1', observed: '2' }],
     });
     await writePages(runOf([scenario], { report: join(folder, 'early') }));
+  });
+
+  test('whose page cannot be made keeps its result, and says why there is none', async () => {
+    const place = join(folder, 'no-page');
+    mkdirSync(place);
+    writeFileSync(join(place, 'metrics.jsonl'), 'no JSON\n');
+    const why = await writeReport(runOf([scenarioOf()], { report: place }));
+    expect(why).toContain("metrics.jsonl:1: got 'no JSON', expected a line of JSON");
+    expect(why).toContain(`try again with: svcnet report ${place}`);
+    expect(readRun(place).scenarios).toHaveLength(1);
+    expect(existsSync(join(place, 'report.html'))).toBe(false);
+  });
+
+  test('that holds repeats names one of them', () => {
+    const repeats = join(folder, 'repeats');
+    mkdirSync(join(repeats, 'seed-1'), { recursive: true });
+    writeFileSync(join(repeats, 'seed-1', 'report.json'), '{}');
+    expect(() => readRun(repeats)).toThrow(
+      expect.objectContaining({
+        hint: `It holds several runs; name one of them, such as ${join(repeats, 'seed-1')}`,
+      }),
+    );
   });
 });

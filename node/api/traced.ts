@@ -31,10 +31,16 @@ export async function tracedRequest(
     await answer();
     await closed;
     const { statusCode: status } = response;
-    span.annotate({ 'http.response.status_code': status, 'url.path': request.url?.split('?', 1)[0] });
+    span.annotate({ 'http.response.status_code': status, 'url.path': withoutKeys(request.url ?? '') });
     if (!response.writableFinished) span.fail(new Error('the client did not take the whole answer'));
     else if (status >= 500) span.fail(new Error(`answered ${status}`));
   });
+}
+
+/** The path, without the second halves of references to encrypted content: they are its keys, and traces leave the node. */
+function withoutKeys(url: string): string {
+  const [path = ''] = url.split('?', 1);
+  return path.replaceAll(/([0-9a-f]{64})[0-9a-f]{64}/gi, '$1…');
 }
 
 function carriesContent({ routes, method }: KnownExchange): boolean {

@@ -9,6 +9,7 @@ import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
+import { shownUrl } from '../onchain/http-endpoint.ts';
 import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -121,15 +122,15 @@ async function openTracing(
       version: VERSION,
       instance: toHex(overlay),
       ratio: options['tracing-sampling-ratio'],
-      endpoint,
+      endpoint: shownUrl(endpoint),
     },
-    { exporter: await platform.spanExporter(endpoint), clock, random, log },
+    { exporter: await platform.spanExporter(endpoint.href), clock, random, log },
   );
 }
 
 /** A receiver named without a path takes traces where OTLP says. */
-function tracesUrl(endpoint: string): string {
+function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;
-  return url.href;
+  return url;
 }

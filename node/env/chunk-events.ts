@@ -6,6 +6,7 @@
  * Events say what happened and decide nothing. A change of the store that has to run twice tells of itself twice.
  */
 import type { Clock } from './clock.ts';
+import { shortened } from './shortened.ts';
 
 /** Every kind, with what it says of the chunk on the node that tells it. */
 export const CHUNK_EVENT_KINDS = {
@@ -114,7 +115,7 @@ export class ChunkEvents {
         ? undefined
         : this.#slots[(of - 1) % this.capacity];
     const ms = before === undefined ? undefined : at - before.at;
-    this.#slots[index] = { kind, at, peer, ms, attempt, of, detail: detail && cut(detail) };
+    this.#slots[index] = { kind, at, peer, ms, attempt, of, detail: detail && shortened(detail, DETAIL_MAX) };
     this.#addresses.set(address, index * ADDRESS_SIZE);
     this.#last += 1;
     return this.#last;
@@ -128,18 +129,25 @@ export class ChunkEvents {
     let seq = Math.max(oldest, after + 1);
     for (; seq <= this.#last && events.length < limit; seq++) {
       const index = (seq - 1) % this.capacity;
-      const held = this.#addresses.subarray(index * ADDRESS_SIZE, (index + 1) * ADDRESS_SIZE);
-      if (address === undefined || held.equals(address)) events.push(this.#event(seq, index, held));
+      if (address === undefined || this.#isOf(index, address)) events.push(this.#event(seq, index));
     }
     return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
   }
 
-  #event(seq: number, index: number, address: Buffer): ChunkEvent {
+  /** The first byte tells most apart: a call for every event that is kept would hold up the node for milliseconds. */
+  #isOf(index: number, address: Uint8Array): boolean {
+    const from = index * ADDRESS_SIZE;
+    if (this.#addresses[from] !== address[0]) return false;
+    return this.#addresses.subarray(from, from + ADDRESS_SIZE).equals(address);
+  }
+
+  #event(seq: number, index: number): ChunkEvent {
     const { kind, at, peer, ms, attempt, of, detail } = this.#slots[index]!;
+    const from = index * ADDRESS_SIZE;
     return {
       seq,
       at: microseconds(at),
-      address: address.toString('hex'),
+      address: this.#addresses.toString('hex', from, from + ADDRESS_SIZE),
       kind,
       ...(peer === undefined ? {} : { peer }),
       ...(ms === undefined ? {} : { ms: microseconds(ms) }),
@@ -151,11 +159,6 @@ export class ChunkEvents {
 }
 
 const NO_FACTS: Facts = {};
-
-/** @returns a copy where it is shorter: a part of a text keeps all of it in memory */
-function cut(detail: string): string {
-  return detail.length <= DETAIL_MAX ? detail : Buffer.from(`${detail.slice(0, DETAIL_MAX)}…`).toString();
-}
 
 function microseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;

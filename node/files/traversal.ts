@@ -44,12 +44,13 @@ export async function traverse(
   const over = new AbortController();
   const ended = AbortSignal.any([signal, over.signal]);
   const memory = remembering(getter);
+  const maySkip = (error: unknown) => skipMissing && isMissing(error);
   const walk = new TreeWalk({
     concurrency,
     getter: memory.replaying,
     signal: ended,
     visit,
-    maySkip: (error) => skipMissing && isMissing(error),
+    maySkip,
     onFailure: (reason) => over.abort(reason),
   });
   try {
@@ -57,7 +58,7 @@ export async function traverse(
     const root = await getRoot(address, memory.recording, ended);
     if (key === undefined && root.kind === 'soc') await visit(root);
     else if (await walk.unlessSkipped(isManifest(reference, memory.recording, ended)))
-      await walkManifest(await openManifest(reference, memory.recording, { signal: ended }), walk);
+      await walkManifest(await openManifest(reference, memory.recording, { signal: ended }), walk, maySkip);
     else await walk.add(reference);
   } catch (error) {
     walk.failUnlessSkipped(error);
@@ -84,8 +85,8 @@ async function isManifest(
 }
 
 /** Zeros stand where a path carries metadata alone. */
-async function walkManifest(manifest: Manifest, walk: TreeWalk): Promise<void> {
-  for await (const { storedAt, value } of manifest.walk()) {
+async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDeps['maySkip']): Promise<void> {
+  for await (const { storedAt, value } of manifest.walk(maySkip)) {
     if (storedAt !== undefined) await walk.add(storedAt);
     if (value?.reference.some((byte) => byte !== 0)) await walk.add(value.reference);
   }

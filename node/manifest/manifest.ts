@@ -139,13 +139,23 @@ export class Manifest {
     return true;
   }
 
-  /** Every node, the root first, depth first, forks ascending. @throws ManifestError `PATH_TOO_LONG` for a trie without end */
-  async *walk(): AsyncGenerator<WalkedNode, void, void> {
+  /**
+   * Every node, the root first, depth first, forks ascending.
+   * @param maySkip leaves out a node that could not be read for this reason, and what is below it
+   * @throws ManifestError `PATH_TOO_LONG` for a trie without end; what `read` throws
+   */
+  async *walk(maySkip: (error: unknown) => boolean = () => false): AsyncGenerator<WalkedNode, void, void> {
     const open: Fork[] = [{ prefix: '', node: this.#root }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const path = next.prefix;
       if (path.length > PATH_SIZE_MAX) throw new ManifestError('PATH_TOO_LONG', 'the trie is too deep');
-      const node = await this.#load(next.node);
+      let node: LoadedNode;
+      try {
+        node = await this.#load(next.node);
+      } catch (error) {
+        if (!maySkip(error)) throw error;
+        continue;
+      }
       yield {
         path: Buffer.from(path, 'latin1').toString(),
         storedAt: node.storedAt,

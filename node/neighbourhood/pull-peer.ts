@@ -21,8 +21,8 @@ export interface PullPeerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof PULLER_METRICS>;
-  /** Told of every worker that pulls what was there when its peer connected. */
-  readonly history: { begun(): void; ended(): void };
+  /** Told of every worker that pulls what was there when its peer connected, and at its end whether it has all of it. */
+  readonly history: { begun(): void; ended(whole: boolean): void };
 }
 
 type Kind = 'historical' | 'live';
@@ -132,7 +132,7 @@ export class PullPeer {
     if (kind === 'historical') history.begun();
     const ended = () => {
       metrics.worker.dec();
-      if (kind === 'historical') history.ended();
+      if (kind === 'historical') history.ended(bin.intervals.next() > bin.cursor);
       bin.running.delete(kind);
     };
     bin.running.set(kind, this.#run(bin, kind, bin.ending.signal).finally(ended));

@@ -82,8 +82,9 @@ class ReservePuller implements Puller {
       metrics,
       history: {
         begun: () => void this.#historical++,
-        ended: () => {
-          if (--this.#historical > 0 || this.#syncingSince === undefined) return;
+        ended: (whole) => {
+          this.#historical--;
+          if (this.#historical > 0 || !whole || this.#syncingSince === undefined) return;
           metrics.fullSync.observe((clock.monotonic() - this.#syncingSince) / MS_PER_MINUTE);
           this.#syncingSince = undefined;
         },

@@ -47,7 +47,8 @@ function endpointUrl(endpoint: string): URL {
   return url;
 }
 
-function shownUrl(url: URL): string {
+/** Without user and password, as it may be logged. */
+export function shownUrl(url: URL): string {
   const shown = new URL(url);
   shown.username = '';
   shown.password = '';

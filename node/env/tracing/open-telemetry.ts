@@ -28,6 +28,7 @@ import {
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Random } from '../random.ts';
+import { shortened } from '../shortened.ts';
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts';
 
 /** Spans that have ended and are not sent yet: some twenty megabytes. */
@@ -39,6 +40,9 @@ const EXPORT_TIMEOUT_MS = 10_000;
 /** How long a node that stops waits for its last spans to be sent, milliseconds; those who stop nodes wait for 1.5 s. */
 const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
+/** What is told of a failure, characters: peers choose their words, and so how much of them would wait in the queue. */
+const MESSAGE_MAX = 500;
+const STACK_MAX = 4000;
 /** Uploads whose chunks may still have to be pushed. */
 const KEPT_MAX = 1024;
 
@@ -189,9 +193,13 @@ class RunningSpan implements Span {
   }
 
   fail(error: unknown): void {
-    const failure = error instanceof Error ? error : new Error(String(error));
-    this.#span.recordException(failure, this.#time());
-    this.#span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+    const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
+    const message = shortened(failure.message, MESSAGE_MAX);
+    const stack = shortened(failure.stack ?? '', STACK_MAX);
+    // A number is the old code of an aborted wait, whose name says more.
+    const name = typeof failure.code === 'string' ? failure.code : failure.name;
+    this.#span.recordException({ name, message, stack }, this.#time());
+    this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
   }
 }
 

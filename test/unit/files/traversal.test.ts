@@ -10,6 +10,7 @@ import { systemRandom } from '../../../node/env/random.ts';
 import { storeFeedManifest } from '../../../node/feeds/feed-manifest.ts';
 import { storeCollection } from '../../../node/files/collection/collection.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';
+import { openManifest } from '../../../node/files/manifest-store.ts';
 import type { RedundancyLevel } from '../../../node/files/redundancy/redundancy.ts';
 import { type ContentGetter, DATA } from '../../../node/files/redundancy/siblings.ts';
 import { split } from '../../../node/files/splitter.ts';
@@ -249,6 +250,31 @@ describe('a traversal that goes on past missing chunks', () => {
       expect([...seen].sort()).toEqual(everything.filter((one) => !below.includes(one)).sort());
       store.chunks.set(lost, chunk);
     }
+  });
+
+  test('leaves out what is below a lost node of a manifest, and nothing else', async () => {
+    const store = new ChunkMap();
+    const files = async function* () {
+      for (const [at, path] of ['a/1', 'b/2', 'c/3'].entries()) {
+        const body = inParts(
+          distinct(2 * 4096).map((byte) => byte ^ (0x40 * at)),
+          4096,
+        );
+        yield { path, contentType: 'text/plain', filename: path, body };
+      }
+    };
+    const options = { level: 0 as const, indexDocument: '', errorDocument: '' };
+    const reference = await storeCollection(files() as never, store, options);
+    const [, first] = await Array.fromAsync((await openManifest(reference, store, { signal: NEVER })).walk());
+    expect(first?.path).toBe('a/1');
+    const everything = addresses(store);
+    const file = await visited(first!.value!.reference, store);
+    const lost = toHex(first!.storedAt!);
+    store.chunks.delete(lost);
+    const { seen, missing } = await skipping(reference, store);
+    expect([...missing]).toEqual([lost]);
+    expect(file).toHaveLength(3);
+    expect([...seen].sort()).toEqual(everything.filter((one) => ![lost, ...file].includes(one)).sort());
   });
 
   test('stops at what is broken otherwise', async () => {

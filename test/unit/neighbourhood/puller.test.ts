@@ -569,6 +569,25 @@ test('the first full sync is over when everything older has been pulled, and is 
   expect(await metric('init_full_sync_duration_minutes_count')).toBe(1);
 });
 
+test('a peer that leaves, or a node that stops, before all has been pulled ends no full sync', async () => {
+  const { connect, disconnect, puller, clock, metric } = setup({ radius: 31 });
+  const remotes = [new Remote(31, { 31: 30n }, 1), new Remote(31, { 31: 30n }, 2)] as const;
+  for (const remote of remotes) {
+    // The page never comes.
+    remote.answer = (_bin, _start, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  }
+  await connect(remotes[0]);
+  await clock.settle();
+  expect(remotes[0].asked).toContain('31:1');
+  await disconnect(remotes[0]);
+  await connect(remotes[1]);
+  await clock.settle();
+  await puller.stop();
+  expect(await metric('puller_worker')).toBe(0);
+  expect(await metric('init_full_sync_duration_minutes_count')).toBe(0);
+});
+
 test('stopping waits for what is being stored, and nothing is asked for afterwards', async () => {
   const { connect, puller, clock, metric } = setup({ radius: 31 });
   const remote = new Remote(31, { 31: 5n });

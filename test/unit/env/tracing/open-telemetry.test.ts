@@ -107,6 +107,23 @@ describe('a span', () => {
     expect(spans[0]?.events.map(({ name }) => name)).toEqual(['exception']);
   });
 
+  test('keeps the code of a failure, and a part of what a peer has to say of it', async () => {
+    const { tracing, spans } = kit();
+    const failure = Object.assign(new Error(`delivery failed: ${'x'.repeat(130_000)}`), { code: 'REFUSED' });
+    const work = () => Promise.reject(failure);
+    await expect(tracing.span('retrieve-chunk', {}, work)).rejects.toBe(failure);
+    await tracing.stop();
+    const [{ status, events } = { status: { message: '' }, events: [] }] = spans;
+    const [said] = events;
+    expect(status.message).toMatch(/^delivery failed: x+…$/);
+    expect(said?.attributes).toMatchObject({
+      'exception.type': 'REFUSED',
+      'exception.message': status.message,
+    });
+    expect(status.message).toHaveLength(501);
+    expect(said?.attributes?.['exception.stacktrace']).toHaveLength(4001);
+  });
+
   test('has the time of the node’s clock, the ids of its randomness, and says whose it is', async () => {
     const { tracing, clock, spans } = kit();
     const startMs = clock.now();

@@ -274,6 +274,8 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of who started a 
       const [line] = (await once(program.stdout, 'data')) as [Buffer];
       const processes = processesOf(name);
       program.kill('SIGKILL');
+      // The chain, which ends with it, may be gone a moment earlier.
+      await once(program, 'exit');
       await allGone(processes);
       for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
       expect(clusters()).toContain(name);

@@ -11,7 +11,7 @@ import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
 import { durability, economics, network } from './network-sections.ts';
 import { resources } from './resource-sections.ts';
-import { environment, scenarioList, verdict, whatFailed } from './run-sections.ts';
+import { environment, notRecorded, scenarioList, verdict, whatFailed } from './run-sections.ts';
 import {
   assertions,
   errors,
@@ -52,6 +52,7 @@ ${verdict(run)}
 <nav aria-label="Sections">${links(run.scenarios, failures.length)}</nav>
 <main id="content">
 ${whatFailed(failures, run)}
+${notRecorded(run)}
 ${scenarioList(run)}
 ${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}

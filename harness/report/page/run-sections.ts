@@ -80,6 +80,12 @@ function logTable(logs: readonly LogLine[], { origin, at }: { origin: number; at
   return html`<div class="logs">${table('Log lines around the failure', columns, rows)}</div>`;
 }
 
+/** What of the run could not be written down or drawn. */
+export function notRecorded({ problems = [] }: RunResult): Html | false {
+  if (problems.length === 0) return false;
+  return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${problems.map((text) => html`<li>${text}</li>`)}</ul></section>`;
+}
+
 /** Where and with what it ran. @param pictures of its clusters */
 export function environment(run: RunResult, pictures: readonly NetworkPicture[]): Html {
   const nodes = new Map<string, number>();

@@ -1,5 +1,5 @@
 /** What `report.html` and `report.md` are made of: figures, failures with their log lines, charts, markup. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -300,4 +300,15 @@ describe('the folder of a run', () => {
       }),
     );
   });
+});
+
+test('what could not be recorded stands in both pages, as text', async () => {
+  const problem = 'no metrics of node-1: <b>it did not answer</b>';
+  await writePages(runOf([scenarioOf()], { problems: [problem] }));
+  const page = readFileSync(join(folder, 'report.html'), 'utf8');
+  expect(page).toContain('<h2>Not recorded</h2>');
+  expect(page).toContain('no metrics of node-1: &lt;b&gt;it did not answer&lt;/b&gt;');
+  expect(readFileSync(join(folder, 'report.md'), 'utf8')).toContain('## Not recorded');
+  await writePages(runOf([scenarioOf()]));
+  expect(readFileSync(join(folder, 'report.html'), 'utf8')).not.toContain('Not recorded');
 });

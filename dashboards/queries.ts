@@ -36,6 +36,11 @@ export function increase(selector: string, over = '$interval'): string {
   return `increase(${selector}[${over}])`;
 }
 
+/** What a run says at its very end is read once or twice before the run is gone: its last value is kept for a while. */
+export function last(selector: string): string {
+  return `last_over_time(${selector}[$interval])`;
+}
+
 export function sum(expr: string, ...by: readonly string[]): string {
   return by.length === 0 ? `sum(${expr})` : `sum by (${by.join(', ')}) (${expr})`;
 }

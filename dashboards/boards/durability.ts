@@ -1,6 +1,6 @@
 /** Does what was acknowledged stay there, and how often does a client get what it asks for. */
 import { type Board, PASSED_FAILED } from '../board.ts';
-import { increase, ofNodes, ofRun, share, sum } from '../queries.ts';
+import { increase, last, ofNodes, ofRun, share, sum } from '../queries.ts';
 
 const overRange = (selector: string, ...by: readonly string[]) => sum(increase(selector, '$__range'), ...by);
 
@@ -44,7 +44,7 @@ export const durability: Board = {
           about: 'Scenarios that have ended.',
           unit: 'count',
           words: PASSED_FAILED,
-          query: { expr: `min by (name) (${ofRun('scenario_result')})`, legend: '{{name}}' },
+          query: { expr: `min by (name) (${last(ofRun('scenario_result'))})`, legend: '{{name}}' },
         },
       ],
     },

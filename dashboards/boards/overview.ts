@@ -2,6 +2,7 @@
 import { type Board, PASSED_FAILED } from '../board.ts';
 import {
   increase,
+  last,
   ofMembers,
   ofNodes,
   ofProcesses,
@@ -31,7 +32,7 @@ export const overview: Board = {
           unit: 'count',
           width: 4,
           words: PASSED_FAILED,
-          query: { expr: `min(${ofRun('scenario_result')})`, legend: 'worst result' },
+          query: { expr: `min(${last(ofRun('scenario_result'))})`, legend: 'worst result' },
         },
         {
           kind: 'stat',
@@ -41,7 +42,10 @@ export const overview: Board = {
           width: 4,
           redFrom: 1,
           query: {
-            expr: orZero(sum(ofRun('assertion_total', 'result="failed"')), sum(ofRun('assertion_total'))),
+            expr: orZero(
+              sum(last(ofRun('assertion_total', 'result="failed"'))),
+              sum(last(ofRun('assertion_total'))),
+            ),
             legend: 'failed',
           },
         },

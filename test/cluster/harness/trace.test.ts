@@ -283,6 +283,9 @@ test('what left a reserve is told with the reason', async () => {
 test('without events it is told where the chunk lies, and how to get more', async () => {
   await using plain = await Cluster.start({ name: 'plain', driver: 'embedded', seed: 3, nodes: 2, stateDir });
   const { reference } = await plain.node(0).bytes.upload(bytesOf('plain', 100), { deferred: false });
+  await eventually('node-1 lacks the chunk', async () =>
+    (await plain.node(1).chunks.has(reference)) ? undefined : 'it has neither been pushed nor pulled',
+  );
   const { code, stdout } = await svcnet('trace', reference, '--name', 'plain');
   expect(code).toBe(0);
   expect(stdout).toMatch(/held by .*node-1/);

@@ -82,7 +82,7 @@ export interface Board {
   readonly rows: readonly Row[];
 }
 
-/** Red and green are not told apart by everybody: the words say it too. */
+/** Not everyone can tell red from green: the words say it too. */
 export const PASSED_FAILED: Words = {
   0: { text: 'failed', color: 'red' },
   1: { text: 'passed', color: 'green' },

@@ -52,7 +52,7 @@ function isOwned({ owner }: RunningDashboards): boolean {
 }
 
 /**
- * Ends the servers, whoever has started them; their data stays. The command that watches them sees that it was meant.
+ * Ends the servers, no matter which command started them; their data stays. The command that watches them sees that it was meant.
  * @param folder of the cluster @returns what ran @throws HarnessError `ENGINE_FAILED`
  */
 export async function endDashboards(folder: string): Promise<RunningDashboards | undefined> {

@@ -137,7 +137,7 @@ export function storyOf(
   };
 }
 
-/** Whoever signs a receipt has stored the chunk: the hop says so. */
+/** The node that signs a receipt has stored the chunk: the hop says so. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&

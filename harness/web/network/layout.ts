@@ -95,7 +95,7 @@ export function networkSummary({ nodes, links, cluster }: NetworkPicture): strin
   return `${cluster}: ${running.length} of ${nodes.length} nodes answer, ${connected} links, ${radius}.${missing}`;
 }
 
-/** A node that runs and does not answer is not well, whatever its process says. */
+/** A node that runs but does not answer is in trouble, whatever its process says. */
 export function stateText(state: string): string {
   return state === 'running' ? 'runs, does not answer' : state;
 }

@@ -22,7 +22,7 @@ const MARGIN_NARROW_PX = 48;
 const NARROW_PX = 480;
 const LABEL_PX = 15;
 const NODE_RADIUS_PX = { min: 5, max: 10 } as const;
-/** With more nodes than this, only those that are not well have their names beside them. */
+/** With more nodes than this, only those in trouble have their names beside them. */
 const NAMED_MAX = 60;
 /** With more nodes than this, names stand like rays: beside each other they would cover each other. */
 const LEVEL_NAMES_MAX = 12;

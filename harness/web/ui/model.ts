@@ -122,7 +122,7 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
   );
 }
 
-/** Why a node is not well, in a few words; undefined when it is. */
+/** What is wrong with a node, in a few words; undefined when nothing is. */
 export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';

@@ -189,7 +189,7 @@ export class Stage {
       dot.at = onCircle(share, radius, centre);
       const ill = troubleOf(node) !== undefined;
       const weighted = this.sizes === 'same' ? 0.7 : Math.sqrt((weights[place] as number) / heaviest);
-      // Who is not well has nothing to show, and shall be seen.
+      // A node in trouble has nothing to show, and must be seen.
       const scale = ill ? 1 : weighted;
       const r = largest * (0.55 + 0.45 * scale);
       this.#place(dot, node, { place, r, centre, radius, share, narrow, named });

@@ -38,7 +38,7 @@ export function networkText(model: Model): string {
     trafficText(model),
     ...(ill.length === 0
       ? []
-      : [`Not well: ${listText(ill.map((node) => `${node.name} (${troubleOf(node)})`))}.`]),
+      : [`In trouble: ${listText(ill.map((node) => `${node.name} (${troubleOf(node)})`))}.`]),
   ];
   return sentences.join(' ');
 }

@@ -40,7 +40,7 @@ export interface Tracing {
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   /** Of the code that calls; undefined when it is part of no span. */
   current(): Span | undefined;
-  /** The same stream, which goes on as work of the calling code, whoever reads it. */
+  /** The same stream, which goes on as work of the calling code, no matter who reads it. */
   bind<T>(stream: AsyncIterable<T>): AsyncIterable<T>;
   /** Keeps the context of the calling code for work that is done later and elsewhere. Those kept longest are forgotten. */
   keep(key: string): void;

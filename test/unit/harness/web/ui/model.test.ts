@@ -71,7 +71,7 @@ test('a node that runs and does not answer, or does not run, is in trouble', () 
   expect(troubleOf(nodeView(0, { warmingUp: true }))).toBe('warming up');
 });
 
-test('the network is told in sentences that name who is not well', () => {
+test('the network is told in sentences that name the nodes in trouble', () => {
   const nodes = [nodeView(0), nodeView(1, { state: 'killed' }), nodeView(5)];
   const model = new Model({
     cluster: clusterView(),
@@ -81,7 +81,7 @@ test('the network is told in sentences that name who is not well', () => {
     events: [],
   });
   expect(networkText(model)).toBe(
-    '2 neighbourhoods: a chunk is stored by the full nodes in the one that its address begins with. Chunks per second: pushed 12. Not well: node-1 (killed).',
+    '2 neighbourhoods: a chunk is stored by the full nodes in the one that its address begins with. Chunks per second: pushed 12. In trouble: node-1 (killed).',
   );
 });
 

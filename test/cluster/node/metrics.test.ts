@@ -93,8 +93,7 @@ const MAY_REST: Readonly<Record<string, string>> = {
   'transactions_(sent_again|reverted|cancelled|removed|pending)': 'the transactions are mined, and stay so',
   'postage_listener_(pages_taken_back|rebuilds)': 'the chain is never reorganised',
   'libp2p_(unexpected_protocol_request|blocklisted_peer(_err)?|disconnect)_count': 'no peer misbehaves',
-  'libp2p_(stream_reset|stream_handler_error_reset)_count':
-    'a reset needs a refusal, and there may be none',
+  'libp2p_(stream_reset|stream_handler_error_reset)_count': 'a reset needs a refusal, and there may be none',
   'handshake_.*_failed': 'every handshake succeeds, but for that with a node that dies',
   swap_cheques_rejected: 'every cheque is good',
   'accounting_disconnects_.*': 'no peer runs into debt beyond its limit',

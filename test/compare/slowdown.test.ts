@@ -57,7 +57,10 @@ async function compareRepeats(
     const told = await compareCommand(join(runs, 'before'), join(runs, 'after'));
     const open = medians(told.said).some(({ compared }) => compared[0]?.verdict === 'too few samples');
     if (!open || round >= ROUNDS.max) {
-      console.log(`${name}: ${round} rounds\n${medians(told.said).map(lineOf).join('\n')}`);
+      const others = told.said.figures.filter(
+        (row) => !medians(told.said).includes(row) && row.compared[0]?.verdict !== 'same',
+      );
+      console.log(`${name}: ${round} rounds\n${[...medians(told.said), ...others].map(lineOf).join('\n')}`);
       return told;
     }
   }
@@ -75,9 +78,9 @@ function medians({ figures }: Comparison) {
   return figures.filter(({ what, of, figure }) => what === OPERATION && of !== undefined && figure === 'p50');
 }
 
-function lineOf({ of, values, compared }: Comparison['figures'][number]): string {
+function lineOf({ of, figure, values, compared }: Comparison['figures'][number]): string {
   const { ratio, interval, verdict } = compared[0] ?? {};
-  return `  ${of} ${values.map((v) => v?.toFixed(2)).join(' ')} ms  ${ratio?.toFixed(3)} [${interval?.map((v) => v.toFixed(3)).join(', ')}] ${verdict}`;
+  return `  ${of} ${figure} ${values.map((v) => v?.toFixed(2)).join(' ')}  ${ratio?.toFixed(3)} [${interval?.map((v) => v.toFixed(3)).join(', ')}] ${verdict}`;
 }
 
 for (let trial = 1; trial <= TRIALS; trial++) {

@@ -10,7 +10,7 @@ export interface TraceFlags extends ClusterFlags {
   readonly chunks: number;
 }
 
-/** Plain lines between two of which so many chunks were looked for. */
+/** Chunks looked for between two plain lines. */
 const PROGRESS_CHUNKS = 500;
 
 /** @param reference 64 or 128 hex digits, lower case @returns exit code: 1 when a chunk is nowhere */

@@ -23,7 +23,7 @@ const TRIMMED = 0.1;
 const REPLICATES = 500;
 const SEED = 0x5eed;
 
-/** The mean of values of which each is independent of the others. @param values at least two */
+/** The mean of independent values. @param values at least two */
 export function trimmedMean(values: readonly number[]): Estimate {
   const { mean, error, freedom } = trimmed(values);
   return { value: mean, interval: (confidence) => around(mean, error, freedom, confidence) };
@@ -102,7 +102,7 @@ export function blockBootstrapError<W>(
   return standardDeviation(logs);
 }
 
-/** @param pairs values with their weights, of which one is above zero */
+/** @param pairs values with their weights; at least one weight is above zero */
 export function weightedMedian(pairs: readonly (readonly [value: number, weight: number])[]): number {
   const sorted = pairs.toSorted(([a], [b]) => a - b);
   const half = sorted.reduce((sum, [, weight]) => sum + weight, 0) / 2;

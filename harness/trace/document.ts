@@ -1,4 +1,4 @@
-/** What `trace` finds out about a reference: one document, of which the page on a terminal is a view. */
+/** What `trace` finds out about a reference: one document; the page on a terminal is a view of it. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import { ranked } from '../ledger/placement.ts';

@@ -173,7 +173,7 @@ describe('which traces are kept', () => {
 });
 
 describe('work that is done later and elsewhere', () => {
-  test('a stream that was bound goes on as work of its span, whoever reads it', async () => {
+  test('a stream that was bound goes on as work of its span, no matter who reads it', async () => {
     const { tracing } = kit();
     async function* parts() {
       for (let n = 0; n < 3; n++) yield tracing.current()?.context.spanId;

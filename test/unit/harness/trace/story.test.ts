@@ -56,7 +56,7 @@ describe('a push', () => {
     [14, 'synced', { of: 2, peer: 'c', ms: 13 }],
   );
 
-  test('goes from the uploader over a forwarder to the storer, whoever is asked first', () => {
+  test('goes from the uploader over a forwarder to the storer, no matter who is asked first', () => {
     for (const order of [
       [origin, forwarder, storer],
       [storer, forwarder, origin],

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { fileLog } from '../logs/file-log.ts';
-import { compile, isCompiled } from '../machine/compile.ts';
+import { compile, type Launch, launchOf } from '../machine/compile.ts';
 import {
   type Command,
   endProcess,
@@ -34,10 +34,13 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const guards = new Map<number, ChildProcess>();
   const exits = new Map<string, Exit>();
 
-  /** A process writes what it has compiled when it ends, some hundred files: too many for the time a stop may take. */
-  function compileCacheOf(part: Part): string | undefined {
-    if (part.kind === 'chain') return options.compileCache.tools;
-    return isCompiled(options.compileCache.nodes) ? options.compileCache.nodes : undefined;
+  /** Only the chain writes what it has compiled when it ends; nodes read what one run of their program has left. */
+  function launchOfPart(part: Part): Launch {
+    const command = commandOf(part);
+    if (part.kind === 'chain') return { command, compileCache: options.compileCache.tools };
+    return part.flavour.compile === undefined
+      ? { command, compileCache: undefined }
+      : launchOf(command, options.compileCache.nodes);
   }
 
   async function noteExit({ id, exited }: Spawned): Promise<void> {
@@ -93,14 +96,14 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     },
 
     async start(part): Promise<Started> {
-      const command = commandOf(part);
+      const { command, compileCache } = launchOfPart(part);
       const watchesParent = part.kind === 'chain' || part.flavour.watchesParent;
       try {
         const spawned = await spawnProgram({
           command,
           logFile: part.log,
           stopWithParent: options.stopWithParent && watchesParent,
-          compileCache: compileCacheOf(part),
+          compileCache,
           label: options.token,
         });
         if (options.stopWithParent && !watchesParent) guardOrphan(spawned);

@@ -1,7 +1,7 @@
 /** Runs side by side: each figure of the first side with those of the others, and what is better, the same or worse. */
 import type { RunResult } from '../report/result.ts';
 import { estimateOf, isShare, pooled } from './estimate.ts';
-import { type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
+import { costFigures, type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
 import { commonScenarios, differencesOf, type Side } from './sides.ts';
 import type { Estimate, Interval } from './statistics.ts';
 import { CONFIDENCE, judge, type Verdict, verdictOfAll } from './verdict.ts';
@@ -60,9 +60,9 @@ export function compareSides(sides: readonly [Side, Side, ...Side[]], tolerance:
     key,
     readings: tables.map((table) => table.get(text)?.readings ?? []),
   })).filter(({ readings }) => readings.every((some) => some.length > 0));
-  const turns = others.map((other) => isInterleaved(base, other));
+  const turns = others.map((other) => turnsTaken(base, other));
   const estimates = rows.map(({ key, readings: [first = [], ...rest] }) =>
-    rest.map((other, i) => estimateOf(key, { base: first, other, interleaved: turns[i] === true })),
+    rest.map((other, i) => estimateOf(key, { base: first, other, turned: turns[i] })),
   );
   const judged = estimates.flat().filter((estimate) => estimate !== undefined).length;
   const figures = rows.map(({ key, readings }, row): ComparedFigure => {
@@ -95,7 +95,9 @@ type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: r
 function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
   const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
   for (const run of runs) {
-    for (const figure of scenarios.flatMap((scenario) => figuresOf(run, scenario))) {
+    // Those of a whole run say nothing about a part of it.
+    const costs = run.scenarios.length === scenarios.length ? costFigures(run) : [];
+    for (const figure of [...scenarios.flatMap((scenario) => figuresOf(run, scenario)), ...costs]) {
       const text = keyText(figure);
       const row = table.get(text) ?? { key: keyOf(figure), readings: [] };
       row.readings.push(figure);
@@ -110,13 +112,19 @@ function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureK
   return { scenario, what, ...(of === undefined ? {} : { of }), figure, unit, better };
 }
 
-/** Whether the runs of two sides took turns: in the order of time, of every two one is of either side. */
-export function isInterleaved(base: Side, other: Side): boolean {
-  if (base.runs.length !== other.runs.length) return false;
+/**
+ * Of runs that took turns, in the order of time one of either side in every two: whether each two began with the other side.
+ * @returns undefined when they did not
+ */
+export function turnsTaken(base: Side, other: Side): boolean[] | undefined {
+  if (base.runs.length !== other.runs.length) return undefined;
   const order = [base, other]
     .flatMap((side) => side.runs.map((run) => ({ side, at: Date.parse(run.startedAt) })))
     .toSorted((a, b) => a.at - b.at);
-  return base.runs.every((_, i) => order[2 * i]?.side !== order[2 * i + 1]?.side);
+  const pairs = base.runs.map((_, i) => [order[2 * i]?.side, order[2 * i + 1]?.side] as const);
+  return pairs.some(([first, second]) => first === second)
+    ? undefined
+    : pairs.map(([first]) => first === other);
 }
 
 function valueOf(key: FigureKey, readings: readonly Reading[]): number | null {

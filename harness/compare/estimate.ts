@@ -2,6 +2,7 @@
 import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
 import {
   blockBootstrapError,
+  crossoverMean,
   differenceOfMeans,
   differenceOfShares,
   type Estimate,
@@ -9,7 +10,6 @@ import {
   normalEstimate,
   type Share,
   standardDeviation,
-  trimmedMean,
 } from './statistics.ts';
 
 /** From so many runs of each side on, their spread is measured; before, it is assumed. */
@@ -26,8 +26,11 @@ const WINDOWS_MIN = 10;
 export interface Readings {
   readonly base: readonly Reading[];
   readonly other: readonly Reading[];
-  /** The runs of both sides took turns: each has a partner that saw the same machine. */
-  readonly interleaved: boolean;
+  /**
+   * Of runs that took turns, so that each has a partner that saw the same machine: whether the pair began with the other
+   * side. Undefined: they did not.
+   */
+  readonly turned: readonly boolean[] | undefined;
 }
 
 /**
@@ -42,10 +45,10 @@ export function isShare({ figure }: FigureKey): boolean {
   return figure === 'errors';
 }
 
-function ratioEstimate({ base, other, interleaved }: Readings): Estimate | undefined {
+function ratioEstimate({ base, other, turned }: Readings): Estimate | undefined {
   const [a, b] = [logsOf(base), logsOf(other)];
   if (a === undefined || b === undefined) return undefined;
-  if (Math.min(a.length, b.length) >= REPEATS_MIN) return repeatedEstimate(a, b, interleaved);
+  if (Math.min(a.length, b.length) >= REPEATS_MIN) return repeatedEstimate(a, b, turned);
   const [aError, bError] = [errorWithin(base), errorWithin(other)];
   if (aError === undefined || bError === undefined) return undefined;
   const spread = (logs: readonly number[]) =>
@@ -60,8 +63,16 @@ function logsOf(readings: readonly Reading[]): number[] | undefined {
 }
 
 /** Where runs took turns, what disturbed both of a pair cancels out. */
-function repeatedEstimate(a: readonly number[], b: readonly number[], interleaved: boolean): Estimate {
-  return interleaved ? trimmedMean(a.map((value, i) => (b[i] as number) - value)) : differenceOfMeans(a, b);
+function repeatedEstimate(
+  a: readonly number[],
+  b: readonly number[],
+  turned: readonly boolean[] | undefined,
+): Estimate {
+  if (turned === undefined) return differenceOfMeans(a, b);
+  return crossoverMean(
+    a.map((value, i) => (b[i] as number) - value),
+    turned,
+  );
 }
 
 /** Standard error of the mean logarithm by what happened within the runs; undefined when one is too short. */
@@ -75,14 +86,14 @@ function windowsError({ windows, statistic }: WindowSeries): number | undefined 
   return windows.length < WINDOWS_MIN ? undefined : blockBootstrapError(windows, statistic);
 }
 
-function shareEstimate({ base, other, interleaved }: Readings): Estimate | undefined {
+function shareEstimate({ base, other, turned }: Readings): Estimate | undefined {
   const [a, b] = [sharesOf(base), sharesOf(other)];
   if (a === undefined || b === undefined) return undefined;
   const [aPooled, bPooled] = [pooled(a), pooled(b)];
   // Errors come in bursts: where there are any, the runs tell how differently often.
   if (Math.min(a.length, b.length) >= REPEATS_MIN && aPooled.count + bPooled.count > 0) {
     const rates = (shares: readonly Share[]) => shares.map(({ count, total }) => count / total);
-    return repeatedEstimate(rates(a), rates(b), interleaved);
+    return repeatedEstimate(rates(a), rates(b), turned);
   }
   return differenceOfShares(aPooled, bPooled);
 }

@@ -1,6 +1,6 @@
 /**
  * The figures of a run that can be compared, each a number with its unit and the direction in which it is better: of every
- * operation over all nodes and on each node, and what the run says of the whole cluster.
+ * operation over all nodes and on each node, and what the run cost.
  */
 import { Distribution } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
@@ -10,7 +10,7 @@ import { mean, type Share, weightedMedian } from './statistics.ts';
 
 export interface FigureKey {
   readonly scenario: string;
-  /** Operation, or what a figure of the cluster is called. */
+  /** Operation, or what a cost is called. */
   readonly what: string;
   /** Node or link; absent: all. */
   readonly of?: string;
@@ -49,13 +49,28 @@ const LATENCIES = [
   { figure: 'p90', percent: 90 },
   { figure: 'p99', percent: 99 },
 ] as const;
-/** Figures of whole runs that are better when they are lower; any other may be so either way. */
-const COSTS = /^(cpu[- ]seconds per gb|peak rss)$/i;
 
 /** Same order in every run of the same scenario. */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
   const result = run.scenarios.find(({ name }) => name === scenario);
-  return result === undefined ? [] : [...operationFigures(result), ...costFigures(result)];
+  return result === undefined ? [] : operationFigures(result);
+}
+
+/** What the whole run used. */
+export function costFigures({
+  scenarios,
+  costs: { cpuSecondsPerGb, peakMemory } = {},
+}: RunResult): RunFigure[] {
+  const scenario = scenarios.map(({ name }) => name).join(', ');
+  const cost = { scenario, figure: 'value', better: 'lower' } as const;
+  return [
+    ...(cpuSecondsPerGb === undefined
+      ? []
+      : [{ ...cost, what: 'CPU time per GB moved', unit: 's', value: cpuSecondsPerGb }]),
+    ...(peakMemory === undefined
+      ? []
+      : [{ ...cost, what: 'peak memory of a node', unit: 'MiB', value: peakMemory / 2 ** 20 }]),
+  ];
 }
 
 function operationFigures({ name: scenario, metrics, timelines }: ScenarioResult): RunFigure[] {
@@ -143,20 +158,6 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
       p99Ms: p99Ms[i] ?? null,
     }))
     .slice(1, -1);
-}
-
-function costFigures({ name: scenario, figures }: ScenarioResult): RunFigure[] {
-  return figures
-    .filter(({ name, value }) => COSTS.test(name) && typeof value === 'number')
-    .map(({ name, of, value, unit }) => ({
-      scenario,
-      what: name,
-      ...(of === undefined ? {} : { of }),
-      figure: 'value',
-      unit,
-      better: 'lower',
-      value: value as number,
-    }));
 }
 
 /** The same for the same figure of another run. */

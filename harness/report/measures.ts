@@ -5,7 +5,7 @@ import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { byteSize, duration, grouped, type Unit } from '../web/base/format.ts';
 import type { Resources } from './resources.ts';
-import type { RunResult, ScenarioResult } from './result.ts';
+import type { RunCosts, RunResult, ScenarioResult } from './result.ts';
 
 /** One operation over all nodes. */
 export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
@@ -131,35 +131,43 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
 }
 
 /** What the nodes of a run used for what it moved. */
-export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
-  if (used === undefined) return [];
+export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], used: Resources): RunCosts {
   const moved = sum(
     scenarios.flatMap(({ metrics }) => metrics),
     ({ bytes }) => bytes,
   );
-  const peaks = used.nodes.flatMap(({ node, memory }) =>
-    memory === undefined ? [] : [{ node, peak: memory.peak }],
-  );
-  const [largest] = peaks.toSorted((a, b) => b.peak - a.peak);
-  return [
+  const peaks = used.nodes.flatMap(({ memory }) => memory?.peak ?? []);
+  return {
     ...(moved === 0 || Number.isNaN(used.cpuSeconds)
+      ? {}
+      : { cpuSecondsPerGb: used.cpuSeconds / (moved / 1e9) }),
+    ...(peaks.length === 0 ? {} : { peakMemory: Math.max(...peaks) }),
+  };
+}
+
+export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
+  if (used === undefined) return [];
+  const { cpuSecondsPerGb, peakMemory } = costsOf(scenarios, used);
+  const largest = used.nodes.find(({ memory }) => memory !== undefined && memory.peak === peakMemory)?.node;
+  return [
+    ...(cpuSecondsPerGb === undefined
       ? []
       : [
           {
             title: 'CPU time per GB moved',
-            value: used.cpuSeconds / (moved / 1e9),
+            value: cpuSecondsPerGb,
             unit: 's',
             detail: `${duration(used.cpuSeconds * 1000)} on all nodes`,
           } satisfies Headline,
         ]),
-    ...(largest === undefined
+    ...(peakMemory === undefined
       ? []
       : [
           {
             title: 'peak memory of a node',
-            value: largest.peak,
+            value: peakMemory,
             unit: 'bytes',
-            detail: largest.node === 'all' ? 'all nodes in one process' : largest.node,
+            detail: largest === 'all' ? 'all nodes in one process' : (largest ?? ''),
           } satisfies Headline,
         ]),
   ];

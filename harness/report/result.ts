@@ -89,6 +89,14 @@ export interface ScenarioResult {
   readonly picture?: NetworkPicture;
 }
 
+/** What the nodes of a run used, from its first scrape to its last. */
+export interface RunCosts {
+  /** Processor seconds of all of them for 10^9 bytes that its operations moved; absent: none was moved. */
+  readonly cpuSecondsPerGb?: number;
+  /** Resident bytes of the largest node, or of the one process that holds all. */
+  readonly peakMemory?: number;
+}
+
 export interface RunResult {
   /** Name of the run and of its folder. */
   readonly run: string;
@@ -109,6 +117,8 @@ export interface RunResult {
   readonly report: string;
   /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
   readonly series?: string;
+  /** Absent: no series tell. */
+  readonly costs?: RunCosts;
   /** Name of the cluster that it left running. */
   readonly kept?: string;
   /** What could not be recorded or drawn of it, a line each; it changes no verdict. Absent: nothing. */

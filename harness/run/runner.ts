@@ -18,6 +18,8 @@ import type { NetworkPicture } from '../picture/picture.ts';
 import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, LEDGER_FILE, writeReport } from '../report/folder.ts';
+import { costsOf } from '../report/measures.ts';
+import { type Resources, readResources } from '../report/resources.ts';
 import {
   type Figure,
   type RunEvent,
@@ -90,6 +92,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     if (result.result === 'error' && planned !== options.planned.at(-1)) await clusters.spoiled();
   }
   const kept = await clusters.finish();
+  const used = metrics.file === undefined ? undefined : await usedIn(options.report, metrics);
   const run: RunResult = {
     run: options.name,
     seed: seedToJson(options.seed),
@@ -103,6 +106,7 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
     environment: await environment(),
     report: options.report,
     ...(metrics.file === undefined ? {} : { series: metrics.file }),
+    ...(used === undefined ? {} : { costs: costsOf(results, used) }),
     ...(kept === undefined ? {} : { kept }),
     ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
   };
@@ -214,6 +218,18 @@ async function runOne(
   if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+async function usedIn(
+  folder: string,
+  { problems }: Pick<RunMetrics, 'problems'>,
+): Promise<Resources | undefined> {
+  try {
+    return await readResources(folder);
+  } catch (error) {
+    problems.push(`costs are not known: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /** Of a cluster that is dead, too: each of its nodes has a second to answer. */

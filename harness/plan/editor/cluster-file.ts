@@ -39,6 +39,8 @@ nodes:
 #driver: process
 # Where nodes of our own keep their data: memory is for embedded ones, and their default. Example:
 #store: disk
+# Embedded nodes verify the same chunk or signature once for all of them; false: each does it again.
+#shareResults: true
 # fast: short waits, for tests. production: the values of the network.
 #profile: fast
 # Names and values that nodes of our own use on HTTP: svc, or swarm, which is what a Bee uses.

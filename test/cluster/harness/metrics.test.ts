@@ -102,10 +102,13 @@ test('a run keeps the series of its nodes, and can be scraped meanwhile', { time
   expect((await run).code).toBe(0);
   expect(scraped).toMatch(/^testbed_scenario_info\{name="upload",seed="\d+",run=".*-upload-\d+"\} 1$/m);
   expect(scraped).toMatch(/^testbed_node_up\{node="node-1",group="svc-full",run=".*"\} 1$/m);
-  const { series: file } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as {
+  const { series: file, costs } = JSON.parse(readFileSync(join(report, 'report.json'), 'utf8')) as {
     series: string;
+    costs: Readonly<Record<string, number>>;
   };
   expect(file).toBe('metrics.jsonl');
+  expect(costs['cpuSecondsPerGb']).toBeGreaterThan(0);
+  expect(costs['peakMemory']).toBeGreaterThan(2 ** 20);
   const kept = await readSeries(
     report,
     ({ name }) => name === 'pushsync_total_sent' || name === 'testbed_op_total',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Comparison, compareSides, isInterleaved } from '../../../../harness/compare/compare.ts';
+import { type Comparison, compareSides, turnsTaken } from '../../../../harness/compare/compare.ts';
 import type { Side } from '../../../../harness/compare/sides.ts';
 import { renderComparison } from '../../../../harness/compare/table.ts';
 import { turnsOf } from '../../../../harness/compare/turns.ts';
@@ -92,18 +92,33 @@ test('runs of a few seconds tell nothing', () => {
   expect(verdictOf(comparison, 'p50')).toBe('too few samples');
 });
 
-test('what a run says of its cluster is compared where it is known to be a cost', () => {
-  const figures = (value: number) => [
-    { name: 'CPU-seconds per GB', value, unit: 's/GB' },
-    { name: 'cheques sent', value, unit: 'cheques' },
-  ];
+test('what runs cost is judged like their other figures', () => {
   const side = (first: number, factor: number): Side => ({
     name: `${first}`,
-    runs: WEATHER.map((_, i) => madeRun({ at: 100 * i + first, figures: figures(factor * (100 + (i % 3))) })),
+    runs: WEATHER.map((_, i) =>
+      madeRun({
+        at: 100 * i + first,
+        costs: { cpuSecondsPerGb: factor * (100 + (i % 3)), peakMemory: (200 + (i % 2)) * 2 ** 20 },
+      }),
+    ),
   });
-  const { figures: compared } = compareTwo(side(0, 1), side(50, 1.5));
-  expect(compared.find(({ what }) => what === 'CPU-seconds per GB')?.compared[0]?.verdict).toBe('worse');
-  expect(compared.map(({ what }) => what)).not.toContain('cheques sent');
+  const { figures, verdict } = compareTwo(side(0, 1), side(50, 1.5));
+  const costs = figures.filter(({ figure }) => figure === 'value');
+  expect(
+    costs.map(({ what, unit, values, compared }) => [what, unit, values[0], compared[0]?.verdict]),
+  ).toEqual([
+    ['CPU time per GB moved', 's', 101, 'worse'],
+    ['peak memory of a node', 'MiB', 200.5, 'same'],
+  ]);
+  expect(verdict).toBe('worse');
+});
+
+test('what runs cost is not compared when one of them did more than the other', () => {
+  const one = madeRun({ costs: { cpuSecondsPerGb: 100 } });
+  const [scenario] = one.scenarios;
+  const two = { ...one, scenarios: [...one.scenarios, { ...scenario, name: 'more' } as typeof scenario] };
+  const { figures } = compareTwo({ name: 'a', runs: [one] }, { name: 'b', runs: [two as typeof one] });
+  expect(figures.map(({ figure }) => figure)).not.toContain('value');
 });
 
 test('of many figures none is worse by chance alone', () => {
@@ -171,9 +186,9 @@ test('turns go back and forth', () => {
     name,
     runs: ats.map((at) => madeRun({ at, seconds: 1 })),
   });
-  expect(isInterleaved(side('a', 0, 3, 4), side('b', 1, 2, 5))).toBe(true);
-  expect(isInterleaved(side('a', 0, 1, 4), side('b', 2, 3, 5))).toBe(false);
-  expect(isInterleaved(side('a', 0, 3), side('b', 1))).toBe(false);
+  expect(turnsTaken(side('a', 0, 3, 4), side('b', 1, 2, 5))).toEqual([false, true, false]);
+  expect(turnsTaken(side('a', 0, 1, 4), side('b', 2, 3, 5))).toBeUndefined();
+  expect(turnsTaken(side('a', 0, 3), side('b', 1))).toBeUndefined();
 });
 
 test('people see sides, figures with verdicts, and what it comes to', () => {

@@ -18,7 +18,7 @@ export interface Made {
   readonly failing?: number;
   readonly scenario?: string;
   readonly parameters?: ScenarioResult['parameters'];
-  readonly figures?: ScenarioResult['figures'];
+  readonly costs?: RunResult['costs'];
   readonly result?: ScenarioResult['result'];
 }
 
@@ -33,7 +33,7 @@ export function madeRun(made: Made = {}): RunResult {
     if (failing !== undefined && n % failing === 0) recorder.failed(key, { endMs, class: 'x', message: 'x' });
     else recorder.succeeded(key, { endMs, latencyMs: latencyMs(n), bytes: 4096 });
   }
-  const { scenario = 'upload', parameters = { count: 8 }, figures = [], result = 'passed' } = made;
+  const { scenario = 'upload', parameters = { count: 8 }, costs, result = 'passed' } = made;
   return {
     run: `run-${at}`,
     seed: 1,
@@ -51,7 +51,7 @@ export function madeRun(made: Made = {}): RunResult {
         metrics: recorder.summaries(),
         timelines: recorder.timelines(),
         slowest: [],
-        figures,
+        figures: [],
         parameters,
         ledger: { acknowledged: 0, found: 0, missing: 0 },
       },
@@ -59,6 +59,7 @@ export function madeRun(made: Made = {}): RunResult {
     events: [],
     environment: { cpu: 'made', cores: 2 },
     report: '/nowhere',
+    ...(costs === undefined ? {} : { costs }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   blockBootstrapError,
+  crossoverMean,
   differenceOfMeans,
   differenceOfShares,
   normalEstimate,
@@ -49,6 +50,23 @@ test('the interval covers the truth about as often as it says', () => {
   }
   expect(covered).toBeGreaterThan(930);
   expect(covered).toBeLessThan(970);
+});
+
+test('what coming second costs is no difference between the sides', () => {
+  const turned = [false, true, false, true, false, true];
+  const noise = [0.01, -0.01, 0, 0.01, -0.01, 0];
+  const differences = noise.map((value, i) => value + 0.05 + (turned[i] === true ? -0.3 : 0.3));
+  const { value, interval } = crossoverMean(differences, turned);
+  expect(value).toBeCloseTo(0.05, 3);
+  const [low, high] = interval(0.95);
+  expect([low > 0.03, high < 0.07]).toEqual([true, true]);
+  expect(trimmedMean(differences).interval(0.95)[1]).toBeGreaterThan(0.3);
+});
+
+test('pairs that all began with the same side say nothing about their order', () => {
+  const differences = [0.1, 0.2, 0.3, 0.4];
+  const same = [false, false, false, true];
+  expect(crossoverMean(differences, same).interval(0.95)).toEqual(trimmedMean(differences).interval(0.95));
 });
 
 test('means of sides with unlike spread are compared as Welch does', () => {

@@ -8,7 +8,13 @@ import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
 import { failuresOf } from '../../../../harness/report/failures.ts';
 import { writePages, writeReport } from '../../../../harness/report/folder.ts';
 import { reportMarkdown } from '../../../../harness/report/markdown.ts';
-import { errorClasses, fairness, headlines, operationTotals } from '../../../../harness/report/measures.ts';
+import {
+  costsOf,
+  errorClasses,
+  fairness,
+  headlines,
+  operationTotals,
+} from '../../../../harness/report/measures.ts';
 import { embeddedJson, html, table } from '../../../../harness/report/page/html.ts';
 import { findRun, readRun } from '../../../../harness/report/read-run.ts';
 import { readResources } from '../../../../harness/report/resources.ts';
@@ -242,6 +248,10 @@ test('resources are the highest values of each part, with gaps, by node', async 
   expect(node?.memory?.points.length).toBeLessThanOrEqual(120);
   expect(node?.memory?.points.at(-1)).toBeNull();
   expect(await readResources(join(folder, 'nothing'))).toBeUndefined();
+  // 200 MiB were moved.
+  const costs = used && costsOf([scenarioOf(measured())], used);
+  expect(costs).toEqual({ cpuSecondsPerGb: expect.closeTo(149.5 / 0.2097152) as number, peakMemory: 1099 });
+  expect(used && costsOf([scenarioOf()], used)).toEqual({ peakMemory: 1099 });
 });
 
 describe('the folder of a run', () => {

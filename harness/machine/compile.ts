@@ -30,10 +30,19 @@ export interface Launch {
 /** What is being made, by folder. */
 const making = new SingleFlight<boolean>();
 
-/** @param folder of the bundles */
-export function launchOf(command: Command, folder: string): Launch {
-  const bundle = currentBundle(command, folder);
-  return bundle === undefined ? { command, compileCache: undefined } : fromBundle(command, bundle);
+export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
+  if (bundle === undefined) return { command, compileCache: undefined };
+  const source = programArgs(command).at(-1);
+  const args = command.args.map((arg) => (arg === source ? bundle.main : arg));
+  return { command: { ...command, args }, compileCache: join(bundle.folder, 'compiled') };
+}
+
+/** Looks at every source. @param folder of the bundles @returns undefined when there is none, or sources have changed since */
+export function currentBundle(command: Command, folder: string): Bundle | undefined {
+  const record = readRecord(folder);
+  if (record === undefined || record.version !== process.version) return undefined;
+  if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
+  return areUnchanged(record.bundle.inputs) ? record.bundle : undefined;
 }
 
 /**
@@ -54,7 +63,7 @@ export async function compile(command: Command, folder: string, signal?: AbortSi
 async function make(command: Command, folder: string, signal: AbortSignal): Promise<boolean> {
   const args = programArgs(command);
   const bundle = await bundleProgram(args.at(-1) ?? '', folder);
-  const launch = fromBundle(command, bundle);
+  const launch = launchOf(command, bundle);
   if (!(await runProgram(launch.command, { ...launch, timeoutMs: TIMEOUT_MS, signal }))) return false;
   writeJson(join(folder, RECORD), { version: process.version, args, bundle } satisfies CompiledRecord);
   removeOld(folder);
@@ -64,19 +73,6 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
 /** The runtime's flags and the program, which is the first argument that is none. */
 function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
-}
-
-function fromBundle(command: Command, { folder, main }: Bundle): Launch {
-  const source = programArgs(command).at(-1);
-  const args = command.args.map((arg) => (arg === source ? main : arg));
-  return { command: { ...command, args }, compileCache: join(folder, 'compiled') };
-}
-
-function currentBundle(command: Command, folder: string): Bundle | undefined {
-  const record = readRecord(folder);
-  if (record === undefined || record.version !== process.version) return undefined;
-  if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
-  return areUnchanged(record.bundle.inputs) ? record.bundle : undefined;
 }
 
 /** What cannot be read is as good as not made. */

@@ -37,4 +37,5 @@ function inSources(line: string): string {
 }
 
 Error.prepareStackTrace = (error, sites) =>
-  [String(error), ...sites.map((site) => `    at ${inSources(site.toString())}`)].join('\n');
+  // oxlint-disable-next-line typescript/no-base-to-string -- A call site has a text of its own, which its type does not say.
+  [String(error), ...sites.map((site) => `    at ${inSources(String(site))}`)].join('\n');

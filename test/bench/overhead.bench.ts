@@ -2,26 +2,28 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { quantileOfT } from '../../harness/compare/statistics.ts';
 import { expectBytes } from '../../harness/ledger/content.ts';
 import { Ledger } from '../../harness/ledger/ledger.ts';
 import { Scraper } from '../../harness/metrics/scraper.ts';
 import { SeriesFile } from '../../harness/metrics/series-file.ts';
 import { TestbedMetrics } from '../../harness/metrics/testbed.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
+import { serveUi } from '../../harness/ui/server.ts';
+import { paired } from './paired.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';
 
 export const name =
-  'What watching costs: uploads through five nodes, scraped and entered into the ledger, or neither';
+  'What watching costs: uploads through five nodes, scraped, entered into the ledger and shown by the live page, or none of it';
 
-const SIZE = 4 * 2 ** 20;
+/** Some seconds of work: each second the nodes are scraped and looked at. */
+const SIZE = 8 * 2 ** 20;
 /** Pairs of turns; in every other one the watched turn comes first, so that a drift of the machine hits both alike. */
-const PAIRS = 10;
+const PAIRS = 8;
 
 /** Everything that looks at a cluster during a run, from the beginning of a turn to its end. */
-type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable;
-const WATCHERS: readonly Watcher[] = [scraping];
+type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable | Promise<AsyncDisposable>;
+const WATCHERS: readonly Watcher[] = [scraping, livePage];
 
 interface Turn {
   readonly ms: number;
@@ -38,7 +40,7 @@ export async function run(): Promise<BenchResult[]> {
     const upload = async (turn: string, watched: boolean): Promise<Turn> => {
       const data = seededRandom('overhead', turn).bytes(SIZE);
       await using watching = new AsyncDisposableStack();
-      if (watched) for (const watch of WATCHERS) watching.use(watch(cluster, join(stateDir, 'run')));
+      if (watched) for (const watch of WATCHERS) watching.use(await watch(cluster, join(stateDir, 'run')));
       return timed(cluster, async () => {
         const requestedAtMs = Date.now();
         const [expected, { reference, tag }] = await Promise.all([
@@ -71,14 +73,15 @@ export async function run(): Promise<BenchResult[]> {
         turns.set(watched, await upload(`${pair} ${watched}`, watched));
       pairs.push({ bare: turns.get(false) as Turn, watched: turns.get(true) as Turn });
     }
+    const turned = (pair: number) => pair % 2 === 0;
     return [
-      ...compared(
-        'throughput',
-        pairs.map(({ bare, watched }) => bare.ms / watched.ms),
+      ...paired(
+        'throughput watched, of not watched',
+        pairs.map(({ bare, watched }, pair) => ({ ratio: bare.ms / watched.ms, turned: turned(pair) })),
       ),
-      ...compared(
-        'processor time',
-        pairs.map(({ bare, watched }) => watched.cpu / bare.cpu),
+      ...paired(
+        'processor time watched, of not watched',
+        pairs.map(({ bare, watched }, pair) => ({ ratio: watched.cpu / bare.cpu, turned: turned(pair) })),
       ),
     ];
   } finally {
@@ -98,6 +101,22 @@ function scraping(cluster: Cluster, folder: string): AsyncDisposable {
   return scraper;
 }
 
+/** As `svcnet ui` serves it, with one page open. */
+async function livePage(cluster: Cluster): Promise<AsyncDisposable> {
+  const ui = await serveUi({ port: 0 }, { cluster, isThere: () => true, assets: new Map() });
+  const { body } = await fetch(`${ui.url}events`);
+  const reading = (async () => {
+    for await (const _ of body ?? []);
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      await ui.close();
+      // The page's stream is cut off.
+      await reading.catch(() => undefined);
+    },
+  };
+}
+
 async function timed(cluster: Cluster, work: () => Promise<void>): Promise<Turn> {
   const cpu = cpuOf(cluster);
   const start = performance.now();
@@ -108,17 +127,4 @@ async function timed(cluster: Cluster, work: () => Promise<void>): Promise<Turn>
 function cpuOf(cluster: Cluster): number {
   const { user, system } = process.cpuUsage();
   return cpuMicroseconds(cluster) + user + system;
-}
-
-/** Geometric mean of the ratios of the pairs, with its 95 % interval. */
-function compared(what: string, ratios: readonly number[]): BenchResult[] {
-  const logs = ratios.map((ratio) => Math.log(ratio));
-  const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length;
-  const variance = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0) / (logs.length - 1);
-  const margin = quantileOfT(0.975, logs.length - 1) * Math.sqrt(variance / logs.length);
-  return [
-    ['watched, of not watched', mean],
-    ['at least', mean - margin],
-    ['at most', mean + margin],
-  ].map(([which, log]) => ({ name: `${what}: ${which}`, value: Math.exp(log as number) * 100, unit: '%' }));
 }

@@ -106,7 +106,7 @@ test('what limits a cluster that is given too much is named, and k6 is not it', 
   const before = await sampleOf(cluster);
   const load = await runLoadStep(cluster, plan, { signal, folder: join(folder, 'too-much'), prepared });
   const after = await sampleOf(cluster);
-  const loadMs = load.endMs - load.startMs;
+  const loadMs = load.endMs - load.startMs + plan.warmupMs;
   const look = await lookBetween(cluster, { before, after, loadMs, k6Cores: load.k6Cpu });
   expect(holds(load)).toBe(false);
   expect(generatorOf(look)).toBeUndefined();

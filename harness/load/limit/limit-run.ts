@@ -8,7 +8,7 @@ import { runLoadStep } from '../load-run.ts';
 import type { LoadOptions, LoadPlan, LoadStep, PreparedLoad } from '../plan.ts';
 import { prepareLoad } from '../prepare.ts';
 import type { Threshold } from '../thresholds.ts';
-import { generatorOf, type Limiter, limitersOf } from './limiter.ts';
+import { generatorOf, type Limiter, type LoadLook, limitersOf, othersOf } from './limiter.ts';
 import { busyNodes, lookBetween, sampleOf } from './look.ts';
 import { findLimit, type Limit, type LimitStep, type StepOutcome } from './search.ts';
 
@@ -21,6 +21,8 @@ const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 /** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
+/** Loads of a search that are made again because other programs had a part of the machine. */
+const DISTURBED_MAX = 6;
 /** A rate that k6 could not keep up is not one that holds. */
 const DROPPED_SHARE_MAX = 0.01;
 
@@ -30,7 +32,8 @@ export interface LimitLoad {
   readonly prepared: PreparedLoad;
   readonly load: LoadStep;
   readonly stage: LimitStep['stage'];
-  readonly outcome: StepOutcome;
+  /** `disturbed`: other programs had a part of the machine, so that a failure says nothing; it was made again. */
+  readonly outcome: StepOutcome | 'disturbed';
 }
 
 export interface LimitResult {
@@ -61,7 +64,8 @@ export async function runLimit(
   const loads: LimitLoad[] = [];
   const limitersAt = new Map<number, readonly Limiter[]>();
   const first = plan.model.model === 'open' ? plan.model.rate : RATE_MIN;
-  const limit = await findLimit({ first, min: RATE_MIN, max: RATE_MAX }, async (rate, stage) => {
+  let disturbances = 0;
+  const loadAt = async (rate: number, stage: LimitStep['stage']): Promise<LimitLoad> => {
     // k6 counts in whole iterations per minute.
     const rounded = Math.round(rate * 60) / 60;
     const step: LoadPlan = {
@@ -71,7 +75,7 @@ export async function runLimit(
       durationMs: stepMs(rounded, plan.thresholds),
       label: `limit-${loads.length}`,
     };
-    const done = await around(`${rounded.toFixed(1)}/s`, async (onProgress) => {
+    return await around(`${rounded.toFixed(1)}/s`, async (onProgress) => {
       await atRest(cluster, signal);
       const prepared = await prepareLoad(cluster, step, { signal });
       const before = await sampleOf(cluster);
@@ -87,16 +91,21 @@ export async function runLimit(
       const look = await lookBetween(cluster, {
         before,
         after,
-        loadMs: load.endMs - load.startMs,
+        loadMs: load.endMs - load.startMs + step.warmupMs,
         k6Cores: load.k6Cpu,
       });
-      const held = holds(load);
-      const outcome = held ? 'holds' : generatorOf(look) === undefined ? 'fails' : 'generator';
-      if (!held) limitersAt.set(rate, limitersOf(look));
+      const outcome = outcomeOf(load, look, disturbances < DISTURBED_MAX);
+      if (outcome !== 'holds') limitersAt.set(rate, limitersOf(look));
       return { plan: step, prepared, load, stage, outcome };
     });
-    loads.push(done);
-    return done.outcome;
+  };
+  const limit = await findLimit({ first, min: RATE_MIN, max: RATE_MAX }, async (rate, stage) => {
+    for (;;) {
+      const done = await loadAt(rate, stage);
+      loads.push(done);
+      if (done.outcome !== 'disturbed') return done.outcome;
+      disturbances++;
+    }
   });
   const decisive = limit.end === 'generator' ? limit.steps.at(-1)?.rate : limit.failedRate;
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
@@ -150,6 +159,13 @@ export function holds({ thresholds, dropped, operations, startedRate, startMs, e
   const started = (startedRate * Math.max(0, endMs - startMs)) / 1000;
   const kept = dropped <= DROPPED_SHARE_MAX * Math.max(1, started + dropped);
   return kept && operations.length > 0 && thresholds.every(({ passed }) => passed);
+}
+
+/** @param mayRepeat not too many loads have been made again already */
+export function outcomeOf(load: LoadStep, look: LoadLook, mayRepeat: boolean): LimitLoad['outcome'] {
+  if (holds(load)) return 'holds';
+  if (generatorOf(look) !== undefined) return 'generator';
+  return mayRepeat && othersOf(look) !== undefined ? 'disturbed' : 'fails';
 }
 
 /** What was found, in one line. */

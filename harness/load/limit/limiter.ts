@@ -26,12 +26,14 @@ export interface LoadLook {
   readonly cores: number;
   /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
+  /** The same of everything that is no part of the cluster and of the load; undefined where nodes do not tell what they use. */
+  readonly othersCores: number | undefined;
   /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
   readonly chainMs: number | undefined;
 }
 
 export interface Limiter {
-  readonly kind: 'generator' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
+  readonly kind: 'generator' | 'others' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
   /** Nodes it is about; none: the cluster or the machine. */
   readonly nodes: readonly string[];
   /** One line with the measurement. */
@@ -41,6 +43,8 @@ export interface Limiter {
 /** A node is one thread that computes; the rest of a core goes to what helps it. */
 const NODE_BUSY_CORES = 0.85;
 const MACHINE_BUSY = 0.9;
+/** Of all cores, what other programs may use of a busy machine: a limit would be as much lower. */
+const OTHERS_SHARE = 0.1;
 /** Of a second: more waits for credit than one do not come from the ordinary order of things. */
 const REFUSALS_PER_SECOND = 1;
 /** Chunks per second that wait for longer and longer. */
@@ -61,6 +65,7 @@ export function limitersOf(look: LoadLook): Limiter[] {
     some.map((node) => `${node.name} ${said(node)}`).join(', ');
   const found: (Limiter | undefined)[] = [
     generatorOf(look),
+    othersOf(look),
     limiter('store', full, `reserves are full: ${list(full, () => '')}`.replace(/ ,/g, ',').trim()),
     limiter(
       'credit',
@@ -113,4 +118,12 @@ export function generatorOf({ k6Cores, cores, machineBusy, nodes, shared }: Load
   if (!isMost && !(machineBusy >= MACHINE_BUSY && outweighs)) return undefined;
   const text = `k6 itself: it used ${k6Cores.toFixed(2)} of ${cores} cores, and the machine was ${Math.round(machineBusy * 100)} % busy`;
   return { kind: 'generator', nodes: [], text };
+}
+
+/** Other programs had a part of the machine when nothing of it was left. */
+export function othersOf({ othersCores, cores, machineBusy }: LoadLook): Limiter | undefined {
+  if (othersCores === undefined || machineBusy < MACHINE_BUSY || othersCores < OTHERS_SHARE * cores)
+    return undefined;
+  const text = `other programs on this machine: they used ${othersCores.toFixed(2)} of ${cores} cores`;
+  return { kind: 'others', nodes: [], text };
 }

@@ -35,6 +35,8 @@ export interface Sample {
   readonly nodes: ReadonlyMap<string, NodeSample>;
   /** Processes of this machine that hold several nodes. */
   readonly shared: readonly SharedSample[];
+  /** Of this process. */
+  readonly ownMs: number;
   /** Of all cores since the machine started, ms. */
   readonly busyMs: number;
   readonly totalMs: number;
@@ -48,8 +50,10 @@ export async function sampleOf(cluster: Cluster): Promise<Sample> {
     idle,
   }));
   const busyMs = times.reduce((sum, { busy }) => sum + busy, 0);
+  const { user: ownUser, system: ownSystem } = process.cpuUsage();
   return {
     atMs: performance.now(),
+    ownMs: (ownUser + ownSystem) / 1000,
     nodes: new Map(nodes),
     shared: sharedSamples(running),
     busyMs,
@@ -103,7 +107,7 @@ export function busyNodes(before: Sample, after: Sample): string[] {
 
 /**
  * What has happened between two moments.
- * @param loadMs how long the load itself took: k6 starts and ends meanwhile, and nodes do little then
+ * @param loadMs how long the load itself took, with its warm-up: k6 starts and ends meanwhile, and nodes do little then
  * @param k6Cores as its load has told
  */
 export async function lookBetween(
@@ -135,18 +139,53 @@ export async function lookBetween(
     };
   });
   const totalMs = after.totalMs - before.totalMs;
+  const shared = after.shared.flatMap(({ pid, nodes: held, cpuMs }) => {
+    const then = before.shared.find((one) => one.pid === pid);
+    return then === undefined ? [] : [{ pid, nodes: held, cpuMs: cpuMs - then.cpuMs }];
+  });
   return {
     seconds: ms / 1000,
     nodes,
-    shared: after.shared.flatMap(({ pid, nodes: held, cpuMs }) => {
-      const then = before.shared.find((one) => one.pid === pid);
-      return then === undefined ? [] : [{ nodes: held, cores: (cpuMs - then.cpuMs) / ms }];
-    }),
+    shared: shared.map(({ nodes: held, cpuMs }) => ({ nodes: held, cores: cpuMs / ms })),
     machineBusy: totalMs > 0 ? (after.busyMs - before.busyMs) / totalMs : 0,
     cores: cpus().length,
     k6Cores,
+    othersCores: othersCores({ before, after, shared, k6Cores }),
     chainMs: await chainAnswerMs(cluster),
   };
+}
+
+/** What is left of the machine's work when that of nodes, k6 and this process is taken away; the chain does little. */
+function othersCores({
+  before,
+  after,
+  shared,
+  k6Cores,
+}: {
+  readonly before: Sample;
+  readonly after: Sample;
+  readonly shared: readonly {
+    readonly pid: number;
+    readonly nodes: readonly string[];
+    readonly cpuMs: number;
+  }[];
+  readonly k6Cores: number | undefined;
+}): number | undefined {
+  const held = new Set(shared.flatMap(({ nodes }) => nodes));
+  const alone = [...after.nodes].filter(([name]) => !held.has(name));
+  const used = alone.map(([name, { cpuMs }]) => {
+    const then = before.nodes.get(name)?.cpuMs;
+    return cpuMs === undefined || then === undefined ? undefined : cpuMs - then;
+  });
+  if (k6Cores === undefined || used.includes(undefined)) return undefined;
+  const known = [
+    ...used.filter((one) => one !== undefined),
+    // Nodes of an embedded cluster are in this very process.
+    ...shared.filter(({ pid }) => pid !== process.pid).map(({ cpuMs }) => cpuMs),
+    after.ownMs - before.ownMs,
+  ].reduce((sum, one) => sum + one, 0);
+  const cores = (after.busyMs - before.busyMs - known) / Math.max(1, after.atMs - before.atMs);
+  return Math.max(0, cores - k6Cores);
 }
 
 /** Nodes that say that their reserve is full; a Bee does not. */

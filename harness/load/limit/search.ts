@@ -1,7 +1,7 @@
 /**
- * The highest rate at which an objective holds: the rate is doubled until it does not hold, then the gap is halved, and what
- * is found must hold twice more. A rate fails only when it has failed twice in a row: a machine that paused for a moment
- * must not decide.
+ * The highest rate at which an objective holds: the rate is doubled until it does not hold, then the gap is halved. Near the
+ * limit one load holds and the next one does not: there the best of three decides, which errs to neither side. Had a single
+ * failure refused what one success had found, the result would sink with every disturbance.
  */
 
 /** What a load at one rate has shown. `generator`: k6 was the bottleneck, and nothing is known of the cluster. */
@@ -34,8 +34,8 @@ export interface LimitRange {
 
 /** Rates as far apart as this are the same limit. */
 const PRECISION = 1.1;
-/** Loads at the rate that was found, which must all hold. */
-const CONFIRMATIONS = 2;
+/** Loads with the same outcome that decide about a rate. */
+const DECISIVE = 2;
 
 /** @param load puts a load of that rate on the cluster */
 export async function findLimit(
@@ -44,17 +44,21 @@ export async function findLimit(
 ): Promise<Limit> {
   const steps: LimitStep[] = [];
   const known: { held?: number | undefined; failed?: number | undefined } = {};
-  const once = async (rate: number, stage: LimitStep['stage']): Promise<StepOutcome> => {
-    const outcome = await load(rate, stage);
-    steps.push({ rate, outcome, stage });
-    return outcome;
-  };
-  const tried = async (rate: number, stage: LimitStep['stage']): Promise<StepOutcome> => {
-    const outcome = await once(rate, stage);
-    const final = outcome === 'fails' ? await once(rate, stage) : outcome;
-    if (final === 'holds') known.held = rate;
-    if (final === 'fails') known.failed = rate;
-    return final;
+  const count = (rate: number, outcome: StepOutcome) =>
+    steps.filter((step) => step.rate === rate && step.outcome === outcome).length;
+  /** @param enough loads that hold */
+  const tried = async (rate: number, stage: LimitStep['stage'], enough = DECISIVE): Promise<StepOutcome> => {
+    while (count(rate, 'fails') < DECISIVE) {
+      if (count(rate, 'holds') >= enough) {
+        known.held = rate;
+        return 'holds';
+      }
+      const outcome = await load(rate, stage);
+      steps.push({ rate, outcome, stage });
+      if (outcome === 'generator') return outcome;
+    }
+    known.failed = rate;
+    return 'fails';
   };
   const ended = (end: Limit['end']): Limit => ({
     rate: known.held,
@@ -64,12 +68,12 @@ export async function findLimit(
   });
 
   for (let rate = first; known.failed === undefined; rate = Math.min(max, rate * 2)) {
-    if ((await tried(rate, 'double')) === 'generator') return ended('generator');
+    if ((await tried(rate, 'double', 1)) === 'generator') return ended('generator');
     if (rate >= max && known.failed === undefined) return ended('open');
   }
   for (let rate = known.failed / 2; known.held === undefined; rate /= 2) {
     if (rate < min) return ended('none');
-    if ((await tried(rate, 'halve')) === 'generator') return ended('generator');
+    if ((await tried(rate, 'halve', 1)) === 'generator') return ended('generator');
   }
   for (;;) {
     while (known.failed / known.held > PRECISION) {
@@ -77,11 +81,10 @@ export async function findLimit(
       const middle = Math.sqrt(known.failed * known.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    let confirmed = 0;
-    while (confirmed < CONFIRMATIONS && (await once(known.held, 'confirm')) === 'holds') confirmed++;
-    if (confirmed === CONFIRMATIONS) return ended('found');
-    if (steps.at(-1)?.outcome === 'generator') return ended('generator');
-    known.failed = known.held;
+    // One that held once on the way up is asked again.
+    const confirmed = await tried(known.held, 'confirm');
+    if (confirmed === 'holds') return ended('found');
+    if (confirmed === 'generator') return ended('generator');
     known.held /= PRECISION;
     if (known.held < min) {
       delete known.held;

@@ -19,7 +19,7 @@ import { DIALECTS } from '../../../harness/client/dialect.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import { follow, tail } from '../../../harness/logs/logs.ts';
-import { compile, launchOf } from '../../../harness/machine/compile.ts';
+import { compile, currentBundle } from '../../../harness/machine/compile.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import {
   endProcess,
@@ -31,7 +31,6 @@ import {
   signalGroup,
   spawnProgram,
 } from '../../../harness/machine/processes.ts';
-import { programPath } from '../../../harness/machine/programs.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
 
@@ -260,7 +259,8 @@ describe('compiled code', () => {
     expect(await compile(run('compile')(), cacheOf())).toBe(true);
     const { args, ...others } = run('start')();
     const command = { ...others, args: ['--max-semi-space-size=4', ...args.slice(1)] };
-    expect(launchOf(command, cacheOf())).toEqual({ command, compileCache: undefined });
+    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+    expect(currentBundle(command, cacheOf())).toBeUndefined();
   });
 
   test('is kept of the last four versions of a program, for nodes that still run', async () => {
@@ -269,7 +269,7 @@ describe('compiled code', () => {
       expect(await compile(run('compile')(), cacheOf())).toBe(true);
     }
     expect(readdirSync(cacheOf())).toHaveLength(4 + 1);
-    expect(launchOf(run('start')(), cacheOf()).compileCache).toBeDefined();
+    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
   });
 
   test('names the sources in the stacks of its errors', async () => {
@@ -325,8 +325,10 @@ describe('compiled code', () => {
 
   test('of our own nodes is there before they have started', async () => {
     expect(await compile(svcFlavour.compile(), cacheOf())).toBe(true);
-    const { command, compileCache = '' } = launchOf(svcFlavour.command({ dataDir: folder }), cacheOf());
-    expect(command.args).not.toContain(programPath('node/main'));
+    const { folder: own = '', main } =
+      currentBundle(svcFlavour.command({ dataDir: folder }), cacheOf()) ?? {};
+    expect(main).toBe(join(own, 'main.mjs'));
+    const compileCache = join(own, 'compiled');
     const [version = ''] = readdirSync(compileCache);
     // The parts that every start loads, and the packages.
     expect(readdirSync(join(compileCache, version)).length).toBeGreaterThan(50);

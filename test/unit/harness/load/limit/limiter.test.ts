@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { limitText, stepMs } from '../../../../../harness/load/limit/limit-run.ts';
+import { limitText, outcomeOf, stepMs } from '../../../../../harness/load/limit/limit-run.ts';
 import { type LoadLook, limitersOf, type NodeLoad } from '../../../../../harness/load/limit/limiter.ts';
-import { countersIn } from '../../../../../harness/load/limit/look.ts';
+import { countersIn, lookBetween } from '../../../../../harness/load/limit/look.ts';
 import { parseThreshold } from '../../../../../harness/load/thresholds.ts';
 
 const node = (name: string, more: Partial<NodeLoad> = {}): NodeLoad => ({
@@ -20,6 +20,7 @@ const look = (more: Partial<LoadLook> = {}): LoadLook => ({
   shared: [],
   cores: 4,
   k6Cores: 0.4,
+  othersCores: 0.1,
   chainMs: 3,
   ...more,
 });
@@ -65,6 +66,71 @@ test('k6 is named first when it has the machine for itself, or more of a busy on
   expect(kinds(look({ k6Cores: 3.8 }))).toEqual([['generator']]);
   expect(kinds(look({ k6Cores: 2, machineBusy: 0.95 }))[0]).toEqual(['generator']);
   expect(kinds(look({ k6Cores: 0.5, machineBusy: 0.95 }))).toEqual([['cpu']]);
+});
+
+test('other programs are named when they had a part of a machine of which nothing was left', () => {
+  expect(kinds(look({ othersCores: 0.6, machineBusy: 0.97 }))).toEqual([['others'], ['cpu']]);
+  expect(kinds(look({ othersCores: 0.3, machineBusy: 0.97 }))).toEqual([['cpu']]);
+  expect(kinds(look({ othersCores: 2, machineBusy: 0.7 }))).toEqual([]);
+  expect(kinds(look({ othersCores: undefined, machineBusy: 0.97 }))).toEqual([['cpu']]);
+});
+
+test('a load that failed beside other programs is made again, as long as that is allowed; one that held is not', () => {
+  const load = (passed: boolean) =>
+    ({
+      thresholds: [{ passed }],
+      dropped: 0,
+      operations: [{}],
+      startedRate: 10,
+      startMs: 0,
+      endMs: 5000,
+    }) as unknown as Parameters<typeof outcomeOf>[0];
+  const disturbed = look({ othersCores: 0.6, machineBusy: 0.97 });
+  expect(outcomeOf(load(true), disturbed, true)).toBe('holds');
+  expect(outcomeOf(load(false), disturbed, true)).toBe('disturbed');
+  expect(outcomeOf(load(false), disturbed, false)).toBe('fails');
+  expect(outcomeOf(load(false), look({ machineBusy: 0.97 }), true)).toBe('fails');
+  expect(outcomeOf(load(false), { ...disturbed, k6Cores: 3.9 }, true)).toBe('generator');
+});
+
+test('what other programs use is the rest of what the machine did', async () => {
+  const cluster = {
+    nodes: [],
+    chain: { height: () => Promise.resolve(1) },
+  } as unknown as Parameters<typeof lookBetween>[0];
+  const sample = (of: {
+    atMs: number;
+    ownMs: number;
+    busyMs: number;
+    nodeMs: number;
+    processMs: number;
+  }) => ({
+    ...of,
+    totalMs: 2 * of.atMs,
+    nodes: new Map([
+      ['alone', { cpuMs: of.nodeMs, counters: undefined }],
+      ['held-0', { cpuMs: undefined, counters: undefined }],
+      ['held-1', { cpuMs: undefined, counters: undefined }],
+      ['here-0', { cpuMs: undefined, counters: undefined }],
+      ['here-1', { cpuMs: undefined, counters: undefined }],
+    ]),
+    shared: [
+      { pid: 1, nodes: ['held-0', 'held-1'], cpuMs: of.processMs },
+      // In this process, which is counted already.
+      { pid: process.pid, nodes: ['here-0', 'here-1'], cpuMs: of.ownMs },
+    ],
+  });
+  const before = sample({ atMs: 0, ownMs: 50, busyMs: 1000, nodeMs: 70, processMs: 90 });
+  const after = sample({ atMs: 10_000, ownMs: 1050, busyMs: 16_000, nodeMs: 3070, processMs: 5090 });
+  // 15 s of work: 1 s here, 3 s of the node, 5 s of the process that holds two, 2 s of k6.
+  const seen = await lookBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
+  expect(seen.othersCores).toBeCloseTo(0.4);
+  const silent = {
+    ...after,
+    nodes: new Map([...after.nodes, ['alone', { cpuMs: undefined, counters: undefined }]]),
+  };
+  const unknown = await lookBetween(cluster, { before, after: silent, loadMs: 9000, k6Cores: 0.2 });
+  expect(unknown.othersCores).toBeUndefined();
 });
 
 test('counters are found whatever the dialect calls them', () => {

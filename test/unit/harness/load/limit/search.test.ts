@@ -17,7 +17,7 @@ test.each([1.5, 9, 10, 43, 333])(
     expect(rate).toBeLessThanOrEqual(capacity);
     expect(failedRate).toBeGreaterThan(capacity);
     expect((failedRate as number) / (rate as number)).toBeLessThanOrEqual(1.1);
-    expect(steps.slice(-2)).toEqual([1, 2].map(() => ({ rate, outcome: 'holds', stage: 'confirm' })));
+    expect(steps.filter((step) => step.rate === rate && step.outcome === 'holds')).toHaveLength(2);
   },
 );
 
@@ -47,12 +47,31 @@ test('a rate that is not confirmed gives way to a lower one', async () => {
   const { rate, end } = await findLimit(RANGE, (at) => {
     const times = (seen.get(at) ?? 0) + 1;
     seen.set(at, times);
-    // Above 36 only the first load holds.
+    // Above 36 only the first load of each rate holds.
     return Promise.resolve(at <= 36 || (at <= 43 && times === 1) ? 'holds' : 'fails');
   });
   expect(end).toBe('found');
   expect(rate).toBeLessThanOrEqual(36);
   expect(rate).toBeGreaterThan(30);
+});
+
+test('two searches of a capacity that varies by a tenth agree within a fifth, and err to neither side', async () => {
+  const random = congruential(5);
+  const rates: number[] = [];
+  for (let search = 0; search < 600; search++) {
+    const { rate = 0 } = await findLimit(RANGE, (at) =>
+      Promise.resolve(at <= 40 * Math.exp(0.1 * normal(random)) ? 'holds' : 'fails'),
+    );
+    rates.push(rate);
+  }
+  const apart = rates.filter(
+    (rate, i) => i % 2 === 0 && Math.abs(Math.log(rate / (rates[i + 1] ?? 0))) > Math.log(1.2),
+  );
+  expect(apart.length / (rates.length / 2)).toBeLessThan(0.05);
+  const sorted = rates.toSorted((a, b) => a - b);
+  // A rate is found when the one a tenth above it has failed.
+  expect((sorted[rates.length / 2] ?? 0) * Math.sqrt(1.1)).toBeGreaterThan(38);
+  expect((sorted[rates.length / 2] ?? 0) * Math.sqrt(1.1)).toBeLessThan(42);
 });
 
 test('a load that k6 could not make ends the search, with what held until then', async () => {
@@ -68,3 +87,13 @@ test('where nothing holds, and where everything does, there is no limit', async 
     failedRate: undefined,
   });
 });
+
+/** Numbers from 0 to below 1. */
+function congruential(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff;
+}
+
+function normal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}

@@ -26,6 +26,7 @@ import {
   durationFlag,
   intervalFlag,
   machineFlag,
+  metricsPortOption,
   NODES_MAX,
   profileOption,
   seedFlag,
@@ -389,11 +390,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .default([], 'none'),
     )
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
-    .option(
-      '--metrics-port <port>',
-      'port of this machine for /metrics of the run itself, while it runs (default: none)',
-      whole(1024, 65_535),
-    )
+    .addOption(metricsPortOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText('after', MIXED_NOTE)
     .action((names: string[], flags) =>

@@ -44,6 +44,13 @@ export function beeBinaryOption(): Option {
   return new Option('--bee-binary <path>', help);
 }
 
+export function metricsPortOption(): Option {
+  return new Option(
+    '--metrics-port <port>',
+    'port of this machine for /metrics of the run itself, while it runs (default: none)',
+  ).argParser(whole(1024, 65_535));
+}
+
 export function profileOption(): Option {
   const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
   return new Option('--profile <profile>', help).argParser(word(PROFILES));

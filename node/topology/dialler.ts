@@ -16,7 +16,15 @@ import { isUnreachable } from '../p2p/peers/dialling.ts';
 import type { Bins, KnownPeer } from './bins.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
-import { balancedCandidates, isGivenUp, REDIAL_MS, RETRY_MS, ROUND_MS, SATURATION } from './rules.ts';
+import {
+  balancedCandidates,
+  EAGER_RETRY_MS,
+  isGivenUp,
+  REDIAL_MS,
+  RETRY_MS,
+  ROUND_MS,
+  SATURATION,
+} from './rules.ts';
 
 /** Dials at once: the two pools of 32 of the algorithm. */
 const DIALS_MAX = 64;
@@ -44,6 +52,8 @@ export interface DiallerDeps {
   readonly addressBook: AddressBook;
   readonly bins: Bins;
   readonly counters: PeerCounters;
+  /** Whether a node is known from the start. */
+  readonly isCommon: (overlayHex: string) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof KADEMLIA_METRICS>;
@@ -53,6 +63,8 @@ interface Wait {
   /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
   readonly attempts: number;
+  /** Pause after the next failure of a node that is known from the start. */
+  readonly eagerMs: number;
 }
 
 export class Dialler {
@@ -122,14 +134,15 @@ export class Dialler {
   }
 
   disconnected(id: string): void {
-    this.#wait(id, RETRY_MS, this.#waiting.get(id)?.attempts ?? 0);
+    this.#wait(id, RETRY_MS, this.#waiting.get(id));
   }
 
   /** Milliseconds until the next waiting peer is due, or a dial takes so long that others may begin; at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
-    const [oldest] = this.#brisk();
-    let pause = oldest === undefined ? maxMs : Math.min(maxMs, oldest + BRISK_MS - now);
+    const brisk = this.#brisk();
+    const [oldest = now] = brisk;
+    let pause = brisk.length < BRISK_MAX ? maxMs : Math.min(maxMs, oldest + BRISK_MS - now);
     for (const [id, { tryAfter }] of this.#waiting) {
       if (!this.#deps.bins.isConnected(id) && tryAfter > now) pause = Math.min(pause, tryAfter - now);
     }
@@ -180,7 +193,7 @@ export class Dialler {
     try {
       const connected = await host.connect(underlays, deadline.signal);
       metrics.outbound.inc();
-      if (connected.id === peer.id) this.#wait(peer.id, REDIAL_MS, 0);
+      if (connected.id === peer.id) this.#wait(peer.id, REDIAL_MS);
       else {
         await this.#forget(peer.id);
         await host.disconnect(connected.id, 'overlay mismatch');
@@ -205,7 +218,7 @@ export class Dialler {
     this.#deps.log.debug({ err: error, peer: peer.id }, 'dial failed');
     const code = error instanceof HostError ? error.code : 'DIAL_FAILED';
     if (code === 'ALREADY_CONNECTED') {
-      this.#wait(peer.id, REDIAL_MS, 0);
+      this.#wait(peer.id, REDIAL_MS);
       return;
     }
     if (code === 'PEER_IS_LIGHT' || code === 'SELF_DIAL') {
@@ -213,7 +226,7 @@ export class Dialler {
       return;
     }
     if (error instanceof HostError && error.retryAfterMs !== undefined) {
-      this.#wait(peer.id, error.retryAfterMs, 0);
+      this.#wait(peer.id, error.retryAfterMs);
       return;
     }
     if (code === 'PEER_BLOCKLISTED' || code === 'UNDERLAY_INVALID' || code === 'HOST_CLOSED') {
@@ -226,17 +239,23 @@ export class Dialler {
     }
     // It may have dialled us meanwhile.
     if (this.#deps.bins.isConnected(peer.id)) return;
-    const attempts = (this.#waiting.get(peer.id)?.attempts ?? 0) + 1;
     this.#deps.counters.retried(peer.id);
+    const waited = this.#waiting.get(peer.id);
+    const eagerMs = waited?.eagerMs ?? EAGER_RETRY_MS;
+    if (eagerMs < RETRY_MS && this.#deps.isCommon(peer.id)) {
+      this.#wait(peer.id, eagerMs, { attempts: waited?.attempts ?? 0, eagerMs: 2 * eagerMs });
+      return;
+    }
+    const attempts = (waited?.attempts ?? 0) + 1;
     const { overlay: own } = this.#deps.host;
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
       await this.#forget(peer.id);
-    } else this.#wait(peer.id, RETRY_MS, attempts);
+    } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
   }
 
   /** That says nothing about the peer: it is looked at again in the next regular round. */
   #leave(id: string): void {
-    this.#wait(id, ROUND_MS, this.#waiting.get(id)?.attempts ?? 0);
+    this.#wait(id, ROUND_MS, this.#waiting.get(id));
   }
 
   async #forget(id: string): Promise<void> {
@@ -246,8 +265,10 @@ export class Dialler {
     await this.#deps.addressBook.remove(id);
   }
 
-  #wait(id: string, ms: number, attempts: number): void {
-    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts });
+  /** @param failed what stays of earlier failures; default: nothing */
+  #wait(id: string, ms: number, failed: Partial<Omit<Wait, 'tryAfter'>> = {}): void {
+    const { attempts = 0, eagerMs = EAGER_RETRY_MS } = failed;
+    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eagerMs });
   }
 
   #isWaiting(id: string): boolean {

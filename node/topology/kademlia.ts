@@ -122,6 +122,7 @@ class KademliaTable implements Kademlia {
     this.#metrics = deps.metrics.register(KADEMLIA_METRICS);
     this.#metrics.ownReachability.set({ reachability_status: options.reachable ? 'Public' : 'Private' }, 1);
     this.#dialler = new Dialler(options, {
+      isCommon: () => false,
       ...deps,
       bins: this.#bins,
       counters: this.#counters,

@@ -20,6 +20,11 @@ export const SLOTS = 2 ** SLOT_BITS;
 export const ROUND_MS = 15_000;
 /** After a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
+/**
+ * After a first failed dial of a node that is known from the start, which may still be starting itself; it doubles until it
+ * is `RETRY_MS`, and only then failures are counted.
+ */
+export const EAGER_RETRY_MS = 500;
 /** After a successful dial. */
 export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;

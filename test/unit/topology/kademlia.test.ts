@@ -34,6 +34,21 @@ test('a failed dial is repeated after 20 s, and the peer forgotten after the six
   await kademlia.stop();
 });
 
+test('a node that is known from the start and not up yet is dialled again soon, and forgotten later', async () => {
+  const { kademlia, clock, know, dialled } = table({}, undefined, { isCommon: () => true });
+  await kademlia.start();
+  await know([id('80')]);
+  expect(dialled()).toHaveLength(1);
+  for (const pause of [500, 1000, 2000, 4000, 8000, 16_000, ...Array.from({ length: 5 }, () => 20_000)]) {
+    await clock.advance(pause - 1);
+    expect(dialled()).toHaveLength(0);
+    await clock.advance(1);
+    expect(dialled()).toHaveLength(1);
+  }
+  expect(kademlia.snapshot().population).toBe(0);
+  await kademlia.stop();
+});
+
 test('beyond the radius it is forgotten after the fourth', async () => {
   const { kademlia, clock, know, dialled } = table({ storageRadius: () => 1 });
   await kademlia.start();

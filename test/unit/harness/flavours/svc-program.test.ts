@@ -1,0 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { NODE_FLAGS, svcContainer } from '../../../../harness/flavours/svc-program.ts';
+
+const DOCKERFILE = readFileSync(new URL('../../../../node/Dockerfile', import.meta.url), 'utf8');
+
+test('the image compiles the node under the flags of its containers: code compiled under others is not used', () => {
+  expect(svcContainer('start').entrypoint).toEqual(['node', ...NODE_FLAGS, 'node/main.ts']);
+  expect(DOCKERFILE).toContain(`\nRUN node ${NODE_FLAGS.join(' ')} node/main.ts compile\n`);
+  const entrypoint = ['node', ...NODE_FLAGS, 'harness/containers.ts'].map((word) => JSON.stringify(word));
+  expect(DOCKERFILE).toContain(`\nENTRYPOINT [${entrypoint.join(', ')}]\n`);
+});

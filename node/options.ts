@@ -218,7 +218,10 @@ export const OPTIONS = {
     { min: 1, max: 1000 },
     'blocks',
   ),
-  'chain-poll-interval': duration('pause between two looks at the chain when it has nothing new', 5000),
+  'chain-poll-interval': duration(
+    'pause between two looks at the chain; up to the block time while its blocks are empty',
+    5000,
+  ),
   'minimum-gas-tip-cap': whole(
     'least tip offered for a transaction without a gas price of its own',
     0,
@@ -274,7 +277,10 @@ export const OPTIONS = {
   'chequebook-enable': flag('send cheques, from a chequebook of its own; else they are only taken', true),
   'swap-factory-address': contract('factory that chequebooks come from', ''),
   'price-oracle-address': contract('oracle of what an accounting unit costs', ''),
-  'price-oracle-interval': duration('the price oracle is read at the multiples of this', 300_000),
+  'price-oracle-interval': duration(
+    'the price oracle is read at the multiples of this, if the chain may have changed',
+    300_000,
+  ),
   'chequebook-address': contract('chequebook of this node; without, it deploys one at its first start', ''),
   'swap-initial-deposit': tokens('what is put into a new chequebook'),
   'refresh-rate': whole(

@@ -87,6 +87,15 @@ function swapServices(
         ? { address: options['chequebook-address'], initialDeposit: options['swap-initial-deposit'] }
         : undefined,
     },
-    { chain, transactions, state: store.state('swap'), signer, clock, random, log: module('swap') },
+    {
+      chain,
+      head: chain.head,
+      transactions,
+      state: store.state('swap'),
+      signer,
+      clock,
+      random,
+      log: module('swap'),
+    },
   );
 }

@@ -151,6 +151,7 @@ export function openIncentives(options: NodeOptions, deps: IncentivesDeps): Ince
     },
     {
       chain,
+      head: chain.head,
       transactions: contractTransactions,
       signer,
       staking,

@@ -18,6 +18,7 @@ import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Random } from '../env/random.ts';
 import type { SendingChain } from '../onchain/chain.ts';
 import { toAddress } from '../onchain/contracts.ts';
+import type { Head } from '../onchain/head.ts';
 import {
   currentRoundAnchor,
   encodeClaim,
@@ -62,6 +63,8 @@ export interface GameOptions {
 
 export interface GameDeps {
   readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
+  /** What others have seen of it lately. */
+  readonly head?: Pick<Head, 'height'> | undefined;
   readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
   readonly signer: Pick<Signer, 'address'>;
   readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
@@ -173,13 +176,12 @@ class ContractPlayer implements Player {
   }
 
   async #run(): Promise<void> {
-    const { clock, chain, log } = this.#deps;
+    const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
         using deadline = clock.deadline(LOOK_TIMEOUT_MS, signal);
-        this.#metrics.backendCalls.inc();
-        await this.#look(await chain.blockNumber(deadline.signal), deadline.signal);
+        await this.#look(await this.#height(deadline.signal), deadline.signal);
       } catch (err) {
         if (signal.aborted) break;
         this.#metrics.backendErrors.inc();
@@ -190,6 +192,15 @@ class ContractPlayer implements Player {
         if (!signal.aborted) throw error;
       });
     }
+  }
+
+  /** Only who plays has to know it to the block. */
+  async #height(signal: AbortSignal): Promise<number> {
+    const { chain, head } = this.#deps;
+    const known = this.#staked ? undefined : head?.height(this.#options.pollMs * IDLE_PAUSES);
+    if (known !== undefined) return known;
+    this.#metrics.backendCalls.inc();
+    return await chain.blockNumber(signal);
   }
 
   async #look(block: number, signal: AbortSignal): Promise<void> {

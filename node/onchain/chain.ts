@@ -103,9 +103,12 @@ function callFields({ to, data, from, value }: CallRequest): JsonObject {
 
 function headerOf(result: unknown): BlockHeader {
   if (!isObject(result)) throw malformed('header: not an object');
+  const { parentHash, transactions } = result;
   return {
     number: count(result['number'], 'header: number'),
     hash: readHex(result['hash'], 'header: hash').toLowerCase(),
+    parentHash: typeof parentHash === 'string' ? parentHash.toLowerCase() : undefined,
+    transactions: Array.isArray(transactions) ? transactions.length : undefined,
   };
 }
 

@@ -63,6 +63,10 @@ export interface BlockHeader {
   readonly number: number;
   /** `0x` and 64 lower-case hex. */
   readonly hash: string;
+  /** Of the block before it, as above; undefined when the endpoint does not say. */
+  readonly parentHash?: string | undefined;
+  /** How many it has; undefined when the endpoint does not say. */
+  readonly transactions?: number | undefined;
 }
 
 export interface Chain {

@@ -7,6 +7,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';
 import { decodeAnswer, encodeRequest, type Send } from './codec/json-rpc.ts';
+import { Head } from './head.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 import { ChainError } from './ports.ts';
 
@@ -43,6 +44,8 @@ interface RpcDeps {
 export interface Rpc extends SendingChain {
   /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
+  /** As the last look at the newest block has shown it. */
+  readonly head: Head;
   /** Closes idle connections; calls after it open new ones. */
   close(): void;
 }
@@ -79,7 +82,19 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
       await clock.sleep(BUSY_PAUSE_MS * 2 ** repeated, signal);
     }
   };
-  return { ...createChain(send), send, close: () => endpoint.close() };
+  const chain = createChain(send);
+  const head = new Head(clock);
+  return {
+    ...chain,
+    async header(block, signal) {
+      const header = await chain.header(block, signal);
+      if (block === 'latest' && header !== undefined) head.seen(header);
+      return header;
+    },
+    send,
+    head,
+    close: () => endpoint.close(),
+  };
 }
 
 /** A method that a node does not use has no counter of its own. */

@@ -17,6 +17,7 @@ import { Issuers } from './issuers.ts';
 import { Ledger, type PageEnd } from './ledger.ts';
 import { type FollowedEvent, followPostage, type PlacedEvent } from './listener.ts';
 import { POSTAGE_METRICS } from './metrics.ts';
+import { Pace } from './pace.ts';
 import {
   type Batch,
   type BatchStore,
@@ -95,6 +96,7 @@ class ContractPostage implements PostageService {
   readonly #intents: Intents;
   readonly #issuers: Issuers;
   readonly #purchases: Purchases;
+  readonly #pace: Pace;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
   readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
@@ -117,6 +119,7 @@ class ContractPostage implements PostageService {
       onEvent: (event, outcome, tookNs) => this.#countEvent(event, { outcome, tookNs }),
     });
     this.#purchases = createPurchases(options, { ...deps, intents });
+    this.#pace = new Pace(options, deps.clock);
     this.#metrics = deps.metrics.register(POSTAGE_METRICS);
     this.#setGauges();
   }
@@ -202,6 +205,7 @@ class ContractPostage implements PostageService {
   }
 
   async buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }> {
+    this.#pace.hurry();
     const { batchId, txHash, blockNumber } = await this.#purchases.buy(request, signal);
     const { label, amount, depth, immutable } = request;
     const record = { batchId, label, amount, depth, bucketDepth: BUCKET_DEPTH, blockNumber, immutable };
@@ -210,10 +214,12 @@ class ContractPostage implements PostageService {
   }
 
   async topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }> {
+    this.#pace.hurry();
     return { txHash: await this.#purchases.topUp(request, signal) };
   }
 
   async dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }> {
+    this.#pace.hurry();
     return { txHash: await this.#purchases.dilute(request, signal) };
   }
 
@@ -257,6 +263,7 @@ class ContractPostage implements PostageService {
         {
           chain,
           clock,
+          pace: this.#pace,
           log,
           lastBlock: () => this.#ledger.lastBlock(),
           anchors: () => this.#ledger.anchors(),

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import type { Head } from '../onchain/head.ts';
 import type { Chain } from '../onchain/ports.ts';
 import { oracleRates } from './contracts.ts';
 
@@ -27,12 +28,22 @@ export interface PriceOracle {
   stop(): Promise<void>;
 }
 
+interface PriceOracleDeps {
+  readonly chain: Pick<Chain, 'call'>;
+  /** Says whether the chain may have changed since the last look at the oracle. */
+  readonly head?: Pick<Head, 'changes'> | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 export function createPriceOracle(
   { contract, intervalMs }: { readonly contract: string; readonly intervalMs: number },
-  { chain, clock, log }: { readonly chain: Pick<Chain, 'call'>; readonly clock: Clock; readonly log: Logger },
+  { chain, head, clock, log }: PriceOracleDeps,
 ): PriceOracle {
   const stopped = new AbortController();
   let rates: Rates | undefined;
+  /** Of the chain, before the last look that showed rates. */
+  let changesSeen: number | undefined;
   let polling: Promise<void> = Promise.resolve();
 
   return {
@@ -51,7 +62,9 @@ export function createPriceOracle(
     while (!stopped.signal.aborted) {
       const untilNext = intervalMs - (clock.now() % intervalMs);
       await pause(rates === undefined ? Math.min(FIRST_RETRY_MS, untilNext) : untilNext);
-      if (!stopped.signal.aborted) await read();
+      if (stopped.signal.aborted) return;
+      const changes = head?.changes(intervalMs);
+      if (changes === undefined || changes !== changesSeen) await read();
     }
   }
 
@@ -64,10 +77,13 @@ export function createPriceOracle(
   /** Old rates stay while new ones can not be had. */
   async function read(): Promise<void> {
     using deadline = clock.deadline(READ_TIMEOUT_MS, stopped.signal);
+    const changes = head?.changes(intervalMs);
     try {
       const read = await oracleRates(chain, contract, deadline.signal);
-      if (read.exchangeRate > 0n) rates = read;
-      else log.warn({ contract }, 'the price oracle has no exchange rate');
+      if (read.exchangeRate > 0n) {
+        rates = read;
+        changesSeen = changes;
+      } else log.warn({ contract }, 'the price oracle has no exchange rate');
     } catch (err) {
       if (!stopped.signal.aborted) log.warn({ err, contract }, 'rates not read from the price oracle');
     }

@@ -7,6 +7,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import { firstContact } from '../onchain/first-contact.ts';
+import type { Head } from '../onchain/head.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { Cashout } from './cashout.ts';
@@ -27,6 +28,8 @@ export interface SwapOptions {
 
 export interface SwapServiceDeps {
   readonly chain: Pick<Chain, 'call' | 'chainId' | 'nativeBalance'>;
+  /** What others have seen of the chain lately. */
+  readonly head?: Head | undefined;
   readonly transactions: Transactions;
   /** Subsystem `swap`. */
   readonly state: KeyValueStore;

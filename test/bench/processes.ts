@@ -1,5 +1,5 @@
 /** What the operating system knows about the processes of a cluster. Linux only, like the figures made with it. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 
 /** Clock ticks per second of `/proc`; 100 on every Linux that Node.js runs on. */
@@ -14,9 +14,32 @@ export function cpuMicroseconds({ nodes }: Pick<Cluster, 'nodes'>): number {
   );
 }
 
+/** The same of all processes that this one has started, and those that they have. */
+export function descendantsMicroseconds(): number {
+  const parents = new Map<number, number>();
+  for (const entry of readdirSync('/proc')) {
+    if (/^\d+$/.test(entry) && existsSync(`/proc/${entry}/stat`)) {
+      parents.set(Number(entry), Number(statOf(Number(entry))[1]));
+    }
+  }
+  const isOurs = (pid: number | undefined): boolean =>
+    pid !== undefined && pid !== 0 && (pid === process.pid || isOurs(parents.get(pid)));
+  return (
+    [...parents.keys()]
+      .filter((pid) => pid !== process.pid && isOurs(pid))
+      .reduce((sum, pid) => sum + ticksOf(pid), 0) *
+    (MICROSECONDS_PER_SECOND / TICKS_PER_SECOND)
+  );
+}
+
 function ticksOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const fields = statOf(pid);
   return Number(fields[11]) + Number(fields[12]);
+}
+
+/** Fields of `/proc/PID/stat` from the process's state on. */
+function statOf(pid: number): string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
 }
 
 /** Memory that is not backed by files, MiB: a page cache full of chunks is the system's, not the node's. */

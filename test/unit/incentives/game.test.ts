@@ -39,6 +39,8 @@ class Bench {
   readonly disk = new Map<string, Uint8Array>();
   readonly node = { frozenUntil: 0, synced: true, healthy: true, chunks: CHUNKS.length };
   readonly samples: SampleRequest[] = [];
+  /** Height that others have seen lately. */
+  known: number | undefined;
   /** Held up until it resolves. */
   sampling: Promise<void> = Promise.resolve();
   expiry: () => Promise<void> = () => Promise.resolve();
@@ -59,6 +61,7 @@ class Bench {
       { game: GAME, token: TOKEN, overlay: OVERLAY, roundLength: ROUND_LENGTH, pollMs: POLL_MS },
       {
         chain: game,
+        head: { height: () => this.known },
         transactions: game,
         signer: { address: ACCOUNT },
         staking: {
@@ -321,6 +324,25 @@ test('samples on demand do not keep the game from its own, however many are aske
   held.resolve();
   expect((await Promise.all(asked)).map(({ hash }) => hash.length)).toEqual(asked.map(() => 32));
   await bench.player.stop();
+});
+
+test('without a stake the chain is not asked how high it is while others have just seen it', async () => {
+  const bench = new Bench();
+  await bench.player.stop();
+  bench.game.staked = false;
+  bench.known = bench.game.head;
+  let asked = 0;
+  bench.game.blockNumber = async () => {
+    asked++;
+    return bench.game.head;
+  };
+  await bench.restart();
+  await bench.clock.advance(50 * POLL_MS);
+  // The stake and whether it is frozen, once in the phase.
+  expect([bench.player.state().block, asked]).toEqual([bench.game.head, 2]);
+  bench.known = undefined;
+  await bench.clock.advance(10 * POLL_MS);
+  expect(asked).toBe(3);
 });
 
 test('without a stake the chain is looked at rarely, until there is one', async () => {

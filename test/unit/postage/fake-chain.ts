@@ -61,6 +61,8 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
   readonly batches = new Map<string, ContractBatch>();
   /** Thrown by reads until it is taken away. */
   failure: ChainError | undefined;
+  /** Headers name their parents and how many transactions there are. */
+  tellsMore = false;
   /** Called at each look at the height. */
   onBlockNumber: () => void = () => undefined;
   /** Asked ranges of logs. */
@@ -196,7 +198,14 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     if (block === 'latest') this.onBlockNumber();
     this.onRead();
     const number = block === 'latest' ? this.head : block;
-    return this.#answer(number > this.head ? undefined : { number, hash: this.#hashOf(number) });
+    if (number > this.head) return this.#answer(undefined);
+    const header = { number, hash: this.#hashOf(number) };
+    return this.#answer(this.tellsMore ? { ...header, ...this.#more(number) } : header);
+  }
+
+  #more(number: number): Pick<BlockHeader, 'parentHash' | 'transactions'> {
+    const transactions = this.entries.filter(({ blockNumber }) => blockNumber === number).length;
+    return { parentHash: this.#hashOf(number - 1), transactions };
   }
 
   async nativeBalance(): Promise<bigint> {

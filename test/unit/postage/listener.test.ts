@@ -54,6 +54,8 @@ interface Following {
   readonly anchors: (Anchor | undefined)[];
   readonly wentBack: (number | undefined)[];
   readonly outcomes: string[];
+  /** Of every page that was found, whether its blocks were empty. */
+  readonly found: boolean[];
   readonly warnings: unknown[];
   onOutcome: () => void;
   caughtUp: number;
@@ -73,6 +75,7 @@ function following(): Following {
     anchors: [undefined],
     wentBack: [],
     outcomes: [],
+    found: [],
     warnings: [],
     onOutcome: () => undefined,
     caughtUp: 0,
@@ -92,6 +95,11 @@ function following(): Following {
         {
           chain: setup.chain,
           clock,
+          pace: {
+            found: ({ empty }) => void setup.found.push(empty),
+            nothing: () => undefined,
+            pause: (signal) => clock.sleep(options.pollIntervalMs ?? 5000, signal),
+          },
           log: {
             ...silentLogger(),
             info: () => undefined,
@@ -132,6 +140,48 @@ function eachLook(setup: Following, step: (look: number) => boolean): void {
 }
 
 describe('following', () => {
+  test('of a block without transactions that follows the last one no logs are read', async () => {
+    const setup = following();
+    setup.chain.tellsMore = true;
+    const reads: number[] = [];
+    let read = 0;
+    setup.chain.onRead = () => read++;
+    setup.onOutcome = () => reads.push(read);
+    eachLook(setup, (look) => {
+      if (look === 3) setup.chain.setPrice(24_000n);
+      else if (look > 0) setup.chain.mine();
+      return look < 5;
+    });
+    await setup.run({ tailBlocks: 0, batchFactor: 1 });
+    expect(setup.applied.slice(1)).toEqual([
+      { to: 13, events: 0 },
+      { to: 14, events: 1 },
+      { to: 15, events: 0 },
+      { to: 16, events: 0 },
+    ]);
+    expect(setup.found).toEqual([false, true, false, true, true]);
+    const perLook = reads.map((count, n) => count - (reads[n - 1] ?? 0));
+    expect([perLook[1], perLook[3]]).toEqual([1, 1]);
+    expect(perLook[2]).toBeGreaterThan(1);
+    expect(setup.chain.ranges.map(([from]) => from)).not.toContain(13);
+  });
+
+  test('an empty block of another branch does not pass as the next one', async () => {
+    const setup = following();
+    setup.chain.tellsMore = true;
+    setup.chain.setPrice(24_000n);
+    const base = setup.chain.head - 1;
+    eachLook(setup, (look) => {
+      if (look === 2) {
+        setup.chain.reorganise(base);
+        setup.chain.mine(2);
+      }
+      return look < 6;
+    });
+    await setup.run({ tailBlocks: 0, batchFactor: 1 });
+    expect(setup.wentBack).not.toEqual([]);
+  });
+
   test('events are handed over with the blocks they are in, once', async () => {
     const setup = following();
     setup.chain.setPrice(24_000n);

@@ -34,6 +34,28 @@ test('the rates are there after the start and follow the chain at the multiples 
   expect(clock.running).toBe(0);
 });
 
+test('the oracle is not asked again while the chain has only had empty blocks', async () => {
+  const clock = new ManualClock();
+  const chain = new SwapChain();
+  const head: { changes: number | undefined } = { changes: 1 };
+  const read = createPriceOracle(
+    { contract: ORACLE, intervalMs: INTERVAL_MS },
+    { chain, head: { changes: () => head.changes }, clock, log: silentLogger() },
+  );
+  await read.start();
+  chain.rates = { exchangeRate: 7n, deduction: 0n };
+  await clock.advance(3 * INTERVAL_MS);
+  expect(read.rates()?.exchangeRate).toBe(100_000n);
+  head.changes = 2;
+  await clock.advance(INTERVAL_MS);
+  expect(read.rates()?.exchangeRate).toBe(7n);
+  chain.rates = { exchangeRate: 8n, deduction: 0n };
+  head.changes = undefined;
+  await clock.advance(INTERVAL_MS);
+  expect(read.rates()?.exchangeRate).toBe(8n);
+  await read.stop();
+});
+
 test('old rates stay while the chain is away, and while it has no price', async () => {
   const { clock, chain, read } = oracle();
   await read.start();

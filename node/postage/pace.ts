@@ -1,0 +1,73 @@
+/**
+ * How long to wait until the next look at the chain. While transactions come, looks follow each other closely. On a
+ * chain whose blocks are empty the next look is when its next block is due; when that does not come, looks become rarer.
+ */
+import type { Clock } from '../env/clock.ts';
+
+/** Looks without news, in close succession, before they follow the blocks: at first, while batches are bought, and later. */
+const FIRST_LOOKS = 100;
+const CLOSE_LOOKS = 20;
+/** Of the time between two blocks: a look that comes a little early finds the block at the next one, and stays in step. */
+const DUE = 0.95;
+
+export interface PaceOptions {
+  /** Between looks that follow each other closely, milliseconds. */
+  readonly pollIntervalMs: number;
+  readonly blockTimeMs: number;
+}
+
+export class Pace {
+  readonly #options: PaceOptions;
+  readonly #clock: Pick<Clock, 'sleep'>;
+  #close = FIRST_LOOKS;
+  /** Looks in a row that found nothing. */
+  #misses = 0;
+  /** Ends the running pause. */
+  #nap = new AbortController();
+
+  constructor(options: PaceOptions, clock: Pick<Clock, 'sleep'>) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** A look has found something, or `empty` blocks. */
+  found({ empty }: { readonly empty: boolean }): void {
+    if (empty) this.#close--;
+    else this.#close = Math.max(this.#close, CLOSE_LOOKS);
+    this.#misses = 0;
+  }
+
+  nothing(): void {
+    this.#close--;
+    this.#misses++;
+  }
+
+  /** Something is about to happen: looks follow each other closely from now on. */
+  hurry(): void {
+    this.#close = Math.max(this.#close, CLOSE_LOOKS);
+    this.#nap.abort();
+  }
+
+  /** @throws the signal's reason */
+  async pause(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const nap = new AbortController();
+    this.#nap = nap;
+    const end = () => nap.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      await this.#clock.sleep(this.#pauseMs(), nap.signal);
+    } catch (error) {
+      if (signal.aborted || !nap.signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  #pauseMs(): number {
+    const { pollIntervalMs, blockTimeMs } = this.#options;
+    if (this.#close > 0) return pollIntervalMs;
+    const due = Math.max(pollIntervalMs, DUE * blockTimeMs);
+    return this.#misses === 0 ? due : Math.min(due, pollIntervalMs * 2 ** (this.#misses - 1));
+  }
+}

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { parseExposition } from '../../harness/metrics/exposition.ts';
+import { cpuMicroseconds, descendantsMicroseconds } from './processes.ts';
+import type { BenchResult } from './result.ts';
+
+export const name = 'A cluster at rest: twenty nodes that nobody uses, each a process';
+
+const NODES = 20;
+/** The first looks at peers and chain follow each other closely; then a cluster is at rest. */
+const SETTLING_MS = 20_000;
+const MEASURED_MS = 20_000;
+
+/** Processor time is that of the nodes and their chain, without this process. */
+export async function run(): Promise<BenchResult[]> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
+  const cluster = await Cluster.start({ nodes: NODES, seed: 7, stateDir, timeoutMs: 300_000 });
+  try {
+    await pause(SETTLING_MS);
+    const before = await look(cluster);
+    await pause(MEASURED_MS);
+    const after = await look(cluster);
+    const seconds = MEASURED_MS / 1000;
+    const cores = (from: number, to: number) => ((to - from) / 1e6 / seconds) * 100;
+    return [
+      { name: 'all nodes and the chain', value: cores(before.cpu, after.cpu), unit: '% of a core' },
+      { name: 'all nodes', value: cores(before.nodesCpu, after.nodesCpu), unit: '% of a core' },
+      {
+        name: 'streams that a node opens',
+        value: (after.streams - before.streams) / NODES / seconds,
+        unit: 'per second',
+      },
+      {
+        name: 'calls to the chain of a node',
+        value: (after.calls - before.calls) / NODES / seconds,
+        unit: 'per second',
+      },
+    ];
+  } finally {
+    await cluster.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}
+
+async function look(cluster: Cluster) {
+  const cpu = descendantsMicroseconds();
+  const nodesCpu = cpuMicroseconds(cluster);
+  const expositions = await Promise.all(
+    cluster.nodes.map(async ({ api }) => parseExposition(await (await fetch(`${api}/metrics`)).text())),
+  );
+  const total = (metric: string) =>
+    expositions
+      .flatMap(({ samples }) => samples)
+      .filter((sample) => sample.name === metric)
+      .reduce((sum, { value }) => sum + value, 0);
+  return {
+    cpu,
+    nodesCpu,
+    streams: total('svc_libp2p_created_stream_count'),
+    calls: total('svc_eth_backend_total_rpc_calls'),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { Head } from '../../../node/onchain/head.ts';
+import type { BlockHeader } from '../../../node/onchain/ports.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+function block(number: number, transactions: number | undefined, parent = number - 1): BlockHeader {
+  return { number, hash: `0x${number}`, parentHash: `0x${parent}`, transactions };
+}
+
+function watched() {
+  const clock = new ManualClock();
+  return { clock, head: new Head(clock) };
+}
+
+test('the height is known for as long as the last look is young enough', async () => {
+  const { clock, head } = watched();
+  expect(head.height(1000)).toBeUndefined();
+  head.seen(block(7, 0));
+  await clock.advance(1000);
+  expect([head.height(1000), head.height(999)]).toEqual([7, undefined]);
+});
+
+test('the same block, and one without transactions behind it, change nothing', () => {
+  const { head } = watched();
+  head.seen(block(7, 3));
+  const before = head.changes(1000);
+  head.seen(block(7, 3));
+  head.seen(block(8, 0));
+  head.seen(block(9, 0));
+  expect(head.changes(1000)).toBe(before);
+});
+
+test.each([
+  ['one with transactions', block(8, 1)],
+  ['one behind blocks that nobody has looked at', block(9, 0)],
+  ['one of another branch', { ...block(7, 0), hash: '0xother' }],
+  ['one that does not say what it has', block(8, undefined)],
+])('%s may have changed something', (_what, next) => {
+  const { head } = watched();
+  head.seen(block(7, 0));
+  const before = head.changes(1000);
+  head.seen(next);
+  expect(head.changes(1000)).not.toBe(before);
+});
+
+test('what nobody has looked at lately is not known', async () => {
+  const { clock, head } = watched();
+  expect(head.changes(1000)).toBeUndefined();
+  head.seen(block(7, 0));
+  await clock.advance(1001);
+  expect(head.changes(1000)).toBeUndefined();
+});

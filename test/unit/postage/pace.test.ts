@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { Pace } from '../../../node/postage/pace.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const FIRST_LOOKS = 100;
+const CLOSE_LOOKS = 20;
+const never = new AbortController().signal;
+
+function paced({ pollIntervalMs = 100, blockTimeMs = 1000 } = {}) {
+  const clock = new ManualClock();
+  const pace = new Pace({ pollIntervalMs, blockTimeMs }, clock);
+  /** How long each of so many pauses takes. */
+  const pauses = async (count: number, look: () => void = () => pace.nothing()) => {
+    const took: number[] = [];
+    for (let n = 0; n < count; n++) {
+      const before = clock.monotonic();
+      const pause = pace.pause(never).then(() => took.push(clock.monotonic() - before));
+      while (took.length === n) await clock.advance(10);
+      await pause;
+      look();
+    }
+    return took;
+  };
+  return { clock, pace, pauses };
+}
+
+test('looks follow each other closely at first, and after every block in which something was done', async () => {
+  const { pace, pauses } = paced();
+  const close = Array.from({ length: CLOSE_LOOKS }, () => 100);
+  expect(new Set(await pauses(FIRST_LOOKS))).toEqual(new Set([100]));
+  expect((await pauses(1))[0]).toBeGreaterThan(100);
+  pace.found({ empty: false });
+  expect(await pauses(CLOSE_LOOKS)).toEqual(close);
+});
+
+test('the block after an empty one is looked for when it is due, and then less and less often', async () => {
+  const { pace, pauses } = paced();
+  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  pace.found({ empty: true });
+  expect(await pauses(7)).toEqual([950, 100, 200, 400, 800, 950, 950]);
+});
+
+test('looks are never closer than they were asked to be', async () => {
+  const { pace, pauses } = paced({ pollIntervalMs: 5000, blockTimeMs: 1000 });
+  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  pace.found({ empty: true });
+  expect(await pauses(3)).toEqual([5000, 5000, 5000]);
+});
+
+test('who is about to buy something ends the pause, and those that follow are short', async () => {
+  const { clock, pace, pauses } = paced();
+  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  pace.found({ empty: true });
+  const pause = pace.pause(never);
+  await clock.advance(10);
+  pace.hurry();
+  await pause;
+  expect(await pauses(CLOSE_LOOKS)).toEqual(Array.from({ length: CLOSE_LOOKS }, () => 100));
+});
+
+test('a pause ends with its signal', async () => {
+  const { pace } = paced();
+  const ending = new AbortController();
+  const pause = pace.pause(ending.signal);
+  ending.abort(new Error('stopped'));
+  await expect(pause).rejects.toThrow('stopped');
+});

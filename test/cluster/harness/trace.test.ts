@@ -150,6 +150,14 @@ test('a read is told the same way, and what it leaves in caches', async () => {
   expect(cached.map(({ node }) => node)).toContain('node-1');
 });
 
+test('an uploader stores what it is responsible for', async () => {
+  const chunk = chunkNamed('kept');
+  await net.node(5).chunks.upload(chunk.data);
+  const { chunks } = await traced(toHex(chunk.address));
+  const own = chunks[0]!.story.kept.filter(({ node }) => node === 'node-5');
+  expect(own).toMatchObject([{ kind: 'stored', detail: 'it belongs here too' }]);
+});
+
 test('people get a tree of hops', async () => {
   const address = toHex(chunkNamed('pushed').address);
   const { code, stdout } = await svcnet('trace', address, '--name', 'traced');

@@ -18,6 +18,7 @@ import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,
+  coldGossipOption,
   collect,
   creditOption,
   dialectOption,
@@ -25,6 +26,7 @@ import {
   durationFlag,
   intervalFlag,
   machineFlag,
+  metricsPortOption,
   NODES_MAX,
   profileOption,
   seedFlag,
@@ -137,6 +139,7 @@ function commandLine(): Command {
     .addOption(profileOption())
     .addOption(creditOption('what suits profile and nodes'))
     .addOption(dialectOption())
+    .addOption(coldGossipOption())
     .option(
       '--port <port>',
       'first of a fixed range of ports: ten per node, the chain at the tenth (default: free ports)',
@@ -373,6 +376,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .addOption(profileOption())
     .addOption(creditOption('what the scenarios ask for'))
     .addOption(dialectOption())
+    .addOption(coldGossipOption())
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
     .option(
       '--repeat <count>',
@@ -386,11 +390,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
         .default([], 'none'),
     )
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
-    .option(
-      '--metrics-port <port>',
-      'port of this machine for /metrics of the run itself, while it runs (default: none)',
-      whole(1024, 65_535),
-    )
+    .addOption(metricsPortOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText('after', MIXED_NOTE)
     .action((names: string[], flags) =>

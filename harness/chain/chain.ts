@@ -11,9 +11,11 @@ import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../..
 import { quantity } from '../../node/onchain/codec/hex.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { until } from '../base/wait.ts';
+import { plural } from '../base/words.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
 import { type Contracts, knownContracts } from './contracts.ts';
+import { type ChainFault, ChainFaults } from './faults.ts';
 import type { ChainRecord } from './record.ts';
 
 /** Id indexed; total amount, normalised balance, owner, depth, bucket depth, immutable. */
@@ -48,6 +50,7 @@ export class Chain {
   readonly blockTimeMs: number;
   /** A node tells time by the blocks, so they come at the wall clock's pace and never on demand. */
   readonly steady: boolean;
+  readonly #faults = new ChainFaults();
   readonly #rpc: RpcClient | undefined;
   readonly #control: HttpClient | undefined;
 
@@ -67,6 +70,11 @@ export class Chain {
   /** Whether it can be made to mine, to fund and to fail. */
   get controlled(): boolean {
     return this.#control !== undefined;
+  }
+
+  /** What has been done to it here. */
+  get faults(): readonly ChainFault[] {
+    return this.#faults.list;
   }
 
   /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
@@ -111,10 +119,12 @@ export class Chain {
   /** No more blocks; reads still work. */
   async pause(): Promise<void> {
     await command(this.#controlled('it cannot be paused'), '/pause');
+    this.#faults.begin('the chain was paused', 'blocks');
   }
 
   async resume(): Promise<void> {
     await command(this.#controlled('it cannot be resumed'), '/resume');
+    this.#faults.end('blocks');
   }
 
   async setBlockTime(ms: number): Promise<void> {
@@ -243,15 +253,18 @@ export class Chain {
   /** As its owner: its transactions fail until it is resumed. @throws ClientError `http.409` when it is so already */
   async pauseContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
+    this.#faults.begin(`the contract ${contract} was paused`, contract);
   }
 
   async resumeContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be resumed'), `/resume-contract?contract=${contract}`);
+    this.#faults.end(contract);
   }
 
   /** Replaces the last blocks by as many empty ones: what they did is undone, their transactions are lost. */
   async reorganise(blocks: number): Promise<void> {
     await command(this.#controlled('blocks cannot be replaced'), `/reorg?blocks=${blocks}`);
+    this.#faults.begin(`the last ${plural(blocks, 'block')} of the chain were replaced`);
   }
 
   /**
@@ -264,6 +277,9 @@ export class Chain {
     const client = node === undefined ? {} : { client: node };
     const query = Object.entries({ kind, ...more, ...client }).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('its endpoint cannot be made to fail'), `/rpc-fault?${query.join('&')}`);
+    const target = `endpoint ${node ?? ''}`;
+    if (kind === 'none') this.#faults.end(target);
+    else this.#faults.begin(`the chain's endpoint failed for ${node ?? 'all nodes'}: ${kind}`, target);
   }
 
   /**

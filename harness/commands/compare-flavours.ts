@@ -47,6 +47,8 @@ export interface FlavoursFlags {
 /** Enough for an interval that a run which the machine has disturbed does not decide alone. */
 const ROUNDS_DEFAULT = 6;
 
+const START_LATE: ReadonlySet<HarnessError['code']> = new Set(['WAIT_TIMEOUT', 'START_TIMEOUT']);
+
 /** @throws HarnessError `USAGE`, and what a start throws; a scenario that fails is in its run's report */
 export async function runFlavours(
   flags: FlavoursFlags,
@@ -72,11 +74,28 @@ export async function runFlavours(
   say(`\n  svcnet compare   ${flavours.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
   for (const [done, { side, round }] of turns.entries()) {
     say(`\n  round ${round + 1} of ${rounds}, ${side} (run ${done + 1} of ${turns.length})\n\n`);
-    const run = await runScenarios(optionsOf(side, round));
+    const run = await startedTwice(
+      () => runScenarios(optionsOf(side, round)),
+      (why) => say(`\n  ${why}; once more\n\n`),
+    );
     if (!isUsable(run)) throw unusable(run, side);
   }
   const [first, second, ...more] = flavours.map((flavour) => readSide(flavour, join(folder, flavour)));
   return [first as Side, second as Side, ...more];
+}
+
+/**
+ * Work that starts a cluster, once more when the first start was not over in time. A Bee may miss one of its peers for
+ * minutes, and the rounds before it would be lost.
+ */
+export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: string) => void): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof HarnessError) || !START_LATE.has(error.code)) throw error;
+    onAgain(error.message);
+    return await work();
+  }
 }
 
 /** What all of them run. */

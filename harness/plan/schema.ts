@@ -263,6 +263,8 @@ export const schema = z.strictObject(
     /** Address that the nodes' APIs and the chain listen at. */
     listen: ipv4.default('127.0.0.1'),
     topology: topology.default('mesh'),
+    /** Nodes of our own begin without their peers' addresses, also where the testbed could tell them. */
+    coldGossip: z.boolean({ error: 'true or false' }).default(false),
     ports: ports.default('free'),
     cors: cors.prefault([]),
     otlp: otlp.optional(),

@@ -1,5 +1,6 @@
 /** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { grouped } from '../base/words.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
@@ -141,8 +142,10 @@ function progressBar(part: number): string {
 /** Verdict, failures with evidence, the table of operations, where the report lies and how to repeat the run. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parts = run.scenarios.map((scenario) => renderScenario(scenario, style));
+  const page = join(run.report, 'report.html');
   const footer = [
-    `  ${'report'.padEnd(NAME_WIDTH)} ${join(run.report, 'report.html')}`,
+    // Where the page could not be made, a problem says why.
+    `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(run.problems ?? []).map((text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${text}`),
     ...(run.kept === undefined

@@ -1,4 +1,5 @@
-/** What a scenario has done to nodes, as events of its run: each lasts until the node runs again. */
+/** What a scenario has done to nodes and the chain, as events of its run: each lasts until it is over. */
+import type { ChainFault } from '../chain/faults.ts';
 import type { ClusterNode, Deed } from '../nodes/cluster-node.ts';
 import type { RunEvent } from '../report/result.ts';
 
@@ -26,4 +27,9 @@ export function faultsOf(nodes: readonly Pick<ClusterNode, 'name' | 'deeds'>[], 
     }
     return events;
   });
+}
+
+/** @param fromMs as above */
+export function chainFaultsOf(faults: readonly ChainFault[], fromMs: number): RunEvent[] {
+  return faults.filter(({ at }) => at >= fromMs).map((fault) => ({ kind: 'fault', part: 'chain', ...fault }));
 }

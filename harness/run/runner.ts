@@ -29,7 +29,7 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import { takePicture } from '../status/take-picture.ts';
-import { faultsOf } from './faults.ts';
+import { chainFaultsOf, faultsOf } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
@@ -84,7 +84,10 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   for (const planned of options.planned) {
     const cluster = await clusters.of(planned.scenario);
     const result = await runOne(planned, { cluster, options, events, testbed });
-    if (cluster !== undefined) events.push(...faultsOf(cluster.nodes, result.startedAt ?? 0));
+    if (cluster !== undefined) {
+      const from = result.startedAt ?? 0;
+      events.push(...faultsOf(cluster.nodes, from), ...chainFaultsOf(cluster.chain.faults, from));
+    }
     const picture = cluster === undefined ? undefined : await pictureAfter(cluster, options.signal, metrics);
     results.push(picture === undefined ? result : { ...result, picture });
     if (result.result !== 'skipped') testbed.scenarioEnded(result.name, result.result === 'passed');

@@ -16,6 +16,7 @@
  *
  * One platform is for one start of a node, as a process is.
  */
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { type Listener, type Listening, listen } from '../api/listen.ts';
@@ -76,6 +77,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
     logger: (settings, deps) =>
       createLogger(settings, { ...deps, destination: { write: (line) => power.run(() => log(line)) } }),
     keys: () => power.hold(() => Promise.resolve(keys)),
+    readText: (path) => power.hold(() => readFile(path, 'utf8')),
     store: await openStore(options, power, defer),
     host: await openHost(options, power),
     chainEndpoint: (url) => poweredEndpoint(chain(url), power),

@@ -8,6 +8,7 @@ import {
   creditOption,
   dialectOption,
   driverOption,
+  metricsPortOption,
   NODES_MAX,
   type RunCommand,
   seedFlag,
@@ -88,6 +89,7 @@ export function addLoad(program: Command, run: RunCommand): void {
     .option('--seed <number>', 'all content and all choices follow from it (default: drawn)', seedFlag)
     .option('--keep', 'leave the fresh cluster running')
     .option('--report <folder>', 'where the report goes (default: .svcnet/runs)')
+    .addOption(metricsPortOption())
     .option('--json', 'print one JSON document and nothing else')
     .addHelpText(
       'after',

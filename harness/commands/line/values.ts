@@ -44,6 +44,13 @@ export function beeBinaryOption(): Option {
   return new Option('--bee-binary <path>', help);
 }
 
+export function metricsPortOption(): Option {
+  return new Option(
+    '--metrics-port <port>',
+    'port of this machine for /metrics of the run itself, while it runs (default: none)',
+  ).argParser(whole(1024, 65_535));
+}
+
 export function profileOption(): Option {
   const help = `timing constants: ${PROFILES.join(', ')} (default: fast)`;
   return new Option('--profile <profile>', help).argParser(word(PROFILES));
@@ -52,6 +59,12 @@ export function profileOption(): Option {
 export function creditOption(fallback: string): Option {
   const help = `how much peers lend each other before they are paid: ${CREDITS.join(', ')} (default: ${fallback})`;
   return new Option('--credit <credit>', help).argParser(word(CREDITS));
+}
+
+export function coldGossipOption(): Option {
+  const help =
+    "our nodes learn of each other by gossip alone (default: they begin with each other's addresses)";
+  return new Option('--cold-gossip', help);
 }
 
 export function dialectOption(): Option {

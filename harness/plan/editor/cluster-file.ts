@@ -61,6 +61,8 @@ nodes:
 # Which nodes are connected: mesh leaves it to them; ring, star, { random: 3 } (each node has at least so many peers) or
 # { links: [[node-0, node-1]] } are exactly the links that there are.
 #topology: mesh
+# Nodes of our own learn of each other by gossip alone; else they begin with each other's addresses.
+#coldGossip: false
 
 chain:
   # Time between two blocks; 0s: they are mined on demand only.

@@ -42,6 +42,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Which nodes are connected: mesh leaves it to them, the others are exactly the links that there are. Only for nodes of our own.',
   'topology.random': 'Each node has at least so many peers, drawn from the seed.',
   'topology.links': 'Pairs of nodes.',
+  coldGossip: 'Nodes of our own learn of each other by gossip alone; else they begin with their addresses.',
   ports: 'free ports, the first of a fixed range, or a map.',
   'ports.first': 'API of the first node; its p2p listener is one above.',
   'ports.stride': 'From one node to the next.',

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { grouped } from '../../../../harness/base/words.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
@@ -47,6 +50,18 @@ test('a cluster that is kept is named, with how to stop it', () => {
   expect(text).toContain('cluster net-1 runs');
   expect(text).toContain('npm run svcnet -- down --name net-1');
   expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
+});
+
+test('the report is where its page is, or its folder where there is none', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-report-'));
+  try {
+    const one = { ...run(scenario()), report: folder };
+    expect(renderRun(one, PLAIN)).toContain(`report       ${folder}\n`);
+    writeFileSync(join(folder, 'report.html'), '');
+    expect(renderRun(one, PLAIN)).toContain(`report       ${join(folder, 'report.html')}\n`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('runs with several seeds are a line each, and the seeds that failed', () => {

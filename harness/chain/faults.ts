@@ -1,0 +1,37 @@
+/** What this process has done to a chain, for those who tell what happened. */
+
+export interface ChainFault {
+  /** For people: `the chain was paused`. */
+  readonly text: string;
+  /** Ms since the epoch. */
+  readonly at: number;
+  /** Absent: it took no time, or goes on. */
+  readonly endAt?: number;
+}
+
+const FAULTS_MAX = 1000;
+
+export class ChainFaults {
+  #faults: readonly ChainFault[] = [];
+  /** Those that go on, by what they are done to. */
+  readonly #open = new Map<string, ChainFault>();
+
+  /** In the order of their beginnings. */
+  get list(): readonly ChainFault[] {
+    return this.#faults;
+  }
+
+  /** @param target what it is done to, until `end`; absent: it takes no time */
+  begin(text: string, target?: string): void {
+    if (target !== undefined) this.end(target);
+    const fault = { text, at: Date.now() };
+    this.#faults = [...this.#faults.slice(1 - FAULTS_MAX), fault];
+    if (target !== undefined) this.#open.set(target, fault);
+  }
+
+  end(target: string): void {
+    const fault = this.#open.get(target);
+    this.#open.delete(target);
+    this.#faults = this.#faults.map((one) => (one === fault ? { ...one, endAt: Date.now() } : one));
+  }
+}

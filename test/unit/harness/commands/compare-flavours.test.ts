@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
+import { startedTwice } from '../../../../harness/commands/compare-flavours.ts';
+
+/** Fails as often as there are errors. */
+function failing(...errors: readonly Error[]) {
+  const left = [...errors];
+  const said: string[] = [];
+  const work = () => {
+    const error = left.shift();
+    return error === undefined ? Promise.resolve('run') : Promise.reject(error);
+  };
+  return { said, done: startedTwice(work, (why) => said.push(why)) };
+}
+
+const late = new HarnessError('WAIT_TIMEOUT', 'not meshed');
+
+test('a cluster that has not started in time is started once more, and that is said', async () => {
+  const { done, said } = failing(late);
+  expect(await done).toBe('run');
+  expect(said).toEqual(['not meshed']);
+});
+
+test('a second late start, and whatever else went wrong, ends the comparison', async () => {
+  await expect(failing(late, late).done).rejects.toBe(late);
+  const other = new HarnessError('PORT_IN_USE', 'taken');
+  const { done, said } = failing(other);
+  await expect(done).rejects.toBe(other);
+  expect(said).toEqual([]);
+});

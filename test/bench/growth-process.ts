@@ -17,7 +17,7 @@ export interface Grown {
   readonly cpuS: number;
   /** Per node, not backed by files. */
   readonly mib: number;
-  /** Per node until usable, by the nodes' own count. */
+  /** Per node until five seconds after it was usable, by the nodes' own count: what a start sets off ends later. */
   readonly peers: number;
   readonly streams: number;
   readonly records: number;
@@ -62,8 +62,8 @@ async function grow(of: StartingDriver, count: number): Promise<Grown> {
   const startS = (performance.now() - called) / 1000;
   const nodesCpuS = () => (embedded ? ownCpuS() : cpuMicroseconds(net) / 1e6);
   const cpuS = ownCpuS() - cpuBefore + (embedded ? 0 : nodesCpuS());
-  const met = await countsOf(net);
   await sleep(SETTLE_MS);
+  const met = await countsOf(net);
   const rest = { atMs: performance.now(), cpuS: nodesCpuS() };
   await sleep(IDLE_MS);
   const idleS = (performance.now() - rest.atMs) / 1000;

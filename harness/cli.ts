@@ -18,6 +18,7 @@ import { addUi } from './commands/line/ui.ts';
 import {
   beeBinaryOption,
   bigFlag,
+  coldGossipOption,
   collect,
   creditOption,
   dialectOption,
@@ -138,6 +139,7 @@ function commandLine(): Command {
     .addOption(profileOption())
     .addOption(creditOption('what suits profile and nodes'))
     .addOption(dialectOption())
+    .addOption(coldGossipOption())
     .option(
       '--port <port>',
       'first of a fixed range of ports: ten per node, the chain at the tenth (default: free ports)',
@@ -374,6 +376,7 @@ ps, status, stamp, env, keys and run work on it as on any other cluster; down fo
     .addOption(profileOption())
     .addOption(creditOption('what the scenarios ask for'))
     .addOption(dialectOption())
+    .addOption(coldGossipOption())
     .option('--seed <number>', 'all choices follow from it (default: drawn)', seedFlag)
     .option(
       '--repeat <count>',

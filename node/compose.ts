@@ -4,6 +4,7 @@
  */
 import { type Api, createApi } from './api/server.ts';
 import { type Delivery, openDelivery } from './compose/delivery.ts';
+import { givenRecords } from './compose/given-records.ts';
 import { type Ground, layGround, type Start } from './compose/ground.ts';
 import { type Money, openMoney } from './compose/money.ts';
 import {
@@ -81,6 +82,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
   const network = openNetwork(options, {
     ...ground,
     money,
+    given: await givenRecords(options, ground),
     networkRadius: () => neighbourhood.salud.networkRadius(),
   });
   const delivery = openDelivery(options, { ...ground, money, network });

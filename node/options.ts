@@ -177,6 +177,10 @@ export const OPTIONS = {
     'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
     MULTIADDRESS,
   ),
+  'peer-records': text(
+    'file of signed address records of peers to begin with, one per line in hex; those peers have to be given it as well',
+    '',
+  ),
   'only-peers': list(
     'multiaddress of a peer that the node keeps a link to, refusing all others, bootnodes included (repeatable); for private networks',
     'a multiaddress with a peer id, such as /ip4/127.0.0.1/tcp/1634/p2p/12D3…',
@@ -377,8 +381,8 @@ export type NodeOptions = { readonly [N in OptionName]: ParsedOf<(typeof OPTIONS
 export class OptionError extends Error {
   readonly code = 'OPTION_INVALID';
 
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = 'OptionError';
   }
 }

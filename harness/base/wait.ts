@@ -20,6 +20,8 @@ export type Seen<T> = { readonly done: T } | { readonly missing: string };
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** For a look that costs much. Default: 200 ms. */
+  readonly longestPauseMs?: number;
 }
 
 /**
@@ -33,6 +35,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   const deadline = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
   let missing: string | undefined;
+  const longestPauseMs = options.longestPauseMs ?? LONGEST_PAUSE_MS;
   let pauseMs = FIRST_PAUSE_MS;
   for (;;) {
     try {
@@ -49,7 +52,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
       const seen = missing ?? 'nothing was seen yet';
       throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${seen}`, { cause: error });
     }
-    pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
+    pauseMs = Math.min(pauseMs * GROWTH, longestPauseMs);
   }
 }
 

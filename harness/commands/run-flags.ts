@@ -21,6 +21,7 @@ export interface RunFlags extends NodesFlags {
   readonly profile?: DefinitionInput['profile'];
   readonly credit?: DefinitionInput['credit'];
   readonly dialect?: DefinitionInput['dialect'];
+  readonly coldGossip?: boolean;
   readonly seed?: bigint;
   /** Runs, each with a seed of its own. */
   readonly repeat?: number;
@@ -67,6 +68,7 @@ export async function chooseClusters(
     ...(flags.profile === undefined ? {} : { profile: flags.profile }),
     ...(flags.credit === undefined ? {} : { credit: flags.credit }),
     ...(flags.dialect === undefined ? {} : { dialect: flags.dialect }),
+    ...(flags.coldGossip === undefined ? {} : { coldGossip: flags.coldGossip }),
   } as DefinitionInput;
   const source = flags.file ?? 'options';
   const parsed = parseDefinition({ ...file, ...definition, nodes, seed: flags.seed ?? fileSeed }, source);
@@ -90,6 +92,7 @@ function freshFlags(flags: RunFlags): string[] {
     '--profile': flags.profile,
     '--credit': flags.credit,
     '--dialect': flags.dialect,
+    '--cold-gossip': flags.coldGossip,
     '--keep': flags.keep,
   })
     .filter(([, value]) => value !== undefined)
@@ -136,6 +139,7 @@ export function repeatCommand(names: readonly string[], flags: RunFlags, seed: b
   if (flags.profile !== undefined) parts.push('--profile', flags.profile);
   if (flags.credit !== undefined) parts.push('--credit', flags.credit);
   if (flags.dialect !== undefined) parts.push('--dialect', flags.dialect);
+  if (flags.coldGossip === true) parts.push('--cold-gossip');
   for (const set of flags.set) parts.push('--set', quoted(set));
   return parts.join(' ');
 }

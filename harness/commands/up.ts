@@ -36,6 +36,7 @@ export interface UpFlags extends NodesFlags {
   /** Receiver of traces. */
   readonly otlp?: string;
   readonly batches: boolean;
+  readonly coldGossip?: boolean;
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
@@ -112,6 +113,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
     cors: flags.cors.length === 0 ? undefined : flags.cors,
     otlp: flags.otlp,
     batches: flags.batches ? undefined : false,
+    coldGossip: flags.coldGossip,
   };
   const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const input = withPreset({ ...file, ...chosen }) as DefinitionInput;

@@ -70,6 +70,7 @@ export const beeFlavour: Flavour = {
   // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
   bootstraps: false,
   takesLinks: false,
+  takesRecords: false,
   adoptsChequebook: false,
   watchesParent: false,
   stopGraceMs: STOP_GRACE_MS,

@@ -25,6 +25,8 @@ interface NetworkFacts {
   readonly blockTimeMs: number;
   /** Multiaddresses of the nodes to begin with. */
   readonly bootnodes: readonly string[];
+  /** Path of a file with address records of peers to begin with; undefined: it learns of them by gossip. */
+  readonly peerRecords?: string | undefined;
   /** Multiaddresses of its only peers; undefined: any it meets. */
   readonly onlyPeers: readonly string[] | undefined;
   /** They are boot nodes, not the first full ones. */
@@ -125,6 +127,8 @@ export interface Flavour {
   readonly bootstraps: boolean;
   /** Whether it can be told the only peers that it may have. */
   readonly takesLinks: boolean;
+  /** Whether it can be given address records of its peers to begin with. */
+  readonly takesRecords: boolean;
   /** Whether it takes a chequebook that was deployed for it. */
   readonly adoptsChequebook: boolean;
   /** Whether it stops by itself when the process that started it is gone. */

@@ -23,6 +23,7 @@ export const OWN_OPTIONS = [
   'staking-address',
   'redistribution-address',
   'bootnode',
+  'peer-records',
   'only-peers',
   'dedicated-bootnodes',
   'swap-factory-address',

@@ -34,7 +34,11 @@ export function driverOf(
     listen: planned.listen,
     compileCache,
     folder: clusterFolder(stateDir, name).path,
-    embedded: { transport: isEmbeddable(planned) ? 'memory' : 'tcp', store: storeOf(planned) },
+    embedded: {
+      transport: isEmbeddable(planned) ? 'memory' : 'tcp',
+      store: storeOf(planned),
+      shareResults: planned.shareResults,
+    },
   });
 }
 

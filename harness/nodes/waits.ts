@@ -174,6 +174,12 @@ function someNames(nodes: readonly ClusterNode[]): string {
   return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
 }
 
+/** A batch, and the block that created it. */
+interface CreatedBatch {
+  readonly id: string;
+  readonly block: number;
+}
+
 /**
  * A batch is usable when its node may stamp with it and every running node has seen its creation: a node that has
  * not would refuse the stamps.
@@ -184,18 +190,25 @@ export async function lookAtBatch(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<Seen<true>> {
-  const short = batch.slice(0, 8);
-  const own = await seenOr(`batch ${short} of ${owner.name}`, async () => {
-    const stamp = await owner.stamps.get(batch, signal);
-    return stamp.usable ? { done: stamp } : { missing: `batch ${short} of ${owner.name} is not usable yet` };
+  const own = await lookAtOwnBatch(batch, owner, signal);
+  return 'missing' in own ? own : lookAtForeignBatch(own.done, nodes, signal);
+}
+
+async function lookAtOwnBatch(
+  id: string,
+  owner: ClusterNode,
+  signal: AbortSignal,
+): Promise<Seen<CreatedBatch>> {
+  const name = `batch ${id.slice(0, 8)} of ${owner.name}`;
+  return seenOr(name, async () => {
+    const { usable, blockNumber } = await owner.stamps.get(id, signal);
+    return usable ? { done: { id, block: blockNumber } } : { missing: `${name} is not usable yet` };
   });
-  if ('missing' in own) return own;
-  return lookAtForeignBatch({ id: batch, block: own.done.blockNumber }, nodes, signal);
 }
 
 /** A batch that may belong to nobody here: every running node has seen its creation. */
 export async function lookAtForeignBatch(
-  { id, block }: { readonly id: string; readonly block: number },
+  { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<Seen<true>> {
@@ -214,7 +227,7 @@ export async function lookAtForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** All batches at once; what is missing is told of the first. */
+/** All batches at once, with one question to each node; what is missing is told of the first. */
 export async function lookAtBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -222,16 +235,22 @@ export async function lookAtBatches(
 ): Promise<Seen<number> & { readonly usable: number }> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const looks = await Promise.all(
-    batches.map(async (batch): Promise<Seen<true>> => {
+    batches.map(async (batch): Promise<Seen<CreatedBatch>> => {
       const owner = byName.get(batch.node);
       return owner === undefined
         ? { missing: `${batch.node} is no node of the cluster` }
-        : lookAtBatch(batch.id, owner, nodes, signal);
+        : lookAtOwnBatch(batch.id, owner, signal);
     }),
   );
-  const usable = looks.filter((look) => 'done' in look).length;
+  const created = looks.flatMap((look) => ('done' in look ? [look.done] : []));
+  const usable = created.length;
   const first = looks.find((look) => 'missing' in look);
-  return first === undefined ? { done: usable, usable } : { missing: first.missing, usable };
+  if (first !== undefined) return { missing: first.missing, usable };
+  const [youngest] = created.toSorted((a, b) => b.block - a.block);
+  if (youngest === undefined) return { done: usable, usable };
+  // Who has read the block of the youngest has read those of all.
+  const seen = await lookAtForeignBatch(youngest, nodes, signal);
+  return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
 
 /** An upload session on one node. */

@@ -16,5 +16,7 @@ export interface DriverOptions {
     /** Where the peers of embedded nodes are: TCP when one of them is a process. */
     readonly transport: 'memory' | 'tcp';
     readonly store: 'memory' | 'disk';
+    /** Whether what one node has found out about some bytes, such as who signed them, is not computed again by others. */
+    readonly shareResults: boolean;
   };
 }

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { fileLog } from '../logs/file-log.ts';
-import { compile, isCompiled } from '../machine/compile.ts';
+import type { Bundle } from '../machine/bundle.ts';
+import { compile, currentBundle, type Launch, launchOf } from '../machine/compile.ts';
 import {
   type Command,
   endProcess,
@@ -33,11 +34,16 @@ const HELPER_GRACE_MS = 300;
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   const guards = new Map<number, ChildProcess>();
   const exits = new Map<string, Exit>();
+  let bundle: Bundle | undefined;
 
-  /** A process writes what it has compiled when it ends, some hundred files: too many for the time a stop may take. */
-  function compileCacheOf(part: Part): string | undefined {
-    if (part.kind === 'chain') return options.compileCache.tools;
-    return isCompiled(options.compileCache.nodes) ? options.compileCache.nodes : undefined;
+  /** Only the chain writes what it has compiled when it ends; nodes read what one run of their program has left. */
+  function launchOfPart(part: Part): Launch {
+    const command = commandOf(part);
+    if (part.kind === 'chain') return { command, compileCache: options.compileCache.tools };
+    if (part.flavour.compile === undefined) return { command, compileCache: undefined };
+    // Once there is one, it is that of all nodes which this process starts.
+    bundle ??= currentBundle(command, options.compileCache.nodes);
+    return launchOf(command, bundle);
   }
 
   async function noteExit({ id, exited }: Spawned): Promise<void> {
@@ -93,14 +99,14 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     },
 
     async start(part): Promise<Started> {
-      const command = commandOf(part);
+      const { command, compileCache } = launchOfPart(part);
       const watchesParent = part.kind === 'chain' || part.flavour.watchesParent;
       try {
         const spawned = await spawnProgram({
           command,
           logFile: part.log,
           stopWithParent: options.stopWithParent && watchesParent,
-          compileCache: compileCacheOf(part),
+          compileCache,
           label: options.token,
         });
         if (options.stopWithParent && !watchesParent) guardOrphan(spawned);

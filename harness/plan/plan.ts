@@ -108,11 +108,14 @@ export interface PlacedNode {
   readonly underlay: string;
 }
 
-/** @param places one for each node of the plan, in its order */
+/**
+ * @param places one for each node of the plan, in its order
+ * @param facts.peerRecords path of a file with the records that nodes begin with
+ */
 export function placeNodes(
   { definition, nodes, chain }: ClusterPlan,
   places: readonly NodePlace[],
-  facts: ChainFacts,
+  facts: ChainFacts & { readonly peerRecords?: string | undefined },
 ): PlacedNode[] {
   const placed = nodes.map((node, index) => {
     const place = places[index];
@@ -149,6 +152,7 @@ export function placeNodes(
         startBlock: facts.startBlock,
         blockTimeMs: chain.blockTimeMs,
         bootnodes: node.peers === undefined ? bootnodes.filter((bootnode) => bootnode !== underlay) : [],
+        peerRecords: FLAVOURS[node.flavour].takesRecords ? facts.peerRecords : undefined,
         onlyPeers: node.peers?.map((name) => underlays.get(name) as string),
         dedicatedBootnodes: nodes.some(({ mode }) => mode === 'boot'),
         credit: creditOf(definition),

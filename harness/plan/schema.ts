@@ -255,12 +255,16 @@ export const schema = z.strictObject(
     driver: oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT),
     /** Where nodes of our own keep their data; only embedded ones can do without a disk, and by default do. */
     store: oneOf(STORES).optional(),
+    /** Whether embedded nodes share results of pure functions; nodes in processes of their own cannot. */
+    shareResults: z.boolean({ error: 'true or false' }).default(true),
     profile: oneOf(PROFILES).default('fast'),
     /** Names and values that nodes of our own use on HTTP. */
     dialect: oneOf(DIALECT_NAMES).default('svc'),
     /** Address that the nodes' APIs and the chain listen at. */
     listen: ipv4.default('127.0.0.1'),
     topology: topology.default('mesh'),
+    /** Nodes of our own begin without their peers' addresses, also where the testbed could tell them. */
+    coldGossip: z.boolean({ error: 'true or false' }).default(false),
     ports: ports.default('free'),
     cors: cors.prefault([]),
     otlp: otlp.optional(),

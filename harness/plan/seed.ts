@@ -14,7 +14,7 @@ import { HarnessError } from '../base/errors.ts';
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
 /** Nonce of every overlay: where one is mined, it is by its key, which nodes of every flavour take. */
-const OVERLAY_NONCE = new Uint8Array(32);
+export const OVERLAY_NONCE = new Uint8Array(32);
 /** All of them fail with a chance of e^-40. */
 const TRIES_PER_EXPECTED = 40;
 

@@ -12,6 +12,7 @@ import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
+import { sharesRecords, writePeerRecords } from './peer-records.ts';
 
 export interface NodeSetup {
   readonly stateDir: string;
@@ -33,7 +34,9 @@ export async function createNodes(
     const place = driver.place({ name, ports: own, dataDir: folder.dataDir(name) });
     return { ...place, reached: place.peers, here: own };
   });
-  const placed = placeNodes(plan, places, chainFacts(started));
+  const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
+  const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
+  if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, Date.now());
   // A container that is made after a failure would be nobody's.
   return awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {

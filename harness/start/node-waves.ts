@@ -1,9 +1,12 @@
-/** The start of all nodes of a cluster: few at once, of many the first ones alone, to see whether the machine can. */
+/**
+ * The start of all nodes of a cluster: as many at once as keep the processors busy, each next one when one is ready. Of
+ * many nodes the first ones tell whether the machine can.
+ */
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/words.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { pilotCount, type Start, tooSlow } from './pace.ts';
+import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-waits.ts';
 
@@ -13,39 +16,50 @@ const NAMES_SHOWN = 3;
 export interface WaveDeps {
   /** For all nodes to be ready. */
   readonly limitMs: number;
-  readonly launch: (nodes: readonly ClusterNode[]) => Promise<void>;
+  readonly launch: (node: ClusterNode) => Promise<void>;
   readonly onProgress: StartContext['onProgress'];
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws HarnessError `START_TIMEOUT` when the pace of the first nodes leaves no chance to all */
+/**
+ * Returns or throws only when it is known of every node whether it has a process.
+ * @throws HarnessError `START_TIMEOUT` when the pace of the first nodes leaves no chance to all; what a launch throws
+ */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
   { limitMs, launch, onProgress, signal }: WaveDeps,
 ): Promise<void> {
+  const processors = availableParallelism();
+  const pilots = pilotCount(nodes.length, processors);
   const waiting = new Set(nodes.map(({ name }) => name));
-  const launchAndAwait = async (wave: readonly ClusterNode[]) => {
-    await launch(wave);
-    await Promise.all(
-      wave.map(async (node) => {
-        await node.ready({ timeoutMs: limitMs, signal });
-        waiting.delete(node.name);
-        const detail = `${nodes.length - waiting.size} of ${nodes.length} ready`;
-        onProgress({ step: 'nodes', done: false, detail, ...missing(waiting) });
-      }),
-    );
-  };
+  const clock = stopwatch();
   // All others begin with the boot nodes, or else with full ones.
-  const ordered = (['boot', 'full', 'light'] as const).flatMap((mode) =>
-    nodes.filter((node) => node.mode === mode),
-  );
-  const pilots = ordered.slice(0, pilotCount(nodes.length, availableParallelism()));
-  if (pilots.length > 0) {
-    const clock = stopwatch();
-    await launchAndAwait(pilots);
-    checkPace({ nodes: nodes.length, pilots: pilots.length, limitMs }, clock.total());
-  }
-  await launchAndAwait(nodes.filter((node) => !pilots.includes(node)));
+  const next = (['boot', 'full', 'light'] as const)
+    .flatMap((mode) => nodes.filter((node) => node.mode === mode))
+    .values();
+  const failed = new AbortController();
+  const ending = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
+  const failures: unknown[] = [];
+  const startOneByOne = async () => {
+    try {
+      // One iterator for all: each takes the next node that nobody has taken.
+      for (const node of next) {
+        await launch(node);
+        ending.throwIfAborted();
+        await node.ready({ timeoutMs: limitMs, signal: ending });
+        waiting.delete(node.name);
+        const ready = nodes.length - waiting.size;
+        const detail = `${ready} of ${nodes.length} ready`;
+        onProgress({ step: 'nodes', done: false, detail, ...missing(waiting) });
+        if (ready === pilots) checkPace({ nodes: nodes.length, pilots, limitMs }, clock.total());
+      }
+    } catch (error) {
+      failures.push(error);
+      failed.abort(error);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce(nodes.length, processors) }, startOneByOne));
+  if (failures.length > 0) throw failures[0];
 }
 
 function checkPace(start: Start, pilotMs: number): void {

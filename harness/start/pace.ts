@@ -28,9 +28,14 @@ export interface Pace {
   readonly fits: number;
 }
 
-/** How many nodes start first, on so many processors; 0: so few nodes that all of them start at once. */
+/** How many nodes start at once, on so many processors. */
+export function atOnce(nodes: number, processors: number): number {
+  return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
+}
+
+/** Of how many nodes the pace is judged; 0: there are so few that none is. */
 export function pilotCount(nodes: number, processors: number): number {
-  const pilots = Math.max(PILOTS_MIN, 2 * processors);
+  const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;
 }
 

@@ -11,6 +11,9 @@ import type { StartContext } from './start-context.ts';
 /** Deadlines grow with the cluster: on a small machine the nodes start one after the other. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
+/** Every look asks every node, which costs each of them about a millisecond and this process as much for all. */
+const PAUSE_PER_NODE_MS = 10;
+const PAUSE_MS = 100;
 /** A batch is usable after a number of blocks that the profile decides; never more than these. */
 const USABLE_BLOCKS_MAX = 20;
 
@@ -30,7 +33,11 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
       });
       return 'missing' in introduced ? introduced : seen;
     },
-    { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
+    {
+      timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length),
+      longestPauseMs: pauseFor(nodes.length),
+      signal: context.signal,
+    },
   );
   const ms = clock.total();
   context.onProgress({
@@ -73,12 +80,17 @@ export async function awaitBatches(
       timeoutMs:
         context.timeoutMs ??
         timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
+      longestPauseMs: pauseFor(nodes.length),
       signal: context.signal,
     },
   );
   const ms = clock.total();
   context.onProgress({ step: 'postage', done: true, detail: `${plural(usable, 'batch')} usable`, ms });
   return ms;
+}
+
+function pauseFor(nodes: number): number {
+  return Math.max(PAUSE_MS, nodes * PAUSE_PER_NODE_MS);
 }
 
 export function timeoutFor(nodes: number): number {

@@ -272,25 +272,12 @@ async function startNodesOnce(
   launched.open.push(...nodes.map(({ client }) => client));
   await startInWaves(nodes, {
     limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
-    launch: (wave) => launchAll(wave, context, launched),
+    async launch(node) {
+      throwIfInterrupted(signal);
+      launched.parts.push({ name: node.name, handle: await node.launch() });
+    },
     onProgress: context.onProgress,
     signal,
   });
   return { nodes, records };
-}
-
-/** Returns or throws only when it is known of every node whether it has a process. */
-async function launchAll(
-  nodes: readonly ClusterNode[],
-  context: StartContext,
-  launched: Launched,
-): Promise<void> {
-  throwIfInterrupted(context.signal);
-  const outcomes = await Promise.allSettled(nodes.map((node) => node.launch()));
-  for (const [index, outcome] of outcomes.entries()) {
-    if (outcome.status === 'fulfilled')
-      launched.parts.push({ name: nodes[index]?.name ?? '', handle: outcome.value });
-  }
-  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
 }

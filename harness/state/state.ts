@@ -138,6 +138,8 @@ export interface ClusterFolder {
   readonly path: string;
   dataDir(node: string): string;
   log(part: string): string;
+  /** What the nodes know of each other from the beginning. */
+  peerRecords(): string;
   chainOptions(): string;
   /** Of a chain that began with the state of another one. */
   chainState(): string;
@@ -149,6 +151,7 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
     path,
     dataDir: (node) => join(path, 'nodes', node),
     log: (part) => join(path, 'logs', `${part}.log`),
+    peerRecords: () => join(path, 'peer-records'),
     chainOptions: () => join(path, 'chain', 'options.json'),
     chainState: () => join(path, 'chain', 'state'),
   };

@@ -3,6 +3,7 @@ import { bmtAddress } from '../crypto/bmt/bmt.ts';
 import { equalBytes } from '../crypto/hex.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from './chunk.ts';
 import { ChunkError } from './errors.ts';
+import { shareChunk } from './shared-chunks.ts';
 import { encodeSpan } from './span.ts';
 
 const CAC_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
@@ -18,7 +19,9 @@ export function makeCac(span: bigint, payload: Uint8Array): Chunk {
 /** @param data span ‖ payload, kept as it is @throws ChunkError CHUNK_INVALID for a length outside 8..4104 */
 export function cacFromData(data: Uint8Array): Chunk {
   const address = cacAddress(data);
-  return { address, data, kind: 'cac', identity: address };
+  const chunk: Chunk = { address, data, kind: 'cac', identity: address };
+  shareChunk(chunk);
+  return chunk;
 }
 
 /** Whether `data` is the content-addressed chunk of that address. Never throws. */

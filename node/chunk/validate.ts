@@ -2,6 +2,7 @@ import { toHex } from '../crypto/hex.ts';
 import { isCac } from './cac.ts';
 import { ADDRESS_SIZE, type Chunk } from './chunk.ts';
 import { ChunkError } from './errors.ts';
+import { shareChunk, sharedChunk } from './shared-chunks.ts';
 import { parseSoc } from './soc.ts';
 
 /**
@@ -12,8 +13,12 @@ export function chunkFrom(address: Uint8Array, data: Uint8Array): Chunk {
   if (address.length !== ADDRESS_SIZE) {
     throw new ChunkError('CHUNK_INVALID', `invalid chunk address length ${address.length}`);
   }
-  if (isCac(address, data)) return { address, data, kind: 'cac', identity: address };
-  const soc = parseSoc(address, data);
-  if (soc === undefined) throw new ChunkError('CHUNK_INVALID', `invalid chunk ${toHex(address)}`);
-  return soc;
+  const known = sharedChunk(address, data);
+  if (known !== undefined) return known;
+  const chunk: Chunk | undefined = isCac(address, data)
+    ? { address, data, kind: 'cac', identity: address }
+    : parseSoc(address, data);
+  if (chunk === undefined) throw new ChunkError('CHUNK_INVALID', `invalid chunk ${toHex(address)}`);
+  shareChunk(chunk);
+  return chunk;
 }

@@ -1,4 +1,5 @@
 /** How chunks travel between this node and the others, and the messages that travel in chunks. */
+import { isResponsible } from '../chunk/address.ts';
 import type { Chunk } from '../chunk/chunk.ts';
 import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';
 import type { NodeOptions } from '../options.ts';
@@ -63,6 +64,9 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     store,
     postage,
     storageRadius: () => topology.storageRadius(),
+    isResponsible: (address) =>
+      serving && options.reachable && isResponsible(host.overlay, address, topology.storageRadius()),
+    onDelivered,
     clock,
     log: module('pusher'),
     metrics,

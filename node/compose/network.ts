@@ -1,10 +1,11 @@
 /** Who this node is connected to, what it owes them and they owe it, and who is where in the address space. */
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
 import { paymentTerms } from '../accounting/terms.ts';
+import { equalBytes, toHex } from '../crypto/hex.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
 import { ADDRESS_BOOK, createAddressBook } from '../p2p/address/address-book.ts';
-import type { AddressBook, Host } from '../p2p/host.ts';
+import type { AddressBook, AddressRecord, Host } from '../p2p/host.ts';
 import { createHive } from '../protocols/hive/hive.ts';
 import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';
 import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
@@ -24,6 +25,8 @@ export interface Network {
 }
 
 export interface NetworkDeps extends Ground {
+  /** Records of peers to begin with, perhaps one of this node among them. */
+  readonly given: readonly AddressRecord[];
   readonly money: Money;
   /** The storage radius most neighbours name; undefined while nobody has. */
   readonly networkRadius: () => number | undefined;
@@ -31,12 +34,13 @@ export interface NetworkDeps extends Ground {
 
 export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   const { clock, random, metrics, module, store, parts, networkId, serving } = deps;
-  const addressBook = createAddressBook(
-    store.state(ADDRESS_BOOK),
-    (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
-  );
+  const addressBook = createAddressBook(store.state(ADDRESS_BOOK), {
+    inUse: (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
+    given: deps.given.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
+  });
   const host = openHost(options, deps, addressBook);
   const { accounting, pseudosettle } = openAccounts(options, deps, host);
+  const given = new Map(deps.given.map(({ overlay, timestamp }) => [toHex(overlay), timestamp]));
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
   const bootnodeMode = options['bootnode-mode'];
@@ -66,6 +70,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
       log: module('kademlia'),
       metrics,
       state: store.state('kademlia'),
+      isCommon: (id) => given.has(id) && addressBook.get(id)?.timestamp === given.get(id),
     },
   );
 
@@ -92,6 +97,7 @@ function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressB
       welcomeMessage: options['welcome-message'],
       onlyPeers: options['only-peers'],
       chequebook: () => money.swap?.chequebook?.address,
+      givenRecord: deps.given.find(({ overlay }) => equalBytes(overlay, deps.overlay)),
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },
     {

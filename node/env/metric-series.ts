@@ -47,6 +47,8 @@ abstract class Series<T> {
   readonly #records = new Map<string, T>();
   /** Of a series without labels: most are, and are moved for every chunk. */
   #only: T | undefined;
+  /** Of a series with one label, by its value: the text of labels costs more than all else of an event. */
+  readonly #byValue = new Map<string | number, T>();
   protected abstract readonly type: string;
 
   constructor(spec: SeriesSpec) {
@@ -61,6 +63,9 @@ abstract class Series<T> {
   /** @throws TypeError when the labels are not those of the specification */
   protected record(labels: Labels): T {
     if (labels === NO_LABELS && this.#only !== undefined) return this.#only;
+    const value = this.#singleValue(labels);
+    const known = value === undefined ? undefined : this.#byValue.get(value);
+    if (known !== undefined) return known;
     const key = this.#keyOf(labels);
     let record = this.#records.get(key);
     if (record === undefined) {
@@ -68,7 +73,16 @@ abstract class Series<T> {
       this.#records.set(key, record);
       if (labels === NO_LABELS) this.#only = record;
     }
+    if (value !== undefined) this.#byValue.set(value, record);
     return record;
+  }
+
+  /** Of a series with one label, when `labels` has that label alone. */
+  #singleValue(labels: Labels): string | number | undefined {
+    if (this.#names.length !== 1) return undefined;
+    const name = this.#names[0]!;
+    for (const given in labels) if (given !== name) return undefined;
+    return labels[name];
   }
 
   /** Written as they are exposed. */

@@ -6,6 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock, Deadline } from './clock.ts';
 import { TimeoutError } from './clock.ts';
+import type { SharedResults } from './shared-results.ts';
 
 /** Which node the running code belongs to. */
 const current = new AsyncLocalStorage<Power>();
@@ -18,9 +19,13 @@ export class Power {
   #waiting: (() => void)[] = [];
   #state: PowerState = 'on';
 
+  /** What the node has in common with others of its process. */
+  readonly shared: SharedResults | undefined;
+
   /** @param crashed told of an error that the node did not catch, once it is off */
-  constructor(crashed: (error: unknown) => void) {
+  constructor(crashed: (error: unknown) => void, shared?: SharedResults) {
     this.#crashed = crashed;
+    this.shared = shared;
   }
 
   /** Of the node whose code is running, or has made the promise or the timer that failed. */

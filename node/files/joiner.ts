@@ -4,7 +4,7 @@
  * delivered. Nothing is allocated by a claimed length. Specification: data formats 2.2, 2.3, 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
-import { type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
 import { toHex } from '../crypto/hex.ts';
 import type { TreeShape } from './redundancy/redundancy.ts';
 import { getReplicated } from './redundancy/replicas.ts';
@@ -34,6 +34,8 @@ const PIECE_SIZE_MAX = 65_536;
 interface ReadOptions {
   /** Bytes; 0 or less fetches one chunk at a time. */
   readonly readAhead?: number;
+  /** For a consumer that is done with a piece when it asks for the next one: all pieces then share memory. */
+  readonly reuse?: true;
   readonly signal?: AbortSignal;
 }
 
@@ -42,7 +44,7 @@ export interface JoinedFile {
   readonly length: bigint;
   /**
    * The bytes from `offset` up to, without, `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not
-   * to be changed. Leaving the loop ends the open fetches.
+   * to be changed, and with `reuse` not to be kept. Leaving the loop ends the open fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */
   read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;
@@ -64,14 +66,17 @@ export async function openFile(
   const encrypted = key !== undefined;
   return {
     length: root.span,
-    async *read(offset, end, { readAhead = defaultReadAhead(root.span), signal } = {}) {
+    async *read(offset, end, { readAhead = defaultReadAhead(root.span), reuse, signal } = {}) {
       assert(0n <= offset && offset <= end && end <= root.span, `range ${offset}..${end} of ${root.span}`);
       const controller = new AbortController();
       const ended = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
       const window = BigInt(Math.min(Math.max(readAhead, 0), READ_AHEAD_MAX));
       try {
         if (offset < end)
-          yield* new Walk({ root, encrypted, offset, end, window }, { getter, signal: ended }).pieces();
+          yield* new Walk(
+            { root, encrypted, offset, end, window },
+            { getter, signal: ended, allocate: reuse === true ? sharedMemory() : ownMemory },
+          ).pieces();
       } finally {
         controller.abort();
       }
@@ -147,15 +152,17 @@ class Walk {
   readonly #range: Range;
   readonly #getter: ContentGetter;
   readonly #signal: AbortSignal;
+  readonly #allocate: Allocate;
   readonly #shape: TreeShape;
   #head: Subtree | undefined;
   /** Everything before it is being fetched already. */
   #frontier: Subtree | undefined;
 
-  constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal }) {
+  constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal; allocate: Allocate }) {
     this.#range = range;
     this.#getter = deps.getter;
     this.#signal = deps.signal;
+    this.#allocate = deps.allocate;
     this.#shape = { level: range.root.level, encrypted: range.encrypted };
     const root = subtree({ ...NOWHERE, start: 0n, span: range.root.span, depth: 0 });
     root.fetched = Promise.resolve();
@@ -173,7 +180,7 @@ class Walk {
       const leaves = this.#takeLeaves();
       if (leaves.length === 0) continue;
       isFirst = false;
-      yield together(leaves);
+      yield together(leaves, this.#allocate);
     }
   }
 
@@ -194,7 +201,7 @@ class Walk {
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;
-    for (let head = this.#head; head?.outcome !== undefined; head = head.next) {
+    for (let head = this.#head; head?.outcome !== undefined; head = this.#head) {
       if (head.outcome.kind === 'failure' && leaves.length === 0) throw head.outcome.reason;
       if (head.outcome.kind === 'failure' || size >= PIECE_SIZE_MAX) break;
       if (head.outcome.kind === 'leaf') {
@@ -203,6 +210,8 @@ class Walk {
         size += wanted.length;
       }
       this.#head = head.next;
+      // From the old generation it would keep all that follow from being collected with the young one.
+      head.next = undefined;
     }
     return leaves;
   }
@@ -297,14 +306,27 @@ function subtree(place: Omit<Subtree, 'next' | 'fetched' | 'outcome'>): Subtree 
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
 }
 
-function together(leaves: readonly Uint8Array[]): Uint8Array {
+/** Memory of a piece, `size` bytes. */
+type Allocate = (size: number) => Uint8Array;
+
+function together(leaves: readonly Uint8Array[], allocate: Allocate): Uint8Array {
   const [first] = leaves;
   if (leaves.length === 1 && first !== undefined) return first;
-  const piece = new Uint8Array(leaves.reduce((size, leaf) => size + leaf.length, 0));
+  const piece = allocate(leaves.reduce((size, leaf) => size + leaf.length, 0));
   let filled = 0;
   for (const leaf of leaves) {
     piece.set(leaf, filled);
     filled += leaf.length;
   }
   return piece;
+}
+
+function ownMemory(size: number): Uint8Array {
+  return new Uint8Array(size);
+}
+
+/** A gigabyte of pieces is a gigabyte of garbage otherwise, of which the C library keeps tens of megabytes. */
+function sharedMemory(): Allocate {
+  let memory: Uint8Array | undefined;
+  return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);
 }

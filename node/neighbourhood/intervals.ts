@@ -55,6 +55,11 @@ export class Intervals {
     this.#ranges = [...before, merged, ...after];
   }
 
+  /** The highest id that has been pulled, 0 for none. */
+  last(): bigint {
+    return this.#ranges.at(-1)?.to ?? 0n;
+  }
+
   /** The lowest id that has not been pulled. */
   next(): bigint {
     const first = this.#ranges[0];

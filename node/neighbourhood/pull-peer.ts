@@ -1,9 +1,13 @@
-/** Pulling from one connected peer: its cursors once, then a historical and a live worker for every bin we need. */
+/**
+ * Pulling from one connected peer: a historical worker for every bin we need, up to where it was when we met, and a live
+ * worker for what comes from then on. A peer that says when its bins have got something new has a live worker only
+ * while there is something to pull; of others, which answer once, every live worker waits for the next entry.
+ */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import { type Peer, StreamError } from '../p2p/host.ts';
-import type { Pullsync } from '../protocols/pullsync/pullsync.ts';
+import type { BinRange, Changed, Cursors, Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { BIN_ID_MAX } from '../protocols/pullsync/rules.ts';
 import type { RateLimit } from '../protocols/rate-limit.ts';
 import type { Intervals } from './intervals.ts';
@@ -29,8 +33,10 @@ type Kind = 'historical' | 'live';
 
 interface Bin {
   readonly number: number;
-  /** Highest bin id when we asked. */
+  /** Highest bin id when we met. */
   readonly cursor: bigint;
+  /** From where the live worker goes on. */
+  live: bigint;
   readonly intervals: Intervals;
   readonly ending: AbortController;
   readonly running: Map<Kind, Promise<void>>;
@@ -43,9 +49,15 @@ export class PullPeer {
   readonly #bins = new Map<number, Bin>();
   /** Work of bins that are pulled no more. */
   readonly #leaving = new Set<Promise<unknown>>();
-  #meeting: Promise<void> | undefined;
-  #cursors: readonly bigint[] | undefined;
-  #wanted: { readonly from: number; readonly to: number } | undefined;
+  #listening: Promise<void> | undefined;
+  /** Ends when the peer is to be asked about other bins. */
+  #asking = new AbortController();
+  /** Cursors when we met. */
+  #met: readonly bigint[] | undefined;
+  #known: Cursors | undefined;
+  /** False for a peer that does not say when it has something new. */
+  #tells = true;
+  #wanted: BinRange | undefined;
 
   constructor(peer: Peer, deps: PullPeerDeps) {
     this.#peer = peer;
@@ -53,58 +65,87 @@ export class PullPeer {
   }
 
   /** Pulls these bins and no others from now on. Bins whose workers have ended before their time begin again. */
-  pull(bins: { from: number; to: number } | undefined): void {
+  pull(bins: BinRange | undefined): void {
     if (this.#ending.signal.aborted) return;
-    this.#wanted = bins;
-    if (bins !== undefined) this.#meeting ??= this.#meet(this.#ending.signal);
+    this.#want(bins);
+    if (bins !== undefined && this.#tells) this.#listening ??= this.#listen(this.#ending.signal);
     this.#apply();
   }
 
   /** Resolves when nothing of this peer is being pulled any more. */
   async pause(): Promise<void> {
-    this.#wanted = undefined;
+    this.#want(undefined);
     this.#apply();
     await Promise.all(this.#leaving);
   }
 
   /** For good. */
   async stop(): Promise<void> {
-    this.#ending.abort(new StreamError('STREAM_RESET', 'pulling from the peer has ended'));
+    const reason = new StreamError('STREAM_RESET', 'pulling from the peer has ended');
+    this.#ending.abort(reason);
+    this.#asking.abort(reason);
     await this.pause();
-    await this.#meeting;
+    await this.#listening;
   }
 
-  async #meet(signal: AbortSignal): Promise<void> {
-    const { pullsync, progress, metrics, log } = this.#deps;
-    for (let failures = 1; !signal.aborted; failures++) {
+  #want(bins: BinRange | undefined): void {
+    if (bins?.from !== this.#wanted?.from || bins?.to !== this.#wanted?.to) {
+      this.#asking.abort(new StreamError('STREAM_RESET', 'other bins are pulled now'));
+    }
+    this.#wanted = bins;
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    const { pullsync, metrics, log } = this.#deps;
+    for (let failures = 0; this.#wanted !== undefined && this.#tells && !signal.aborted; ) {
+      const asking = new AbortController();
+      this.#asking = asking;
       try {
-        const { cursors, epoch } = await pullsync.cursors(this.#peer, signal);
-        await progress.meet(this.#peer.id, epoch);
-        this.#cursors = cursors;
-        this.#apply();
-        return;
+        await this.#learn(await pullsync.changes(this.#peer, this.#wanted, this.#known, asking.signal));
+        failures = 0;
       } catch (error) {
         if (signal.aborted || hasLeft(error)) return;
+        if (asking.signal.aborted) continue;
+        failures++;
         metrics.errors.inc();
         log.debug({ err: error, peer: this.#peer.id }, 'no cursors from the peer');
         await this.#rest(failures, signal);
       }
     }
+    this.#listening = undefined;
+  }
+
+  async #learn({ waits, ...now }: Changed): Promise<void> {
+    if (this.#known === undefined || isAnew(now, this.#known)) {
+      this.#met = undefined;
+      for (const bin of this.#bins.values()) this.#end(bin);
+      await Promise.all(this.#leaving);
+      await this.#deps.progress.meet(this.#peer.id, now);
+      this.#met = now.cursors;
+    }
+    this.#known = now;
+    this.#tells = waits;
+    this.#apply();
   }
 
   #apply(): void {
-    const cursors = this.#cursors;
-    if (cursors === undefined) return;
-    const from = this.#wanted?.from ?? cursors.length;
+    const met = this.#met;
+    if (met === undefined) return;
+    const from = this.#wanted?.from ?? met.length;
     const to = this.#wanted?.to ?? -1;
     for (const bin of this.#bins.values()) if (bin.number < from || bin.number > to) this.#end(bin);
-    for (let number = from; number <= to; number++) this.#work(this.#bins.get(number) ?? this.#begin(number));
+    for (let number = from; number <= to; number++) {
+      // Most bins of a peer that tells never get anything.
+      if (this.#tells && this.#top(number) === 0n) continue;
+      this.#work(this.#bins.get(number) ?? this.#begin(number, met[number] ?? 0n));
+    }
   }
 
-  #begin(number: number): Bin {
+  #begin(number: number, cursor: bigint): Bin {
     const bin: Bin = {
       number,
-      cursor: this.#cursors?.[number] ?? 0n,
+      cursor,
+      live: cursor + 1n,
       intervals: this.#deps.progress.intervals(this.#peer.id, number),
       ending: new AbortController(),
       running: new Map(),
@@ -122,7 +163,17 @@ export class PullPeer {
 
   #work(bin: Bin): void {
     if (bin.intervals.next() <= bin.cursor) this.#start(bin, 'historical');
-    if (bin.cursor < BIN_ID_MAX) this.#start(bin, 'live');
+    if (this.#isLive(bin)) this.#start(bin, 'live');
+  }
+
+  /** Is there something to pull beyond the cursor, or to wait for? */
+  #isLive(bin: Bin): boolean {
+    return bin.cursor < BIN_ID_MAX && (!this.#tells || bin.live <= this.#top(bin.number));
+  }
+
+  /** Highest bin id, as far as we know. */
+  #top(bin: number): bigint {
+    return this.#known?.cursors[bin] ?? 0n;
   }
 
   #start(bin: Bin, kind: Kind): void {
@@ -130,37 +181,41 @@ export class PullPeer {
     const { metrics, history } = this.#deps;
     metrics.worker.inc();
     if (kind === 'historical') history.begun();
-    const ended = () => {
+    const run = async () => {
+      const done = await this.#run(bin, kind, bin.ending.signal);
       metrics.worker.dec();
       if (kind === 'historical') history.ended(bin.intervals.next() > bin.cursor);
       bin.running.delete(kind);
+      // What came in the moment between its last look and its end would else wait for the next news.
+      if (done && !bin.ending.signal.aborted) this.#work(bin);
     };
-    bin.running.set(kind, this.#run(bin, kind, bin.ending.signal).finally(ended));
+    bin.running.set(kind, run());
   }
 
-  async #run(bin: Bin, kind: Kind, signal: AbortSignal): Promise<void> {
+  /** @returns whether there is nothing left; false when the peer or the bin has come to its end before */
+  async #run(bin: Bin, kind: Kind, signal: AbortSignal): Promise<boolean> {
     const { metrics, log } = this.#deps;
-    let start = bin.cursor + 1n;
     for (let failures = 0; !signal.aborted; ) {
-      if (kind === 'historical') start = bin.intervals.next();
-      if (kind === 'historical' && start > bin.cursor) return;
+      const start = kind === 'historical' ? bin.intervals.next() : bin.live;
+      if (kind === 'historical' ? start > bin.cursor : !this.#isLive(bin)) return true;
       metrics.iterations.inc();
       try {
         const { topmost, useful } = await this.#page({ bin, kind, start }, signal);
         if (topmost === BIN_ID_MAX) {
           metrics.maxUintErrors.inc();
-          return;
+          return false;
         }
         failures = useful ? 0 : failures + 1;
-        if (topmost >= start) start = topmost + 1n;
+        if (kind === 'live' && topmost >= start) bin.live = topmost + 1n;
       } catch (error) {
-        if (signal.aborted || hasLeft(error)) return;
+        if (signal.aborted || hasLeft(error)) return false;
         failures++;
         metrics.errors.inc();
         log.debug({ err: error, peer: this.#peer.id, bin: bin.number, start: String(start) }, 'pull failed');
       }
       if (failures > 0) await this.#rest(failures, signal);
     }
+    return false;
   }
 
   /** @returns `useful` unless the peer had nothing, or nothing that is what it should be */
@@ -194,6 +249,13 @@ export class PullPeer {
       if (!signal.aborted) throw error;
     }
   }
+}
+
+/** Whether the bin ids of a reserve have begun anew, or some of them are given again: it lost its last entries. */
+function isAnew(now: Cursors, before: Cursors): boolean {
+  return (
+    now.epoch !== before.epoch || now.cursors.some((cursor, bin) => cursor < (before.cursors[bin] ?? 0n))
+  );
 }
 
 function hasLeft(error: unknown): boolean {

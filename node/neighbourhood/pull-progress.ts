@@ -4,6 +4,7 @@
  */
 import { proximityOrder } from '../chunk/address.ts';
 import { fromHex } from '../crypto/hex.ts';
+import type { Cursors } from '../protocols/pullsync/pullsync.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { Intervals } from './intervals.ts';
 
@@ -33,15 +34,19 @@ export class PullProgress {
     await this.#state.put(intervalKey(overlayHex, bin), Buffer.from(intervals.encode()));
   }
 
-  /** A peer whose reserve is a new one numbers its chunks anew: nothing pulled from it before counts. */
-  async meet(overlayHex: string, epoch: bigint): Promise<void> {
+  /**
+   * A peer whose reserve is a new one numbers its chunks anew: nothing pulled from it before counts. Nor does a bin of
+   * which more has been pulled than there is: the peer lost its last entries, and gives their ids to others.
+   */
+  async meet(overlayHex: string, { epoch, cursors }: Cursors): Promise<void> {
     const text = String(epoch);
     const stored = this.#state.get(EPOCH + overlayHex);
-    if (stored !== undefined && Buffer.from(stored).toString() === text) return;
-    await this.#state.batch([
-      ...this.#removals(`${INTERVAL}${overlayHex}/`, () => true),
-      { put: EPOCH + overlayHex, value: Buffer.from(text) },
-    ]);
+    const known = stored !== undefined && Buffer.from(stored).toString() === text;
+    const stale = (_overlayHex: string, bin: number) =>
+      !known || this.intervals(overlayHex, bin).last() > (cursors[bin] ?? 0n);
+    const changes = this.#removals(`${INTERVAL}${overlayHex}/`, stale);
+    if (!known) changes.push({ put: EPOCH + overlayHex, value: Buffer.from(text) });
+    if (changes.length > 0) await this.#state.batch(changes);
   }
 
   /**

@@ -106,7 +106,7 @@ export interface ProtocolSpec {
  */
 export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Promise<void>;
 
-/** Answers the headers of an inbound stream (swap sends rates); most protocols have none. */
+/** Answers the headers of an inbound stream (swap sends rates, pullsync that it waits); most protocols have none. */
 export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
 
 export type HostErrorCode =

@@ -11,6 +11,7 @@ import { underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
 import { createSecure } from './libp2p/channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
+import { StaticKeyProofs } from './noise/noise-stream.ts';
 import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
 import { createTcp } from './tcp-host.ts';
 
@@ -23,6 +24,9 @@ const SEED_SIZE = 32;
 export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
   const { identity, random, power, ...shared } = deps;
   const own = ownIdentity(identity);
+  const proofs = new StaticKeyProofs();
+  // One for all probes, as a real node has it, and only where something is probed.
+  let prober: Stranger | undefined;
   const transport = new Libp2pTransport(
     {
       localId: own.peerId,
@@ -33,8 +37,8 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
     },
     {
       tcp: createTcp(power),
-      secure: createSecure(own),
-      stranger: () => stranger(random),
+      secure: createSecure(own, proofs),
+      stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
       log: deps.log,
       // Frames of one turn leave together: most of the cost of a small frame is its system call and its encryption.
@@ -44,7 +48,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
   return createPeerHost(options, { ...shared, transport });
 }
 
-function stranger(random: Random): Stranger {
+function stranger(random: Random, proofs: StaticKeyProofs): Stranger {
   const identity = ownIdentity(random.bytes(SEED_SIZE));
-  return { publicKey: identity.publicKey, secure: createSecure(identity) };
+  return { publicKey: identity.publicKey, secure: createSecure(identity, proofs) };
 }

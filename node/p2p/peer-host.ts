@@ -20,6 +20,7 @@ import type { Introduction } from './handshake/rules.ts';
 import { HANDSHAKE_DIALECTS, type HandshakeDialect, WELCOME_BYTES_MAX } from './handshake/wire.ts';
 import {
   type AddressBook,
+  type AddressRecord,
   type BlocklistEntry,
   type ConnectHook,
   type Generation,
@@ -57,6 +58,8 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly onlyPeers?: readonly string[];
   /** Contract, 20 bytes, that the own record names as the one we pay from. */
   readonly chequebook?: () => Uint8Array | undefined;
+  /** Record of this node that its peers were given: it introduces itself with this one as long as it fits. */
+  readonly givenRecord?: AddressRecord | undefined;
   /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
   readonly generations?: readonly Generation[];
 }
@@ -128,8 +131,11 @@ class PeerHost implements Host {
     this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
-    const { chequebook } = options;
-    this.#ownRecord = new OwnRecord({ signer: deps.signer, networkId, nonce }, { ...deps, chequebook });
+    const { chequebook, givenRecord: given } = options;
+    this.#ownRecord = new OwnRecord(
+      { signer: deps.signer, networkId, nonce },
+      { ...deps, chequebook, given },
+    );
     this.#metrics = deps.metrics.register(P2P_METRICS);
     this.#streams = new PeerStreams(this.#sessions, { ...deps, metrics: this.#metrics });
     this.setWelcomeMessage(options.welcomeMessage);
@@ -140,7 +146,7 @@ class PeerHost implements Host {
         clock: deps.clock,
         ownRecord: (generation) => this.#ownRecord.current(withoutLoopback(this.underlays()), generation),
         welcomeMessage: () => this.#welcomeMessage,
-        stored: (overlay) => deps.addressBook.get(toHex(overlay))?.timestamp,
+        stored: (overlay) => deps.addressBook.get(toHex(overlay)),
         picks: (overlay, full) => this.#picker(overlay, full),
         metrics: deps.metrics.register(HANDSHAKE_METRICS),
       },

@@ -1,4 +1,5 @@
 /** One node in a process of its own: the system's clock and randomness, TCP, LMDB, key files, sockets. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listen } from '../api/listen.ts';
 import { systemClock } from '../env/clock.ts';
@@ -27,6 +28,7 @@ export function machinePlatform({ dataDir, password }: MachineOptions): Platform
     logger: createLogger,
     keys: ({ random }) => loadKeys({ directory: join(dataDir, 'keys'), password }, random),
     store: (options, deps) => openLmdbStore({ ...options, path }, deps),
+    readText: (file) => readFile(file, 'utf8'),
     host: createLibp2pHost,
     chainEndpoint: httpEndpoint,
     spanExporter: async (url) => (await import('../env/tracing/otlp.ts')).otlpExporter(url),

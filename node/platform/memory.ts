@@ -16,6 +16,7 @@
  *
  * One platform is for one start of a node, as a process is.
  */
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { type Listener, type Listening, listen } from '../api/listen.ts';
@@ -23,6 +24,7 @@ import { type Clock, systemClock } from '../env/clock.ts';
 import { createLogger } from '../env/logger.ts';
 import { Power, poweredClock } from '../env/power.ts';
 import { type Random, systemRandom } from '../env/random.ts';
+import { SharedResults } from '../env/shared-results.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';
 import { createMemoryHost, MemoryNetwork, type MemoryNetworkOptions } from '../p2p/memory-host.ts';
 import { createMemoryStore, type MemoryDisk } from '../store/memory-store.ts';
@@ -34,6 +36,8 @@ export interface MemoryOptions {
   readonly host: MemoryNetwork | 'tcp';
   /** What the node keeps; with a folder it is kept by LMDB. */
   readonly store: MemoryDisk | { readonly folder: string };
+  /** What it has in common with other nodes of this process. Default: nothing, it computes all by itself. */
+  readonly shared?: SharedResults | undefined;
   /** Told of an error that ended the node. Default: nobody, the node is gone. */
   readonly onCrash?: (error: unknown) => void;
   /** Takes the lines of the log, each with its end. Default: nobody. */
@@ -64,7 +68,7 @@ export interface MemoryPlatform extends Platform {
 /** Loads only what the options ask for. */
 export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlatform> {
   const { keys, log = () => undefined, defer = nextTurn } = options;
-  const power = new Power(options.onCrash ?? (() => undefined));
+  const power = new Power(options.onCrash ?? (() => undefined), options.shared);
   const clock = poweredClock(options.clock ?? systemClock(), power);
   const chain = options.chain ?? (await import('../onchain/http-endpoint.ts')).httpEndpoint;
   return {
@@ -73,6 +77,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
     logger: (settings, deps) =>
       createLogger(settings, { ...deps, destination: { write: (line) => power.run(() => log(line)) } }),
     keys: () => power.hold(() => Promise.resolve(keys)),
+    readText: (path) => power.hold(() => readFile(path, 'utf8')),
     store: await openStore(options, power, defer),
     host: await openHost(options, power),
     chainEndpoint: (url) => poweredEndpoint(chain(url), power),
@@ -141,6 +146,12 @@ export function memoryNetwork(options: Pick<MemoryNetworkOptions, 'observe'> = {
       if (sent.push(deliver) === 1) setImmediate(flush);
     },
   });
+}
+
+/** For the nodes of one process that may have them in common. */
+export function sharedResults(): SharedResults {
+  SharedResults.findBy(() => Power.current()?.shared);
+  return new SharedResults();
 }
 
 function nextTurn(work: () => void): void {

@@ -44,6 +44,8 @@ export interface Platform {
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;
   /** What an earlier start of this node had acknowledged is in it. @throws StoreError */
   readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
+  /** Text of a file that an option names. @throws Error of the system */
+  readonly readText: (path: string) => Promise<string>;
   readonly host: (options: HostOptions, deps: HostDeps) => Host;
   /** @param url where traces are taken, with its path */
   readonly spanExporter: (url: string) => Promise<SpanExporter>;

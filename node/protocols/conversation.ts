@@ -1,12 +1,13 @@
 /** The asking side of a stream: open, talk, close when it went well, reset when it did not. `p2p-protocols.md` 2.3. */
 import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import type { Host, MessageStream, Peer } from '../p2p/host.ts';
+import type { Headers, Host, MessageStream, Peer } from '../p2p/host.ts';
 
 export interface Conversation {
   readonly peer: Peer;
   /** Protocol id. */
   readonly protocol: string;
+  readonly headers?: Headers;
 }
 
 interface ConversationDeps {
@@ -19,11 +20,12 @@ interface ConversationDeps {
  * @throws what `open` and `talk` throw
  */
 export async function converse<T>(
-  { peer, protocol, signal }: Conversation & { readonly signal: AbortSignal },
+  { peer, protocol, headers, signal }: Conversation & { readonly signal: AbortSignal },
   deps: ConversationDeps,
   talk: (stream: MessageStream) => Promise<T>,
 ): Promise<T> {
-  const stream = await deps.host.open(peer, protocol, { signal });
+  const options = headers === undefined ? { signal } : { signal, headers };
+  const stream = await deps.host.open(peer, protocol, options);
   try {
     const result = await talk(stream);
     closeLater(stream, protocol, deps);

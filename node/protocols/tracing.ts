@@ -21,7 +21,8 @@ export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedA
     open(peer, protocolId, options) {
       const current = tracing.current();
       if (current === undefined) return host.open(peer, protocolId, options);
-      return host.open(peer, protocolId, { ...options, headers: streamHeaders(current.context) });
+      const headers = new Map([...(options.headers ?? []), ...streamHeaders(current.context)]);
+      return host.open(peer, protocolId, { ...options, headers });
     },
     handle(protocol, handler, answer) {
       const name = servedAs[protocol.id];

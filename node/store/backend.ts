@@ -69,7 +69,7 @@ export interface Transaction extends TableReader {
 /** Chunk bytes by slot number. What a slot holds means something only while a table refers to it. */
 export interface Slots {
   write(slot: number, bytes: Uint8Array): void;
-  /** The caller's to keep. */
+  /** The caller's to keep; a copy when it keeps it for long, because others may lie in the same memory. */
   read(slot: number, length: number): Uint8Array;
 }
 

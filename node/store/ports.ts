@@ -72,7 +72,7 @@ export interface PendingPush {
   readonly stamp: Stamp;
 }
 
-export type PushOutcome = 'synced' | 'stored' | 'dropped';
+export type PushOutcome = 'synced' | 'kept' | 'stored' | 'dropped';
 
 export interface UploadStore {
   openSession(tagUid: number): UploadSession;
@@ -81,7 +81,10 @@ export interface UploadStore {
   pendingCount(): number;
   /** A delivery was written to a peer (`sent` + 1 while the chunk still waits). */
   sent(push: PendingPush): void;
-  /** Removes the pending push and counts: synced, stored (also synced), dropped (no counter). Idempotent. */
+  /**
+   * Removes the pending push and counts: synced; kept, which is synced to others while the own reserve has it too;
+   * stored, in the own reserve alone (also synced); dropped (no counter). Idempotent.
+   */
   report(push: PendingPush, outcome: PushOutcome): Promise<void>;
   /** Called when a session closed, so that the pusher looks again. */
   onPushable(listener: () => void): void;

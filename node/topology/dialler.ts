@@ -3,7 +3,8 @@
  * Differences: `/dnsaddr` names are not resolved; without any peer the bootnodes are dialled again after 50 ms, doubling
  * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
  * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures; a bin
- * below the radius is balanced first, and then filled up to eight peers.
+ * below the radius is balanced first, and then filled up to eight peers; a bin of the neighbourhood is filled up to as
+ * many, those first that spread over it; a few dials at once, as the processor gets them done.
  */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -15,19 +16,17 @@ import { isUnreachable } from '../p2p/peers/dialling.ts';
 import type { Bins, KnownPeer } from './bins.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
-import {
-  balancedCandidates,
-  isGivenUp,
-  NEIGHBOUR_DIALS_PER_BIN,
-  REDIAL_MS,
-  RETRY_MS,
-  ROUND_MS,
-  SATURATION,
-  SLOTS,
-} from './rules.ts';
+import { balancedCandidates, isGivenUp, REDIAL_MS, RETRY_MS, ROUND_MS, SATURATION } from './rules.ts';
 
 /** Dials at once: the two pools of 32 of the algorithm. */
 const DIALS_MAX = 64;
+/**
+ * Dials that keep processors busy rather than wait for an answer: while so many have begun within `BRISK_MS`, no further
+ * one does. Nodes of one machine that start together would else all dial each other at the same moment, many pairs from
+ * both sides, and none would be done in time.
+ */
+const BRISK_MAX = 4;
+const BRISK_MS = 1_000;
 /** One peer, all its addresses, the handshake and the connect hooks. */
 const DIAL_TIMEOUT_MS = 45_000;
 /** Bootnodes that are dialled per pass, and connected before it stops. */
@@ -60,7 +59,7 @@ export class Dialler {
   readonly #options: DiallerOptions;
   readonly #deps: DiallerDeps;
   readonly #waiting = new Map<string, Wait>();
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #running = new Map<string, { readonly since: number; readonly done: Promise<void> }>();
 
   constructor(options: DiallerOptions, deps: DiallerDeps) {
     this.#options = options;
@@ -78,18 +77,24 @@ export class Dialler {
    */
   round(signal: AbortSignal, settled: () => void): void {
     for (const peer of this.#due()) {
-      if (this.#running.size >= DIALS_MAX) return;
-      const dial = this.#dial(peer, signal).finally(() => {
+      if (this.#running.size >= DIALS_MAX || this.#brisk().length >= BRISK_MAX) return;
+      const done = this.#dial(peer, signal).finally(() => {
         this.#running.delete(peer.id);
         settled();
       });
-      this.#running.set(peer.id, dial);
+      this.#running.set(peer.id, { since: this.#deps.clock.monotonic(), done });
     }
+  }
+
+  /** When those that have begun lately did, oldest first. */
+  #brisk(): number[] {
+    const now = this.#deps.clock.monotonic();
+    return Array.from(this.#running.values(), ({ since }) => since).filter((since) => now - since < BRISK_MS);
   }
 
   /** Resolves when no dial is running any more. */
   async idle(): Promise<void> {
-    await Promise.allSettled(this.#running.values());
+    await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
   }
 
   /** @returns true when at least one bootnode is connected now */
@@ -120,10 +125,11 @@ export class Dialler {
     this.#wait(id, RETRY_MS, this.#waiting.get(id)?.attempts ?? 0);
   }
 
-  /** Milliseconds until the next waiting peer is due, at most `maxMs`. */
+  /** Milliseconds until the next waiting peer is due, or a dial takes so long that others may begin; at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
-    let pause = maxMs;
+    const [oldest] = this.#brisk();
+    let pause = oldest === undefined ? maxMs : Math.min(maxMs, oldest + BRISK_MS - now);
     for (const [id, { tryAfter }] of this.#waiting) {
       if (!this.#deps.bins.isConnected(id) && tryAfter > now) pause = Math.min(pause, tryAfter - now);
     }
@@ -136,22 +142,19 @@ export class Dialler {
     const refused = new Set(host.blocklisted().map(({ overlay }) => overlay));
     const free = ({ id }: KnownPeer) =>
       !this.#isWaiting(id) && !this.#running.has(id) && !bins.isConnected(id) && !refused.has(id);
-    const due = new Map<string, KnownPeer>();
+    const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
-      if (index >= radius && bins.knownIn(index) < SLOTS) continue;
-      const bin = { own: host.overlay, index, connected: bins.connected(index) };
       const candidates = [...bins.known(index)].filter(free);
+      if (candidates.length === 0) continue;
+      const bin = { own: host.overlay, index, connected: bins.connected(index) };
       const balanced = balancedCandidates(bin, candidates);
-      const room = index < radius ? this.#room(index) : 0;
       const others = candidates.filter((peer) => !balanced.includes(peer));
-      const filling = others.slice(0, Math.max(0, room - balanced.length));
-      for (const peer of [...balanced, ...filling]) due.set(peer.id, peer);
+      const room = this.#room(index);
+      // Below the radius a bin gets a peer for each slot, also beyond the number that fills it.
+      const count = index < radius ? Math.max(room, balanced.length) : Math.max(room, 0);
+      due.push(...[...balanced, ...others].slice(0, count));
     }
-    for (let index = radius; index < BINS; index++) {
-      const neighbours = [...bins.known(index)].filter(free).slice(0, NEIGHBOUR_DIALS_PER_BIN);
-      for (const peer of neighbours) due.set(peer.id, peer);
-    }
-    return [...due.values()];
+    return due;
   }
 
   /** How many peers the bin lacks, beside those that are being dialled. */

@@ -21,6 +21,8 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
+  /** Whether the record of a node is one that we and others were given from the start, this node among them. */
+  readonly isCommon: (overlayHex: string) => boolean;
   /** Ends all announcements. */
   readonly stopped: AbortSignal;
   /** A peer that can not be told about others is of no use. */
@@ -105,7 +107,9 @@ export class Introductions {
     }
   }
 
-  async #announce(peer: Peer, others: readonly Peer[]): Promise<void> {
+  async #announce(peer: Peer, all: readonly Peer[]): Promise<void> {
+    const { isCommon } = this.#deps;
+    const others = isCommon(peer.id) ? all.filter(({ id }) => !isCommon(id)) : all;
     if (others.length === 0) return;
     const told = this.#told.get(peer) ?? new WeakSet();
     this.#told.set(peer, told);

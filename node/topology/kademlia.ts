@@ -67,6 +67,11 @@ export interface KademliaDeps {
   readonly metrics: Metrics;
   /** Subsystem `kademlia`. */
   readonly state: KeyValueStore;
+  /**
+   * Whether the record that we have of a node is one that we and others were given from the start, this node among them:
+   * they need not tell each other of it. Default: there are none.
+   */
+  readonly isCommon?: (overlayHex: string) => boolean;
 }
 
 export interface Kademlia extends Topology {
@@ -125,6 +130,7 @@ class KademliaTable implements Kademlia {
     this.#fixed = options.onlyPeers.length === 0 ? undefined : new FixedLinks(options.onlyPeers, deps);
     this.#prober = new Prober(options, { ...deps, onResult: (peer, result) => this.#probed(peer, result) });
     this.#introductions = new Introductions({
+      isCommon: () => false,
       ...deps,
       standing: this.#counters,
       stopped: this.#stopped.signal,
@@ -138,7 +144,7 @@ class KademliaTable implements Kademlia {
 
   async start(): Promise<void> {
     this.addKnown(this.#counters.proven());
-    this.addKnown(this.#deps.addressBook.overlays());
+    this.addKnown(this.#shuffled(this.#deps.addressBook.overlays()));
     this.#loops = Promise.all([
       this.#manage(),
       this.#every(PRUNE_MS, () => this.#prune()),
@@ -427,5 +433,15 @@ class KademliaTable implements Kademlia {
 
   #pick(peers: readonly Peer[]): Peer {
     return peers[this.#deps.random.below(peers.length)] as Peer;
+  }
+
+  /** Who is known first is dialled first: nodes that start with the same addresses shall not all choose the same peers. */
+  #shuffled(ids: readonly string[]): string[] {
+    const order = [...ids];
+    for (let last = order.length - 1; last > 0; last--) {
+      const at = this.#deps.random.below(last + 1);
+      [order[last], order[at]] = [order[at] as string, order[last] as string];
+    }
+    return order;
   }
 }

@@ -68,8 +68,12 @@ export class Prober {
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
     this.#subjects.set(peer.id, subject);
     this.#metrics.peers.set(this.#subjects.size);
-    this.#due.add(subject);
-    this.#work();
+    // We have just reached it ourselves.
+    if (peer.direction === 'outbound') this.#noted(subject, true);
+    else {
+      this.#due.add(subject);
+      this.#work();
+    }
   }
 
   disconnected(peer: Peer): void {
@@ -101,7 +105,10 @@ export class Prober {
 
   async #probe(subject: Subject): Promise<void> {
     const reachable = await this.#reaches(subject);
-    if (this.#subjects.get(subject.peer.id) !== subject) return;
+    if (this.#subjects.get(subject.peer.id) === subject) this.#noted(subject, reachable);
+  }
+
+  #noted(subject: Subject, reachable: boolean): void {
     const count = subject.row?.reachable === reachable ? subject.row.count + 1 : 1;
     subject.row = { reachable, count };
     const pauseMs = probePauseMs(subject.row, this.#deps.random.below(JITTER_STEPS) / JITTER_STEPS);

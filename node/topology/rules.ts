@@ -4,11 +4,10 @@ import { proximityOrder } from '../chunk/address.ts';
 /** Reachable peers from which on a bin takes no further inbound one; a bootnode makes room for it by dropping another. */
 export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
-/** Neighbours that are dialled per bin and round. */
-export const NEIGHBOUR_DIALS_PER_BIN = 8;
 /**
  * A bin with fewer connected peers is not full: whoever is known of it is dialled, and all of its peers are named to a
- * new one. Else a network of a few nodes would stay in part unconnected, by chance.
+ * new one. Else a network of a few nodes would stay in part unconnected, by chance. A bin of the neighbourhood is full at
+ * as many: where everything is the neighbourhood of everybody, each node would be connected to all others.
  */
 export const SATURATION = 8;
 /** Peers of a bin that is full that hear of a new one. */

@@ -61,6 +61,12 @@ export function creditOption(fallback: string): Option {
   return new Option('--credit <credit>', help).argParser(word(CREDITS));
 }
 
+export function coldGossipOption(): Option {
+  const help =
+    "our nodes learn of each other by gossip alone (default: they begin with each other's addresses)";
+  return new Option('--cold-gossip', help);
+}
+
 export function dialectOption(): Option {
   const help = `names that our nodes use on HTTP: ${DIALECT_NAMES.join(', ')} (default: svc)`;
   return new Option('--dialect <dialect>', help).argParser(word(DIALECT_NAMES));

@@ -139,8 +139,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
 
     create(plan, flavour, ports) {
       if (flavour.embedded === undefined) return beside.create(plan, flavour, ports);
-      const { transport, store } = options.embedded;
-      writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), transport, store });
+      writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), ...options.embedded });
       return Promise.resolve();
     },
 

@@ -59,6 +59,7 @@ export function createNodeHost(cluster: string): NodeHost {
   const logs = new Map<string, number>();
   let programs: Promise<Programs> | undefined;
   let network: ReturnType<Programs['memoryNetwork']> | undefined;
+  let shared: ReturnType<Programs['sharedResults']> | undefined;
   let contained: Disposable | undefined;
   let watched: Disposable | undefined;
   let starts = 0;
@@ -111,21 +112,22 @@ export function createNodeHost(cluster: string): NodeHost {
 
   async function startOne(part: HostedPart): Promise<number> {
     programs ??= loadPrograms();
-    const { startNode, memoryNetwork, memoryPlatform, MemoryDisk, containCrashes, optionsOf } =
-      await programs;
-    const { options, keys, transport, store } = readEmbedded(part.dataDir);
+    const { startNode, MemoryDisk, optionsOf, ...memory } = await programs;
+    const { options, keys, transport, store, shareResults } = readEmbedded(part.dataDir);
     // What an earlier start had is given back before this one takes it.
     await hosted.get(part.name)?.platform.cut();
     if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
-    contained ??= containCrashes();
+    contained ??= memory.containCrashes();
     watched ??= watchLoop(cluster);
-    network ??= memoryNetwork();
+    network ??= memory.memoryNetwork();
+    if (shareResults) shared ??= memory.sharedResults();
     const disk = disks.get(part.name) ?? new MemoryDisk(takeImage(part.dataDir));
     disks.set(part.name, disk);
-    const platform = await memoryPlatform({
+    const platform = await memory.memoryPlatform({
       keys,
       host: transport === 'tcp' ? 'tcp' : network,
       store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
+      shared: shareResults ? shared : undefined,
       log: (line) => say(part, line),
       onCrash: (error) => broken(one, part, 'the node has crashed', error),
     });
@@ -280,6 +282,7 @@ async function loadPrograms() {
     MemoryDisk,
     memoryNetwork: memory.memoryNetwork,
     memoryPlatform: memory.memoryPlatform,
+    sharedResults: memory.sharedResults,
     containCrashes: memory.containCrashes,
     optionsOf: (options: Readonly<Record<string, unknown>>) =>
       resolveOptions(['--config', 'node.json'], {}, () => options),

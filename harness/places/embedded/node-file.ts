@@ -8,6 +8,7 @@ export interface EmbeddedNode extends EmbeddedSettings {
   /** Where its peers are: in the same process, or on TCP when one of them is not. */
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
+  readonly shareResults: boolean;
 }
 
 interface Document extends Omit<EmbeddedNode, 'keys'> {

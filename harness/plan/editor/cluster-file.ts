@@ -39,6 +39,8 @@ nodes:
 #driver: process
 # Where nodes of our own keep their data: memory is for embedded ones, and their default. Example:
 #store: disk
+# Embedded nodes verify the same chunk or signature once for all of them; false: each does it again.
+#shareResults: true
 # fast: short waits, for tests. production: the values of the network.
 #profile: fast
 # Names and values that nodes of our own use on HTTP: svc, or swarm, which is what a Bee uses.
@@ -59,6 +61,8 @@ nodes:
 # Which nodes are connected: mesh leaves it to them; ring, star, { random: 3 } (each node has at least so many peers) or
 # { links: [[node-0, node-1]] } are exactly the links that there are.
 #topology: mesh
+# Nodes of our own learn of each other by gossip alone; else they begin with each other's addresses.
+#coldGossip: false
 
 chain:
   # Time between two blocks; 0s: they are mined on demand only.

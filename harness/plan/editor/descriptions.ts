@@ -33,6 +33,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'chain.storagePrice': 'Price of one chunk for one block, token units.',
   driver: 'Where the nodes run.',
   store: 'Where nodes of our own keep their data: memory is for embedded ones, and their default.',
+  shareResults:
+    'Embedded nodes verify the same bytes once for all of them; false: each does it again, as nodes of their own do.',
   profile: 'Timing of the nodes: fast is for tests, production has the values of the network.',
   dialect: 'Names and values that nodes of our own use on HTTP; swarm is what a Bee uses.',
   listen: 'IPv4 address that the APIs and the chain listen at.',
@@ -40,6 +42,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Which nodes are connected: mesh leaves it to them, the others are exactly the links that there are. Only for nodes of our own.',
   'topology.random': 'Each node has at least so many peers, drawn from the seed.',
   'topology.links': 'Pairs of nodes.',
+  coldGossip: 'Nodes of our own learn of each other by gossip alone; else they begin with their addresses.',
   ports: 'free ports, the first of a fixed range, or a map.',
   'ports.first': 'API of the first node; its p2p listener is one above.',
   'ports.stride': 'From one node to the next.',

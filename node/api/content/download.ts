@@ -231,6 +231,8 @@ function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader 
   const { lookaheadBufferSize } = call.headers;
   const options = {
     signal: call.signal,
+    // The answer asks for a piece when the one before has left.
+    reuse: true as const,
     ...(lookaheadBufferSize === undefined ? {} : { readAhead: lookaheadBufferSize }),
   };
   return async (range) => {

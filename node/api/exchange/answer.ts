@@ -6,7 +6,10 @@ export interface Answer {
   readonly json?: unknown;
   readonly text?: string;
   readonly bytes?: Uint8Array;
-  /** Pulled no faster than the client reads; its `return` is called when the client goes away. */
+  /**
+   * Pulled no faster than the client reads; its `return` is called when the client goes away. The next piece is asked
+   * for when the system has taken the one before, whose memory may then be used again.
+   */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** With status 101: what is done on the WebSocket that the connection becomes. */
   readonly socket?: SocketHandler;

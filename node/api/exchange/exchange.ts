@@ -1,6 +1,5 @@
 /** One request and its answer on the wire. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import type { Answer } from './answer.ts';
 import { drain } from './request-body.ts';
@@ -20,7 +19,7 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
   response.statusCode = answer.status;
   setHeaders(response, answer.headers ?? {});
   if (answer.stream !== undefined && method !== 'HEAD') {
-    sendStream(response, Readable.from(answer.stream), (error) => {
+    void sendStream(response, answer.stream, (error) => {
       for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
       send(exchange, failed(error), failed);
     });
@@ -58,12 +57,32 @@ function sendNothing({ response, method }: Exchange): void {
   response.end();
 }
 
-function sendStream(response: ServerResponse, body: Readable, failedEarly: (error: unknown) => void): void {
-  body.on('error', (error) => {
+async function sendStream(
+  response: ServerResponse,
+  pieces: AsyncIterable<Uint8Array>,
+  failedEarly: (error: unknown) => void,
+): Promise<void> {
+  try {
+    for await (const piece of pieces) {
+      await taken(response, piece);
+      if (response.destroyed) return;
+    }
+    response.end();
+  } catch (error) {
     // What has begun can only be broken off: short of its length, so that the client sees it.
     if (response.headersSent || response.destroyed) response.destroy();
     else failedEarly(error);
+  }
+}
+
+/** Resolves when the system has the bytes, or nobody wants them any more. */
+function taken(response: ServerResponse, piece: Uint8Array): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = () => resolve();
+  response.once('close', done);
+  response.write(piece, () => {
+    response.off('close', done);
+    resolve();
   });
-  response.once('close', () => body.destroy());
-  body.pipe(response);
+  return promise;
 }

@@ -1,8 +1,8 @@
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../crypto/hex.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressBook, AddressRecord } from '../host.ts';
-import { BzzAddress } from './record.ts';
+import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 
 /** Subsystem of the store that keeps it. */
 export const ADDRESS_BOOK = 'addressbook';
@@ -13,18 +13,31 @@ const PREFIX = 'peer-';
  */
 const RECORDS_MAX = 20_000;
 
+interface AddressBookOptions {
+  /** Peers that are connected or owe or are owed something. Default: none. */
+  readonly inUse?: (overlayHex: string) => boolean;
+  /** Records that the node was given for this start. They are on disk only once their nodes have shown them. */
+  readonly given?: readonly AddressRecord[];
+}
+
 /**
  * Known peers' records of both generations, kept in `state` and mirrored in memory: one small record per peer heard
  * of and not yet forgotten.
- * @param inUse peers that are connected or owe or are owed something
  */
 export function createAddressBook(
   state: KeyValueStore,
-  inUse: (overlayHex: string) => boolean = () => false,
+  { inUse = () => false, given = [] }: AddressBookOptions = {},
 ): AddressBook {
   const records = new Map<string, AddressRecord>();
   for (const [key, value] of state.entries(PREFIX)) {
     records.set(key.slice(PREFIX.length), decodeMessage(BzzAddress, value));
+  }
+  const unsaved = new Set<AddressRecord>();
+  for (const record of given) {
+    const overlayHex = toHex(record.overlay);
+    if (record.timestamp <= (records.get(overlayHex)?.timestamp ?? NO_TIME)) continue;
+    records.set(overlayHex, record);
+    unsaved.add(record);
   }
   const forgetOldest = async (newest: string) => {
     for (const overlayHex of records.keys()) {
@@ -39,13 +52,13 @@ export function createAddressBook(
     overlays: () => [...records.keys()],
     async put(record) {
       const overlayHex = toHex(record.overlay);
-      const value = encodeMessage(BzzAddress, record);
       const known = records.get(overlayHex);
-      // A copy: the record may be part of a message that is much longer than itself.
-      records.set(overlayHex, decodeMessage(BzzAddress, value));
       // Peers introduce themselves with the same record again and again.
-      if (known !== undefined && equalBytes(encodeMessage(BzzAddress, known), value)) return;
-      await state.put(PREFIX + overlayHex, value);
+      const isKnown = known !== undefined && equalRecords(known, record);
+      if (isKnown && !unsaved.delete(known)) return;
+      const kept = isKnown ? known : copyRecord(record);
+      records.set(overlayHex, kept);
+      await state.put(PREFIX + overlayHex, encodeMessage(BzzAddress, kept));
       if (records.size > RECORDS_MAX) await forgetOldest(overlayHex);
     },
     async remove(overlayHex) {

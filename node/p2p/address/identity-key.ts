@@ -5,6 +5,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../crypto/base58.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
+import { publicKeyOf } from './public-key.ts';
 
 const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
 
@@ -96,20 +97,20 @@ export function identityKeyOf(protobuf: Uint8Array): IdentityKey {
 function verifierOf(type: number, data: Buffer): IdentityKey['verifies'] {
   switch (type) {
     case KEY_TYPE.ed25519: {
-      const key = spkiKey(Buffer.concat([DER.ed25519, ofSize(data, ED25519_SIZE)]));
+      const key = publicKeyOf(Buffer.concat([DER.ed25519, ofSize(data, ED25519_SIZE)]));
       return (message, signature) => verify(undefined, message, key, signature);
     }
     case KEY_TYPE.secp256k1:
-      return ecdsaVerifier(spkiKey(Buffer.concat([DER.secp256k1, ofSize(data, SECP256K1_SIZE)])));
+      return ecdsaVerifier(publicKeyOf(Buffer.concat([DER.secp256k1, ofSize(data, SECP256K1_SIZE)])));
     case KEY_TYPE.ecdsa: {
-      const key = spkiKey(data);
+      const key = publicKeyOf(data);
       if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
         throw new IdentityError('the identity is on another curve than P-256');
       }
       return ecdsaVerifier(key);
     }
     case KEY_TYPE.rsa: {
-      const key = spkiKey(data);
+      const key = publicKeyOf(data);
       const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
       if (key.asymmetricKeyType !== 'rsa' || bits < RSA_MIN || bits > RSA_MAX) {
         throw new IdentityError(`the identity is no RSA key of ${RSA_MIN} to ${RSA_MAX} bits`);
@@ -123,10 +124,6 @@ function verifierOf(type: number, data: Buffer): IdentityKey['verifies'] {
 
 function ecdsaVerifier(key: KeyObject): IdentityKey['verifies'] {
   return (message, signature) => verify('sha256', message, { key, dsaEncoding: 'der' }, signature);
-}
-
-function spkiKey(der: Buffer): KeyObject {
-  return createPublicKey({ key: der, format: 'der', type: 'spki' });
 }
 
 function ofSize(data: Buffer, size: number): Buffer {

@@ -20,7 +20,12 @@ export class OwnRecord {
   readonly #clock: Clock;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
+  /** The one that is known to be signed by this node: every handshake asks. */
+  #proved: AddressRecord | undefined;
+  /** Given, and not on disk yet. */
+  #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
+  #encoded: { readonly underlays: string; readonly bytes: Uint8Array } | undefined;
 
   constructor(
     identity: { signer: Signer; networkId: bigint; nonce: Uint8Array },
@@ -29,6 +34,8 @@ export class OwnRecord {
       clock: Clock;
       /** 20 bytes; undefined: none. Says the same from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
+      /** One that others were given of this node: used as long as it fits. */
+      given?: AddressRecord | undefined;
     },
   ) {
     this.#identity = identity;
@@ -37,12 +44,25 @@ export class OwnRecord {
     this.#chequebook = deps.chequebook ?? (() => undefined);
     const stored = deps.state.get(KEY);
     if (stored !== undefined) this.#last = decodeMessage(BzzAddress, stored);
+    const { given } = deps;
+    if (given !== undefined && given.timestamp > (this.#last?.timestamp ?? NO_TIME)) {
+      this.#last = given;
+      this.#unsaved = given;
+    }
   }
 
   /** The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. */
   async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
-    const underlay = encodeUnderlays(fittingUnderlays([...new Set(underlays)].sort()));
+    const underlay = this.#encode([...new Set(underlays)].sort());
     return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
+  }
+
+  #encode(underlays: readonly string[]): Uint8Array {
+    const text = underlays.join();
+    if (this.#encoded?.underlays !== text) {
+      this.#encoded = { underlays: text, bytes: encodeUnderlays(fittingUnderlays(underlays)) };
+    }
+    return this.#encoded.bytes;
   }
 
   #untimed(underlay: Uint8Array): AddressRecord {
@@ -61,21 +81,32 @@ export class OwnRecord {
       equalBytes(last.underlay, underlay) &&
       equalBytes(last.chequebook, chequebook) &&
       this.#isOwn(last);
-    if (isSame) return last;
+    if (isSame) return this.#saved(last);
     const now = BigInt(Math.floor(this.#clock.now() / 1000));
     const next = (last?.timestamp ?? 0n) + 1n;
     const timestamp = now > next ? now : next;
     const { nonce } = this.#identity;
     const record = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
     this.#last = record;
+    this.#proved = record;
+    this.#unsaved = record;
+    return this.#saved(record);
+  }
+
+  async #saved(record: AddressRecord): Promise<AddressRecord> {
+    if (record !== this.#unsaved) return record;
+    this.#unsaved = undefined;
     await this.#state.put(KEY, encodeMessage(BzzAddress, record));
     return record;
   }
 
   /** False for what an earlier identity of this data directory left behind. */
   #isOwn(record: AddressRecord): boolean {
+    if (record === this.#proved) return true;
     const { underlay, nonce, timestamp, chequebook } = record;
     const again = mintRecord({ underlay, nonce, timestamp, chequebook }, this.#identity);
-    return equalBytes(again.signature, record.signature) && equalBytes(nonce, this.#identity.nonce);
+    const isOwn = equalBytes(again.signature, record.signature) && equalBytes(nonce, this.#identity.nonce);
+    if (isOwn) this.#proved = record;
+    return isOwn;
   }
 }

@@ -84,22 +84,58 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
+/** What was proved of records with time that are still in use: nodes show the same record again and again. */
+const proofs = new WeakMap<AddressRecord, ValidRecord>();
+
 /**
  * @param wire as received; of a peer of generation 14.0.0 time and chequebook do not count
+ * @param how.known a record with time of the same overlay: what equals it byte for byte is not proved a second time
  * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
  */
 export function parseRecord(
   wire: MessageOf<typeof BzzAddress>,
   networkId: bigint,
-  generation: Generation = '15.0.0',
+  how: { readonly generation?: Generation; readonly known?: AddressRecord | undefined } = {},
 ): ValidRecord {
+  const { generation = '15.0.0', known } = how;
+  const timed = generation === '15.0.0';
+  const before = timed && known !== undefined && equalRecords(known, wire) ? proofs.get(known) : undefined;
+  if (before !== undefined) return before;
   if (wire.nonce.length !== NONCE_SIZE) throw invalid(`nonce of ${wire.nonce.length} bytes`);
-  const record = generation === '15.0.0' ? withTime(wire) : withoutTime(wire);
+  const record = timed ? withTime(wire) : withoutTime(wire);
   const ethereum = signerOf(record, networkId);
   if (!equalBytes(overlayAddress(ethereum, networkId, wire.nonce), wire.overlay)) {
     throw invalid('the signer does not own the overlay');
   }
-  return { record, ethereum, underlays: underlaysOf(wire.underlay) };
+  const proof = { record, ethereum, underlays: underlaysOf(wire.underlay) };
+  if (timed) proofs.set(record, proof);
+  return proof;
+}
+
+/** Byte for byte. */
+export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
+  return (
+    a.timestamp === b.timestamp &&
+    (['signature', 'underlay', 'overlay', 'nonce', 'chequebook'] as const).every((field) =>
+      equalBytes(a[field], b[field]),
+    )
+  );
+}
+
+/** The same record in memory of its own: a received one may be part of a message that is much longer than itself. */
+export function copyRecord(record: AddressRecord): AddressRecord {
+  const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
+  const copy: AddressRecord = {
+    underlay: new Uint8Array(underlay),
+    signature: new Uint8Array(signature),
+    overlay: new Uint8Array(overlay),
+    nonce: new Uint8Array(nonce),
+    timestamp,
+    chequebook: new Uint8Array(chequebook),
+  };
+  const proof = proofs.get(record);
+  if (proof !== undefined) proofs.set(copy, { ...proof, record: copy });
+  return copy;
 }
 
 function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {

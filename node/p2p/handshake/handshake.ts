@@ -40,7 +40,7 @@ export interface HandshakeDeps {
   readonly clock: Clock;
   readonly ownRecord: (generation: Generation) => Promise<AddressRecord>;
   readonly welcomeMessage: () => string;
-  readonly stored: (overlay: Uint8Array) => bigint | undefined;
+  readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
   readonly picks: (overlay: Uint8Array, fullNode: boolean) => boolean;
   readonly metrics: MetricsOf<typeof HANDSHAKE_METRICS>;
 }

@@ -47,8 +47,8 @@ export interface AckContext {
   readonly generation: Generation;
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
-  /** Timestamp of the stored record of this overlay. */
-  stored(overlay: Uint8Array): bigint | undefined;
+  /** Record of this overlay that we have. */
+  stored(overlay: Uint8Array): AddressRecord | undefined;
   /** Undefined on the dialling side, which has picked the peer already. */
   readonly picks?: (overlay: Uint8Array, fullNode: boolean) => boolean;
 }
@@ -109,8 +109,10 @@ export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Intro
   }
   try {
     const wire = { ...address, nonce: context.generation === '15.0.0' ? address.nonce : ack.nonce };
-    const { record, ethereum, underlays } = parseRecord(wire, context.networkId, context.generation);
-    checkTime(record, context);
+    const known = context.stored(address.overlay);
+    const { generation } = context;
+    const { record, ethereum, underlays } = parseRecord(wire, context.networkId, { generation, known });
+    checkTime(record, known, context);
     return { record, ethereum, underlays, fullNode, welcomeMessage };
   } catch (cause) {
     if (!(cause instanceof RecordError)) throw cause;
@@ -119,10 +121,10 @@ export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Intro
 }
 
 /** Nothing says whether a record without time is newer than a stored one: the node itself shows it, so it is. */
-function checkTime(record: AddressRecord, context: AckContext): void {
+function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
-  const stored = context.stored(record.overlay);
-  checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'handshake' });
+  const { nowSeconds } = context;
+  checkTimestamp(record.timestamp, { stored: known?.timestamp, nowSeconds, source: 'handshake' });
 }
 
 function missingAddress(): HandshakeError {

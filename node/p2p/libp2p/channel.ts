@@ -4,7 +4,13 @@
 import { abortable } from '../../env/abortable.ts';
 import type { OwnIdentity } from '../address/identity-key.ts';
 import { generateDhKey } from '../noise/noise.ts';
-import { NOISE_ID, noiseIdentity, noiseInbound, noiseOutbound } from '../noise/noise-stream.ts';
+import {
+  NOISE_ID,
+  noiseIdentity,
+  noiseInbound,
+  noiseOutbound,
+  StaticKeyProofs,
+} from '../noise/noise-stream.ts';
 import type { TcpConnection } from '../tcp-host.ts';
 import type { RawStream } from '../transport.ts';
 import { acceptProtocol, ProposedStream } from './multistream.ts';
@@ -32,9 +38,9 @@ export type Secure = (
   options: SecureOptions,
 ) => Promise<SecureChannel>;
 
-/** Noise with this node's key. */
-export function createSecure(identity: OwnIdentity): Secure {
-  const own = noiseIdentity(identity, generateDhKey(), [YAMUX_ID]);
+/** Noise with this node's key. @param proofs shared by the identities of one node */
+export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs()): Secure {
+  const own = noiseIdentity(identity, generateDhKey(), { muxers: [YAMUX_ID], proofs });
   const secure = async (raw: RawStream, role: Role, { expected, signal }: SecureOptions) => {
     const bare = await agree(raw, role, { protocolId: NOISE_ID, signal });
     const channel = await (role === 'dialler' ? noiseOutbound(bare, own, expected) : noiseInbound(bare, own));

@@ -31,7 +31,7 @@ export interface TransportOptions {
   readonly advertised: string | undefined;
 }
 
-/** A libp2p identity used once. */
+/** A libp2p identity that is no node's. */
 export interface Stranger {
   /** Protobuf of the public key, which ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
@@ -128,7 +128,7 @@ export class Libp2pTransport implements Transport {
       });
       link.start();
       try {
-        // The key is as fresh as the identity: nobody else sends it.
+        // Any bytes would do: nobody else can answer on this channel.
         return await link.ping(publicKey.subarray(-PING_SIZE), signal);
       } finally {
         await link.shutDown(new StreamError('STREAM_RESET', 'the probe is over'));

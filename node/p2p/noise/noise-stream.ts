@@ -3,6 +3,7 @@
  * multiplexers they speak. Every noise message has its length in front, two bytes big endian.
  */
 
+import { equalBytes } from '../../crypto/hex.ts';
 import { IdentityError, identityKeyOf, type OwnIdentity } from '../address/identity-key.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import { StreamError } from '../host.ts';
@@ -34,6 +35,8 @@ const Payload = {
 export interface NoiseIdentity {
   readonly staticKey: DhKey;
   readonly payload: Uint8Array;
+  /** What others have proved. */
+  readonly proofs: StaticKeyProofs;
 }
 
 /** What an identity says of a static key. @param muxers protocol ids of the multiplexers that it speaks */
@@ -47,10 +50,50 @@ export function noisePayload(proof: {
 }
 
 /** What this node says, signed once: the static key lives as long as the process. */
-export function noiseIdentity(own: OwnIdentity, staticKey: DhKey, muxers: string[]): NoiseIdentity {
+export function noiseIdentity(
+  own: OwnIdentity,
+  staticKey: DhKey,
+  { muxers, proofs }: { readonly muxers: string[]; readonly proofs: StaticKeyProofs },
+): NoiseIdentity {
   const identityKey = own.publicKey;
   const identitySig = own.sign(Buffer.concat([SIGNED_PREFIX, staticKey.publicKey]));
-  return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }) };
+  return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }), proofs };
+}
+
+/** Static keys that are remembered; a node has as many peers at most. */
+const PROOFS_MAX = 2_000;
+
+/**
+ * Static keys whose signatures were verified: a peer shows the same proof when it connects again, and when it is probed,
+ * and verifying is a fifth of what a connection costs.
+ */
+export class StaticKeyProofs {
+  /** By the bytes of the static key. */
+  readonly #proved = new Map<string, { identityKey: Uint8Array; identitySig: Uint8Array; peerId: string }>();
+
+  /** @returns the peer id of the identity @throws IdentityError */
+  verified(staticKey: Uint8Array, identityKey: Uint8Array, identitySig: Uint8Array): string {
+    const id = Buffer.from(staticKey).toString('latin1');
+    const known = this.#proved.get(id);
+    const isKnown =
+      known !== undefined &&
+      equalBytes(known.identityKey, identityKey) &&
+      equalBytes(known.identitySig, identitySig);
+    if (isKnown) return known.peerId;
+    const identity = identityKeyOf(identityKey);
+    if (!identity.verifies(Buffer.concat([SIGNED_PREFIX, staticKey]), identitySig)) {
+      throw new IdentityError('the static key is not signed by the identity');
+    }
+    if (this.#proved.size >= PROOFS_MAX) this.#proved.delete(this.#proved.keys().next().value as string);
+    // Copies: what was received is a part of something longer.
+    const proof = {
+      identityKey: new Uint8Array(identityKey),
+      identitySig: new Uint8Array(identitySig),
+      peerId: identity.peerId,
+    };
+    this.#proved.set(id, proof);
+    return identity.peerId;
+  }
 }
 
 export interface NoiseChannel {
@@ -72,7 +115,7 @@ export async function noiseOutbound(
   const frames = new NoiseFrames(raw);
   const noise = new NoiseInitiator(own.staticKey);
   raw.write(frame(noise.start()));
-  const other = identified(noise.receive(await frames.read()));
+  const other = identified(noise.receive(await frames.read()), own.proofs);
   if (expected !== undefined && other.remoteId !== expected) {
     throw new IdentityError(`another node answers: ${other.remoteId}`);
   }
@@ -85,18 +128,15 @@ export async function noiseInbound(raw: RawStream, own: NoiseIdentity): Promise<
   const frames = new NoiseFrames(raw);
   const noise = new NoiseResponder(own.staticKey);
   raw.write(frame(noise.answer(await frames.read(), own.payload)));
-  const other = identified(noise.finish(await frames.read()));
+  const other = identified(noise.finish(await frames.read()), own.proofs);
   return { ...other, stream: new EncryptedStream(raw, frames, noise.ciphers()) };
 }
 
 /** Who holds the static key. @throws IdentityError */
-function identified({ staticKey, payload }: Received): Omit<NoiseChannel, 'stream'> {
+function identified({ staticKey, payload }: Received, proofs: StaticKeyProofs): Omit<NoiseChannel, 'stream'> {
   const { identityKey, identitySig, extensions } = decodeMessage(Payload, payload);
-  const key = identityKeyOf(identityKey);
-  if (!key.verifies(Buffer.concat([SIGNED_PREFIX, staticKey]), identitySig)) {
-    throw new IdentityError('the static key is not signed by the identity');
-  }
-  return { remoteId: key.peerId, muxers: extensions?.streamMuxers ?? [] };
+  const remoteId = proofs.verified(staticKey, identityKey, identitySig);
+  return { remoteId, muxers: extensions?.streamMuxers ?? [] };
 }
 
 function frame(message: Uint8Array): Buffer {

@@ -3,6 +3,7 @@ import { equalBytes } from '../../crypto/hex.ts';
 import {
   type BzzAddress,
   checkTimestamp,
+  equalRecords,
   generationOf,
   parseRecord,
   RecordError,
@@ -86,22 +87,12 @@ export function judge(
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
   // Most of gossip is what others have told already, and recovering a signer is most of what a record costs.
-  if (known !== undefined && isSame(known, wire)) return { drop: 'TIMESTAMP_NOT_NEWER' };
+  if (known !== undefined && generationOf(known) === '15.0.0' && equalRecords(known, wire))
+    return { drop: 'TIMESTAMP_NOT_NEWER' };
   const { record } = parseRecord(wire, context.networkId);
   const stored = known?.timestamp;
   checkTimestamp(record.timestamp, { stored, nowSeconds: context.nowSeconds, source: 'gossip' });
   return { take: record };
-}
-
-/** Whether it is the record that we have proved before: with the time of one that was proved, byte for byte. */
-function isSame(known: AddressRecord, wire: MessageOf<typeof BzzAddress>): boolean {
-  return (
-    generationOf(known) === '15.0.0' &&
-    known.timestamp === wire.timestamp &&
-    (['signature', 'underlay', 'overlay', 'nonce', 'chequebook'] as const).every((field) =>
-      equalBytes(known[field], wire[field]),
-    )
-  );
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them or the bin has
- * been quiet for a moment. A bin without such entries is waited for as long as somebody asks, and everybody who asks
+ * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the bin has
+ * been quiet for a moment, or the first of them has waited long enough. A bin without such entries is waited for as long as somebody asks, and everybody who asks
  * for the same shares one collection.
  */
 
@@ -8,7 +8,7 @@ import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Reserve, ReserveItem } from '../../store/ports.ts';
-import { PAGE_IDLE_MS, PAGE_SIZE } from './rules.ts';
+import { PAGE_IDLE_MS, PAGE_MAX_MS, PAGE_SIZE } from './rules.ts';
 
 /** Ascending by bin id, at least one. */
 export type Page = readonly ReserveItem[];
@@ -23,10 +23,13 @@ export class Pages {
   readonly #collections = new SingleFlight<Page>();
   /** Bin → who waits for its next entries. */
   readonly #watched = new Map<number, Set<BinNews>>();
+  /** Bin → monotonic time of its last entry, if it got one since the start. */
+  readonly #lastPut = new Map<number, number>();
 
   constructor(deps: PagesDeps) {
     this.#deps = deps;
     deps.reserve.onPut((bin) => {
+      this.#lastPut.set(bin, deps.clock.monotonic());
       for (const news of this.#watched.get(bin) ?? []) news.arrived();
     });
   }
@@ -37,7 +40,7 @@ export class Pages {
   }
 
   async #collect(bin: number, start: bigint, signal: AbortSignal): Promise<Page> {
-    const { reserve } = this.#deps;
+    const { clock, reserve } = this.#deps;
     const items: ReserveItem[] = [];
     const look = () => {
       const last = items.at(-1);
@@ -50,12 +53,17 @@ export class Pages {
       await news.reach(1, signal);
       look();
     }
-    while (items.length < PAGE_SIZE) {
-      const more = await news.reach(PAGE_SIZE - items.length, signal, PAGE_IDLE_MS);
+    if (items.length < PAGE_SIZE) {
+      const endsAt = clock.monotonic() + PAGE_MAX_MS;
+      await news.reach(PAGE_SIZE - items.length, signal, () => this.#closesAt(bin, endsAt));
       look();
-      if (!more) break;
     }
     return items;
+  }
+
+  /** Monotonic time at which a page of the bin is closed if no further entry comes. */
+  #closesAt(bin: number, endsAt: number): number {
+    return Math.min(endsAt, (this.#lastPut.get(bin) ?? Number.NEGATIVE_INFINITY) + PAGE_IDLE_MS);
   }
 
   #watch(bin: number): BinNews & Disposable {
@@ -72,8 +80,7 @@ class BinNews implements Disposable {
   readonly #clock: Clock;
   readonly #dispose: () => void;
   #count = 0;
-  #lastAt = 0;
-  #wanted: { readonly count: number; readonly reached: (enough: boolean) => void } | undefined;
+  #wanted: { readonly count: number; readonly reached: () => void } | undefined;
 
   constructor(clock: Clock, dispose: () => void) {
     this.#clock = clock;
@@ -82,27 +89,29 @@ class BinNews implements Disposable {
 
   arrived(): void {
     this.#count++;
-    this.#lastAt = this.#clock.monotonic();
-    if (this.#wanted !== undefined && this.#count >= this.#wanted.count) this.#wanted.reached(true);
+    if (this.#wanted !== undefined && this.#count >= this.#wanted.count) this.#wanted.reached();
   }
 
   /**
-   * True after `count` more entries, counted from the last call on; false when none came for `idleMs`.
+   * Resolves after `count` more entries, counted from the last call on, or at a monotonic time that entries may put off.
    * @throws the signal's reason
    */
-  async reach(count: number, signal: AbortSignal, idleMs = Number.POSITIVE_INFINITY): Promise<boolean> {
-    const enough = Promise.withResolvers<boolean>();
-    this.#lastAt = this.#clock.monotonic();
+  async reach(
+    count: number,
+    signal: AbortSignal,
+    endsAt: () => number = () => Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const enough = Promise.withResolvers<void>();
     this.#wanted = { count, reached: enough.resolve };
     let timer: Disposable | undefined;
-    const idle = () => {
-      const rest = this.#lastAt + idleMs - this.#clock.monotonic();
-      if (rest <= 0) enough.resolve(false);
-      else timer = this.#clock.timer(rest, idle);
+    const wait = () => {
+      const rest = endsAt() - this.#clock.monotonic();
+      if (rest <= 0) enough.resolve();
+      else if (Number.isFinite(rest)) timer = this.#clock.timer(rest, wait);
     };
-    if (Number.isFinite(idleMs)) idle();
+    wait();
     try {
-      return await abortable(enough.promise, signal);
+      await abortable(enough.promise, signal);
     } finally {
       timer?.[Symbol.dispose]();
       this.#wanted = undefined;

@@ -11,6 +11,10 @@
  *   Want{bits}                 ──►            wait for the peer's share of our rate
  *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
  *
+ * Nodes of ours wait with the Ack until a bin has something that the pulling side does not know, so that one stream
+ * waits per peer and not one per bin (`news.ts`). A peer that does not know of this answers at once, and is asked for
+ * the next entry of every bin instead, for as long as that takes.
+ *
  * A delivery that is not what it should be costs that chunk only: the page counts as pulled, because asking again would
  * bring the same. What the store cannot take, and a conversation that breaks off, leaves the page unpulled.
  *
@@ -22,13 +26,15 @@ import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
+import { decodeMessage, encodeMessage } from '../../p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
-import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { Headers, Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
 import { converse, converseWithin } from '../conversation.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
 import { PULLSYNC_METRICS } from './metrics.ts';
+import { News } from './news.ts';
 import { type Page, Pages } from './pages.ts';
 import {
   bitsOf,
@@ -37,12 +43,25 @@ import {
   checkGet,
   checkOffer,
   DELIVERY_MS,
+  NEWS_WAIT_MS,
   PROMPT_MS,
   PullsyncError,
   SERVING,
 } from './rules.ts';
 import { type Claim, type Shared, Wants } from './wants.ts';
-import { Ack, CURSORS, Delivery, Get, Offer, type OfferedChunk, PULLSYNC, Syn, Want } from './wire.ts';
+import {
+  Ack,
+  CURSORS,
+  Delivery,
+  Get,
+  KNOWN_HEADER,
+  Known,
+  Offer,
+  type OfferedChunk,
+  PULLSYNC,
+  Syn,
+  Want,
+} from './wire.ts';
 
 export interface PullsyncDeps extends IntakeDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
@@ -61,6 +80,17 @@ export interface Cursors {
   readonly cursors: readonly bigint[];
   /** Unix seconds; another one than before means that bin ids started anew. */
   readonly epoch: bigint;
+}
+
+/** Bins of a peer, both ends included. */
+export interface BinRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Changed extends Cursors {
+  /** The peer waits until there is something new; false when it knows no such thing and has answered at once. */
+  readonly waits: boolean;
 }
 
 export interface Pulled {
@@ -82,6 +112,11 @@ export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
+   * The cursors once they are not what is known of these bins: at once the first time, or after some minutes without
+   * any news. @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
+   */
+  changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
+  /**
    * Pulls one page of the peer's bin; waits without limit for a chunk from `start` on.
    * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`, `NO_ROOM`; what the store throws; the signal's reason
    */
@@ -96,10 +131,17 @@ export interface Pullsync {
 /** Registers the serving side. */
 export function createPullsync(deps: PullsyncDeps): Pullsync {
   const protocol = new PullsyncProtocol(deps);
-  deps.host.handle(CURSORS, (stream) => protocol.serveCursors(stream));
+  deps.host.handle(
+    CURSORS,
+    (stream, signal) => protocol.serveCursors(stream, signal),
+    (_peer, received) => (received.has(KNOWN_HEADER) ? WAITING : NOT_WAITING),
+  );
   deps.host.handle(PULLSYNC, (stream, signal) => protocol.serve(stream, signal));
   return protocol;
 }
+
+const WAITING: Headers = new Map([[KNOWN_HEADER, Uint8Array.of(1)]]);
+const NOT_WAITING: Headers = new Map();
 
 /** What of an offer is asked of this peer, and what others are asked for already. */
 interface Selection {
@@ -116,6 +158,7 @@ class PullsyncProtocol implements Pullsync {
   readonly #deps: PullsyncDeps;
   readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
   readonly #pages: Pages;
+  readonly #news: News;
   readonly #wants: Wants;
   /** One per connection, gone with it. */
   readonly #rates = new WeakMap<Peer, RateLimit>();
@@ -124,6 +167,7 @@ class PullsyncProtocol implements Pullsync {
     this.#deps = deps;
     this.#metrics = deps.metrics.register(PULLSYNC_METRICS);
     this.#pages = new Pages(deps);
+    this.#news = new News(deps);
     this.#wants = new Wants(deps.clock);
   }
 
@@ -138,6 +182,26 @@ class PullsyncProtocol implements Pullsync {
     });
     checkAck(ack);
     return ack;
+  }
+
+  async changes(
+    peer: Peer,
+    { from, to }: BinRange,
+    known: Cursors | undefined,
+    signal: AbortSignal,
+  ): Promise<Changed> {
+    const { cursors, epoch } = known ?? { cursors: [], epoch: 0n };
+    const header = encodeMessage(Known, { cursors: [...cursors], epoch, from, to });
+    const headers = new Map([[KNOWN_HEADER, header]]);
+    using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS + PROMPT_MS, signal);
+    const conversation = { peer, protocol: CURSORS.id, headers, signal: deadline.signal };
+    const changed = await converse(conversation, this.#deps, async (stream) => {
+      await stream.write(Syn, {});
+      const waits = stream.headers.has(KNOWN_HEADER);
+      return { ...(await stream.read(Ack, deadline.signal)), waits };
+    });
+    checkAck(changed);
+    return changed;
   }
 
   list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed> {
@@ -224,10 +288,25 @@ class PullsyncProtocol implements Pullsync {
 
   // ── serving side ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async serveCursors(stream: MessageStream): Promise<void> {
+  async serveCursors(stream: MessageStream, signal: AbortSignal): Promise<void> {
     await this.#prompt(stream, stream.read(Syn));
-    const { reserve } = this.#deps;
-    await stream.write(Ack, { cursors: reserve.lastBinIds(), epoch: reserve.epoch() });
+    const known = stream.headers.get(KNOWN_HEADER);
+    const ack = known === undefined ? this.#news.now() : await this.#await(stream, known, signal);
+    await stream.write(Ack, ack);
+  }
+
+  /** Reads ahead while it waits, so that it notices a peer that has given up. */
+  async #await(
+    stream: MessageStream,
+    known: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<MessageOf<typeof Ack>> {
+    const waiting = new AbortController();
+    stream.read(Syn, signal).then(
+      () => waiting.abort(new PullsyncError('CURSORS_INVALID', 'asked again before the answer')),
+      (error: unknown) => waiting.abort(error),
+    );
+    return await this.#news.beyond(decodeMessage(Known, known), waiting.signal);
   }
 
   async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {

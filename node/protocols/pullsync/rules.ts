@@ -6,8 +6,18 @@ import type { Ack, Get, Offer } from './wire.ts';
 
 /** Entries of one offer. */
 export const PAGE_SIZE = 250;
-/** An offer goes out when its bin has had no new entry for so long, milliseconds. */
-export const PAGE_IDLE_MS = 1_000;
+/**
+ * An offer goes out when its bin has had no new entry for so long, milliseconds: several nodes are given a chunk at the
+ * same moment, and what one is about to get by a push it need not pull.
+ */
+export const PAGE_IDLE_MS = 100;
+/** Or when its first entry has waited so long, milliseconds: where entries keep coming they come in fewer pages. */
+export const PAGE_MAX_MS = 500;
+/** News of a put waits until no other came for so long, but no longer than the second, milliseconds. */
+export const NEWS_IDLE_MS = 100;
+export const NEWS_MAX_MS = 1_000;
+/** Who waits for news is answered after this time even if there is none, milliseconds: what is half open ends then. */
+export const NEWS_WAIT_MS = 300_000;
 /** Chunks delivered to one peer, and how many of them at once. */
 export const SERVING = { perSecond: 250, burst: 250 } as const;
 /** A whole cursors stream; and Get, and Want, which a peer sends as soon as it can, milliseconds. */

@@ -11,9 +11,23 @@ export const PULLSYNC = {
 
 export const CURSORS = {
   id: '/swarm/pullsync/1.4.0/cursors',
-  /** Peers ask once per connection. */
+  /** Peers ask once per connection, and keep one stream waiting where they know that they may. */
   inboundStreamsMax: 8,
 } as const satisfies ProtocolSpec;
+
+/**
+ * Header of a cursors stream that is to be answered once there is something new, a `Known`. Who does so answers with a
+ * header of the same name; everybody else, like the public network's nodes, does not know it and answers at once.
+ */
+export const KNOWN_HEADER = 'known-cursors';
+
+/** What a peer has been told of our bins, and the ones that it pulls, both ends included. */
+export const Known = {
+  cursors: [1, ['repeated', 'uint64']],
+  epoch: [2, 'uint64'],
+  from: [3, 'uint32'],
+  to: [4, 'uint32'],
+} as const satisfies MessageTable;
 
 export const Syn = {} as const satisfies MessageTable;
 

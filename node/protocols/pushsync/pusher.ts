@@ -19,7 +19,13 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Slots } from '../../env/turns/slots.ts';
 import { type BatchStore, PostageError } from '../../postage/ports.ts';
-import type { PendingPush, Reserve, UploadStore } from '../../store/ports.ts';
+import {
+  type PendingPush,
+  type PushOutcome,
+  type Reserve,
+  ReserveOverwriteError,
+  type UploadStore,
+} from '../../store/ports.ts';
 import { PUSHER_METRICS } from './metrics.ts';
 import { type Pause, Pauses } from './pauses.ts';
 import type { Pushsync } from './pushsync.ts';
@@ -47,10 +53,14 @@ const DIRECT_PATIENCE_MS = 30_000;
 
 export interface PusherDeps {
   readonly pushsync: Pushsync;
-  readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put'> };
+  readonly store: { readonly uploads: UploadStore; readonly reserve: Pick<Reserve, 'put' | 'hasRoomFor'> };
   readonly postage: { readonly batches: Pick<BatchStore, 'get'>; awaited(batchId: Uint8Array): boolean };
   /** Chunks that share so many bits with each other are stored by the same nodes. */
   readonly storageRadius: () => number;
+  /** Whether this node stores what has this address for the network. */
+  readonly isResponsible: (address: Uint8Array) => boolean;
+  /** Sees every own chunk that is kept here too, as it would see it come by pull syncing. Must not throw. */
+  readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -83,6 +93,8 @@ export function createPusher(deps: PusherDeps): Pusher {
 }
 
 type PushOptions = Parameters<Pushsync['push']>[2];
+/** How a chunk has arrived. */
+type Arrived = Exclude<PushOutcome, 'dropped'>;
 
 /** A push that runs now. */
 interface Running {
@@ -317,7 +329,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #push(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
+  async #push(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<Arrived> {
     for (let shallow = 1; ; shallow++) {
       try {
         return await this.#attempt(chunk, stamp, options);
@@ -334,7 +346,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  async #attempt(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<'synced' | 'stored'> {
+  async #attempt(chunk: Chunk, stamp: Stamp, options: PushOptions): Promise<Arrived> {
     const { clock, events, pushsync, store } = this.#deps;
     const startedAt = clock.monotonic();
     this.#metrics.toPush.inc();
@@ -346,7 +358,8 @@ class ChunkPusher implements Pusher {
       }
       this.#pauses.arrived(chunk.address);
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
-      return outcome === 'synced' ? 'synced' : 'stored';
+      if (outcome === 'want-self') return 'stored';
+      return (await this.#keep(chunk, stamp)) ? 'kept' : 'synced';
     } catch (error) {
       if (error instanceof NoRoomError) this.#failed(chunk, error.message, error.neighbourhood);
       else if (isRefused(error)) this.#failed(chunk, reasonOf(error));
@@ -356,6 +369,27 @@ class ChunkPusher implements Pusher {
     } finally {
       this.#metrics.synced.inc();
     }
+  }
+
+  /**
+   * Puts a chunk that others hold into the own reserve when it belongs there. Pull syncing would bring it back in a
+   * moment: over the network, to be hashed and its stamp verified again. @returns whether it is held
+   */
+  async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
+    const { events, isResponsible, onDelivered, store } = this.#deps;
+    const { address } = chunk;
+    if (!isResponsible(address) || !store.reserve.hasRoomFor(address) || !this.#batchExists(stamp))
+      return false;
+    try {
+      await store.reserve.put(chunk, stamp);
+    } catch (error) {
+      // The index is in use by a newer stamp: nobody needs this one.
+      if (error instanceof ReserveOverwriteError) return false;
+      throw error;
+    }
+    events?.add('stored', address, { detail: 'it belongs here too' });
+    onDelivered(chunk);
+    return true;
   }
 
   /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */

@@ -34,7 +34,7 @@ export class HandedOver {
     const now = this.#clock.monotonic();
     const id = toHex(chunk.address);
     this.#kept.delete(id);
-    this.#kept.set(id, { chunk, batchId, until: now + KEPT_MS });
+    this.#kept.set(id, { chunk: alone(chunk), batchId, until: now + KEPT_MS });
     for (const [oldest, { until }] of this.#kept) {
       if (until > now && this.#kept.size <= CHUNKS_MAX) return;
       this.#kept.delete(oldest);
@@ -50,4 +50,10 @@ export class HandedOver {
   forget(isGone: (batchId: Uint8Array) => boolean): void {
     for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
   }
+}
+
+/** Chunks that are read one after the other lie in the same memory: one that is kept would keep all of them. */
+function alone(chunk: Chunk): Chunk {
+  const { data } = chunk;
+  return data.buffer.byteLength > 2 * data.length ? { ...chunk, data: new Uint8Array(data) } : chunk;
 }

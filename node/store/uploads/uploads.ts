@@ -10,6 +10,7 @@ import { StoredUploadSession } from './upload-session.ts';
 
 const COUNTS: Record<PushOutcome, TagCounts> = {
   synced: { synced: 1 },
+  kept: { synced: 1 },
   stored: { synced: 1, stored: 1 },
   dropped: {},
 };

@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import secp256k1 from 'secp256k1';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/machine/processes.ts';
@@ -186,6 +187,21 @@ test('an embedded node keeps its data on disk when it is asked to', async () => 
     stateDir,
   });
   expect(readdirSync(join(net.node(0).dataDir, 'store'))).toContain('index.mdb');
+});
+
+test.each([true, false])('embedded nodes share results of pure functions: %s', async (shareResults) => {
+  const recovered = vi.spyOn(secp256k1, 'ecdsaRecover');
+  try {
+    await using net = await Cluster.start({ nodes: 3, driver: 'embedded', shareResults, stateDir });
+    const content = randomBytes(40_000);
+    const { reference } = await net.node(0).bytes.upload(content);
+    expect(Buffer.compare(await net.node(2).bytes.download(reference), content)).toBe(0);
+    // All that is signed in such a cluster, besides transactions, is signed by a node of this process.
+    if (shareResults) expect(recovered).not.toHaveBeenCalled();
+    else expect(recovered).toHaveBeenCalled();
+  } finally {
+    recovered.mockRestore();
+  }
 });
 
 describe('nodes held in the background', () => {

@@ -1,16 +1,25 @@
 /** Processes that outlive, or must not outlive, who started them; ports for them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import { follow, tail } from '../../../harness/logs/logs.ts';
-import { compile } from '../../../harness/machine/compile.ts';
+import { compile, currentBundle } from '../../../harness/machine/compile.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
 import {
   endProcess,
@@ -179,12 +188,28 @@ test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
 );
 
 describe('compiled code', () => {
-  const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without')); setInterval(() => {}, 1000);`;
-  const ENTRY = `const { mkdirSync, appendFileSync } = require('node:fs'); const folder = process.env.NODE_COMPILE_CACHE + '/v24';
-    mkdirSync(folder, { recursive: true }); appendFileSync(folder + '/entry', 'x');`;
-  const command = (program: string) => () => ({ file: process.execPath, args: ['-e', program], env: {} });
-  const flavour = (compile?: string): Flavour =>
-    ({ command: command(SAY), ...(compile === undefined ? {} : { compile: command(compile) }) }) as never;
+  const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without') + ' ' + process.argv[1]); setInterval(() => {}, 1000);`;
+  const ENTRY = `import { appendFileSync } from 'node:fs'; appendFileSync('MADE', 'x');`;
+  const made = () => join(folder, 'made');
+  /** One program, as `compile` and as `start` run it. */
+  function program(compiling: string): void {
+    const body = compiling.replace('MADE', made());
+    writeFileSync(
+      join(folder, 'program.ts'),
+      `if (process.argv[2] === 'compile') { await import('./compiling.ts'); } else { ${SAY} }`,
+    );
+    writeFileSync(join(folder, 'compiling.ts'), body);
+    // What has just been written might change while it is read.
+    for (const name of ['program.ts', 'compiling.ts']) utimesSync(join(folder, name), 1, 1);
+  }
+  const run = (word: string) => () => ({
+    file: process.execPath,
+    args: ['--max-semi-space-size=8', join(folder, 'program.ts'), word],
+    env: {},
+  });
+  const flavour = () => ({ command: run('start'), compile: run('compile') }) as never as Flavour;
+  const cacheOf = () => join(folder, 'cache');
+  const SOURCE = 'without SOURCE';
 
   async function heardBy(driver: Driver, log: string): Promise<string> {
     const { handle } = await driver.start({
@@ -194,55 +219,93 @@ describe('compiled code', () => {
       log: join(folder, log),
     });
     started.push(handle as unknown as ProcessId);
-    return said('up', join(folder, log));
+    const heard = (await said('up', join(folder, log))).replace(join(folder, 'program.ts'), 'SOURCE');
+    return heard.replace(/^up /, '');
   }
 
   test('is made once, before the nodes start, and all of them read it', async () => {
-    const cache = join(folder, 'cache');
-    const driver = processDriver(cache);
-    expect(await heardBy(driver, 'before.log')).toBe('up without');
-    await driver.prepare(flavour(ENTRY));
-    await driver.prepare(flavour(ENTRY));
-    expect(readFileSync(join(cache, 'v24', 'entry'), 'utf8')).toBe('x');
-    expect(await heardBy(driver, 'first.log')).toBe(`up ${cache}`);
-    expect(await heardBy(driver, 'second.log')).toBe(`up ${cache}`);
+    program(ENTRY);
+    const driver = processDriver(cacheOf());
+    expect(await heardBy(driver, 'before.log')).toBe(SOURCE);
+    await driver.prepare(flavour());
+    await driver.prepare(flavour());
+    expect(readFileSync(made(), 'utf8')).toBe('x');
+    const first = await heardBy(driver, 'first.log');
+    expect(first).toMatch(/cache\/[0-9a-f]{16}\/compiled .*cache\/[0-9a-f]{16}\/main\.mjs$/);
+    expect(await heardBy(driver, 'second.log')).toBe(first);
   });
 
   test('of which a run that was killed has left a half is made again', async () => {
-    const cache = join(folder, 'cache');
-    const driver = processDriver(cache);
-    await driver.prepare(flavour(`${ENTRY} process.kill(process.pid, 'SIGKILL');`));
-    expect(await heardBy(driver, 'half.log')).toBe('up without');
-    await driver.prepare(flavour(ENTRY));
-    expect(readFileSync(join(cache, 'v24', 'entry'), 'utf8')).toBe('xx');
-    expect(await heardBy(driver, 'whole.log')).toBe(`up ${cache}`);
+    program(`${ENTRY} process.kill(process.pid, 'SIGKILL');`);
+    const driver = processDriver(cacheOf());
+    await driver.prepare(flavour());
+    expect(await heardBy(driver, 'half.log')).toBe(SOURCE);
+    program(ENTRY);
+    await driver.prepare(flavour());
+    expect(readFileSync(made(), 'utf8')).toBe('xx');
+    expect(await heardBy(driver, 'whole.log')).toMatch(/main\.mjs$/);
+  });
+
+  test('of sources that have changed since is not run', async () => {
+    program(ENTRY);
+    const driver = processDriver(cacheOf());
+    await driver.prepare(flavour());
+    program(`${ENTRY}\n`);
+    expect(await heardBy(driver, 'changed.log')).toBe(SOURCE);
+  });
+
+  test('under other flags of the runtime is not run', async () => {
+    program(ENTRY);
+    expect(await compile(run('compile')(), cacheOf())).toBe(true);
+    const { args, ...others } = run('start')();
+    const command = { ...others, args: ['--max-semi-space-size=4', ...args.slice(1)] };
+    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+    expect(currentBundle(command, cacheOf())).toBeUndefined();
+  });
+
+  test('is kept of the last four versions of a program, for nodes that still run', async () => {
+    for (let version = 0; version < 6; version++) {
+      program(`${ENTRY} console.log(${10 ** version});`);
+      expect(await compile(run('compile')(), cacheOf())).toBe(true);
+    }
+    expect(readdirSync(cacheOf())).toHaveLength(4 + 1);
+    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+  });
+
+  test('names the sources in the stacks of its errors', async () => {
+    program(
+      `import { writeFileSync } from 'node:fs';\n\nwriteFileSync('${made()}', new Error('shown').stack ?? '');`,
+    );
+    expect(await compile(run('compile')(), cacheOf())).toBe(true);
+    const stack = readFileSync(made(), 'utf8').split('\n');
+    expect(stack[0]).toBe('Error: shown');
+    expect(stack[1]).toContain(`${pathToFileURL(join(folder, 'compiling.ts')).href}:3:`);
   });
 
   test('that has no place to be kept is done without', async () => {
-    const cache = join(folder, 'cache');
-    writeFileSync(cache, 'a file');
-    const driver = processDriver(cache);
-    await driver.prepare(flavour('0'));
-    expect(await heardBy(driver, 'node.log')).toBe('up without');
+    program(ENTRY);
+    writeFileSync(cacheOf(), 'a file');
+    const driver = processDriver(cacheOf());
+    await driver.prepare(flavour());
+    expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
   });
 
   test('that can not be made is done without', async () => {
-    const driver = processDriver(join(folder, 'cache'));
+    program('this is no program');
+    const driver = processDriver(cacheOf());
+    await driver.prepare({ command: run('start') } as never);
     await driver.prepare(flavour());
-    await driver.prepare({ compile: () => ({ file: '/no/such/program', args: [], env: {} }) } as never);
-    expect(await heardBy(driver, 'node.log')).toBe('up without');
+    expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
   });
 
   test('is no longer made when the start is given up', async () => {
-    const driver = processDriver(join(folder, 'cache'));
-    const stop = new AbortController();
     const pidFile = join(folder, 'pid');
-    const compiling = driver.prepare(
-      flavour(
-        `require('node:fs').writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000);`,
-      ),
-      stop.signal,
+    program(
+      `import { writeFileSync } from 'node:fs'; writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000);`,
     );
+    const driver = processDriver(cacheOf());
+    const stop = new AbortController();
+    const compiling = driver.prepare(flavour(), stop.signal);
     const compiler = await until<ProcessId>(
       'the compiler does not run',
       () => {
@@ -261,11 +324,14 @@ describe('compiled code', () => {
   });
 
   test('of our own nodes is there before they have started', async () => {
-    const cache = join(folder, 'cache');
-    expect(await compile(svcFlavour.compile(), cache)).toBe(true);
-    const [version = ''] = readdirSync(cache).filter((name) => statSync(join(cache, name)).isDirectory());
-    // At least every file of ours that a start loads.
-    expect(readdirSync(join(cache, version)).length).toBeGreaterThan(300);
+    expect(await compile(svcFlavour.compile(), cacheOf())).toBe(true);
+    const { folder: own = '', main } =
+      currentBundle(svcFlavour.command({ dataDir: folder }), cacheOf()) ?? {};
+    expect(main).toBe(join(own, 'main.mjs'));
+    const compileCache = join(own, 'compiled');
+    const [version = ''] = readdirSync(compileCache);
+    // The parts that every start loads, and the packages.
+    expect(readdirSync(join(compileCache, version)).length).toBeGreaterThan(50);
   });
 });
 

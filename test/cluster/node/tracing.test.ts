@@ -262,7 +262,8 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
 
 test('chunks that are pulled are spans of either side', async () => {
   await using receiver = await otlpReceiver();
-  await using net = await Cluster.start({ nodes: 2, otlp: receiver.url, driver: 'embedded', stateDir });
+  // One more than the uploader and the three to which it pushes.
+  await using net = await Cluster.start({ nodes: 5, otlp: receiver.url, driver: 'embedded', stateDir });
   await upload(net.node(0), new Uint8Array(randomBytes(300_000)));
   const seen = (name: string) => receiver.spans.filter((span) => span.name === name);
   await until(

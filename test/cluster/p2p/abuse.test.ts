@@ -13,7 +13,12 @@ import { IDENTIFY_ID, PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { ProposedStream, proposalOf } from '../../../node/p2p/libp2p/multistream.ts';
 import { YAMUX_ID } from '../../../node/p2p/libp2p/yamux.ts';
 import { generateDhKey } from '../../../node/p2p/noise/noise.ts';
-import { NOISE_ID, noiseIdentity, noiseOutbound } from '../../../node/p2p/noise/noise-stream.ts';
+import {
+  NOISE_ID,
+  noiseIdentity,
+  noiseOutbound,
+  StaticKeyProofs,
+} from '../../../node/p2p/noise/noise-stream.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { frame } from '../../unit/p2p/libp2p/yamux-frame.ts';
@@ -112,7 +117,10 @@ async function intrude(n = 9): Promise<Intruder> {
   await bare.agreed();
   const { stream } = await noiseOutbound(
     bare,
-    noiseIdentity(ownIdentity(testKey(n)), generateDhKey(), [YAMUX_ID]),
+    noiseIdentity(ownIdentity(testKey(n)), generateDhKey(), {
+      muxers: [YAMUX_ID],
+      proofs: new StaticKeyProofs(),
+    }),
     undefined,
   );
   return { socket, channel: stream, closed };

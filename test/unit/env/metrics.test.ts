@@ -175,3 +175,19 @@ test('a summary, a tally and a gauge with a source are exposed as they are at th
   expect(text).toContain('svc_bytes_total{direction="sent"} 7');
   expect(text).toContain('svc_size 3');
 });
+
+test('a series with one label is found by its value, a number or its text, and refuses another label then too', async () => {
+  const metrics = createMetrics({ prefix: 'svc' });
+  const live = metrics.register({
+    depth: { kind: 'counter', name: 'depth_total', help: 'Depths.', labels: ['depth'] },
+  } as const satisfies MetricTable);
+  for (let times = 0; times < 2; times++) {
+    live.depth.inc({ depth: 1 });
+    live.depth.inc({ depth: '1' });
+    live.depth.inc({ depth: 2 });
+    live.depth.inc({});
+  }
+  expect(() => live.depth.inc({ depth: 1, colour: 'red' })).toThrow("no label 'colour'");
+  const text = await metrics.expose();
+  expect(text).toContain('svc_depth_total{depth="1"} 4\nsvc_depth_total{depth="2"} 2\nsvc_depth_total 2');
+});

@@ -200,6 +200,20 @@ describe('a read', () => {
     await read.return();
   });
 
+  test('has pieces of their own memory, or when they may be reused, all in one', async () => {
+    const { store, content, reference } = await stored(3 * RUN);
+    const file = await openFile(reference, store);
+    const all = (options: { readonly reuse?: true }) =>
+      Array.fromAsync(file.read(0n, file.length, options), (piece) => ({ piece, copy: piece.slice() }));
+    const own = await all({});
+    expect(new Set(own.map(({ piece }) => piece.buffer)).size).toBe(own.length);
+    const reused = await all({ reuse: true });
+    expect(new Set(reused.map(({ piece }) => piece.buffer)).size).toBe(1);
+    for (const pieces of [own, reused]) {
+      expect(Buffer.concat(pieces.map(({ copy }) => copy)).equals(content)).toBe(true);
+    }
+  });
+
   test('delivers in order what arrives out of order', async () => {
     const { store, content, reference } = await stored(2 * RUN + 5);
     const { getter, file } = await opened(store, reference);

@@ -1,10 +1,16 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPuller, type Puller } from '../../../node/neighbourhood/puller.ts';
 import { type Peer, StreamError } from '../../../node/p2p/host.ts';
-import type { Cursors, Pulled, Pullsync } from '../../../node/protocols/pullsync/pullsync.ts';
+import type {
+  BinRange,
+  Changed,
+  Cursors,
+  Pulled,
+  Pullsync,
+} from '../../../node/protocols/pullsync/pullsync.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { memoryRecords } from '../p2p/memory-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
@@ -26,6 +32,8 @@ class Remote {
   readonly id: string;
   readonly lastIds = new Map<number, bigint>();
   epoch = 1n;
+  /** It waits until it has something new, as our own nodes do; else it answers at once, as those of the public network. */
+  tells = false;
   pageSize = 10n;
   cursorsAsked = 0;
   /** `bin:start` of every page asked for. */
@@ -42,14 +50,25 @@ class Remote {
     for (const [bin, last] of Object.entries(bins)) this.lastIds.set(Number(bin), last);
   }
 
-  async cursors(signal: AbortSignal): Promise<Cursors> {
+  async changes({ from, to }: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed> {
     this.cursorsAsked++;
-    await this.greet();
-    signal.throwIfAborted();
-    return {
-      cursors: Array.from({ length: 32 }, (_, bin) => this.lastIds.get(bin) ?? 0n),
-      epoch: this.epoch,
-    };
+    for (;;) {
+      await this.greet();
+      signal.throwIfAborted();
+      const cursors = Array.from({ length: 32 }, (_, bin) => this.lastIds.get(bin) ?? 0n);
+      const moved = cursors.some((cursor, bin) => bin >= from && bin <= to && cursor !== known?.cursors[bin]);
+      if (!this.tells || moved || this.epoch !== known?.epoch) {
+        return { cursors, epoch: this.epoch, waits: this.tells };
+      }
+      await this.#change(signal);
+    }
+  }
+
+  async #change(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
   }
 
   async sync(bin: number, start: bigint, signal: AbortSignal): Promise<Pulled> {
@@ -63,15 +82,17 @@ class Remote {
         const topmost = last < start + this.pageSize - 1n ? last : start + this.pageSize - 1n;
         return { topmost, count: Number(topmost - start + 1n), errors: [] };
       }
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await this.#change(signal);
     }
   }
 
   grow(bin: number, last: bigint): void {
     this.lastIds.set(bin, last);
+    this.wake();
+  }
+
+  /** Whoever waits looks again. */
+  wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
@@ -102,7 +123,8 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
     return remote;
   };
   const pullsync: Pullsync = {
-    cursors: async (peer, signal) => await of(peer).cursors(signal),
+    cursors: () => Promise.reject(new Error('the puller asks for changes')),
+    changes: async (peer, bins, known, signal) => await of(peer).changes(bins, known, signal),
     sync: async (peer, bin, start, signal) => await of(peer).sync(bin, start, signal),
     list: () => Promise.reject(new Error('the puller never asks for a list')),
   };
@@ -614,4 +636,139 @@ test('a puller that never started stops', async () => {
   const { connect, puller } = setup({ started: false });
   await connect(new Remote(31));
   await expect(puller.stop()).resolves.toBeUndefined();
+});
+
+describe('a peer that tells when it has something new', () => {
+  function telling(po: number, last: Record<number, bigint> = {}, n = 1): Remote {
+    const remote = new Remote(po, last, n);
+    remote.tells = true;
+    return remote;
+  }
+
+  test('has nothing waiting for it but one question', async () => {
+    const { connect, clock, metric } = setup({ radius: 0 });
+    const remote = telling(3, { 0: 25n, 5: 1n });
+    await connect(remote);
+    await clock.settle();
+    expect(remote.take()).toEqual(['0:1', '0:11', '0:21', '5:1']);
+    await clock.advance(4 * MINUTE_MS);
+    expect([remote.take(), remote.cursorsAsked, await metric('puller_worker')]).toEqual([[], 2, 0]);
+  });
+
+  test('is asked for what is new, page by page, and for nothing else', async () => {
+    const { connect, clock, metric } = setup({ radius: 0 });
+    const remote = telling(3, { 0: 5n, 4: 5n });
+    await connect(remote);
+    await clock.settle();
+    remote.take();
+    remote.grow(0, 27n);
+    await clock.settle();
+    expect(remote.take()).toEqual(['0:16', '0:26', '0:6']);
+    expect(await metric('puller_synced_chunks\\{type="live"\\}')).toBe(22);
+  });
+
+  test('is asked for the first entry of a deep bin as soon as it tells of it', async () => {
+    const { connect, clock } = setup({ radius: 0 });
+    const remote = telling(3);
+    await connect(remote);
+    await clock.advance(20 * MINUTE_MS);
+    expect(remote.take()).toEqual([]);
+    remote.grow(29, 1n);
+    await clock.settle();
+    expect(remote.take()).toEqual(['29:1']);
+  });
+
+  test('is asked again when its answer did not come, and nothing is missed', async () => {
+    const { connect, clock } = setup({ radius: 0 });
+    const remote = telling(3, { 0: 5n });
+    await connect(remote);
+    await clock.settle();
+    remote.take();
+    remote.greet = () => Promise.reject(new StreamError('STREAM_RESET', 'lost'));
+    remote.grow(0, 7n);
+    await clock.settle();
+    expect(remote.take()).toEqual([]);
+    remote.greet = async () => undefined;
+    await clock.advance(500);
+    expect(remote.take()).toEqual(['0:6']);
+  });
+
+  test('is pulled to its end when it grows while a page is on its way', async () => {
+    const { connect, clock } = setup({ radius: 31 });
+    const remote = telling(31);
+    await connect(remote);
+    const page = Promise.withResolvers<Pulled>();
+    remote.answer = (_bin, start) => (start === 1n ? page.promise : undefined);
+    remote.grow(31, 3n);
+    await clock.settle();
+    remote.grow(31, 4n);
+    await clock.settle();
+    page.resolve({ topmost: 3n, count: 3, errors: [] });
+    await clock.settle();
+    expect(remote.take()).toEqual(['31:1', '31:4']);
+  });
+
+  test('is pulled from the beginning when its epoch changes within a connection', async () => {
+    const { connect, clock } = setup({ radius: 31 });
+    const remote = telling(31, { 31: 5n });
+    await connect(remote);
+    await clock.settle();
+    remote.take();
+    remote.epoch = 2n;
+    remote.grow(31, 3n);
+    await clock.settle();
+    expect(remote.take()).toEqual(['31:1']);
+  });
+
+  test('is asked about the bins of the new radius when that changes', async () => {
+    const { connect, setRadius, clock } = setup({ radius: 2 });
+    const remote = telling(31, { 1: 5n, 2: 5n });
+    await connect(remote);
+    await clock.settle();
+    expect(remote.take()).toEqual(['2:1']);
+    remote.grow(1, 6n);
+    await clock.settle();
+    expect(remote.take()).toEqual([]);
+    await setRadius(1);
+    await clock.settle();
+    expect(remote.take()).toEqual(['1:1', '1:6']);
+    remote.grow(1, 7n);
+    await clock.settle();
+    expect(remote.take()).toEqual(['1:7']);
+  });
+
+  test('is left alone once it lies too far outside, and asked again when it does not any more', async () => {
+    const { connect, setRadius, clock } = setup({ radius: 4 });
+    const remote = telling(4, { 4: 5n });
+    await connect(remote);
+    await clock.settle();
+    await setRadius(9);
+    remote.take();
+    remote.grow(4, 6n);
+    await clock.advance(10 * MINUTE_MS);
+    expect(remote.take()).toEqual([]);
+    await setRadius(5);
+    await clock.settle();
+    // Below the radius that it had before, everything is offered again.
+    expect(remote.take()).toEqual(['4:1', '4:6']);
+  });
+
+  test('holds up nothing when the puller stops', async () => {
+    const { connect, puller } = setup({ radius: 0 });
+    await connect(telling(3));
+    await expect(puller.stop()).resolves.toBeUndefined();
+  });
+});
+
+test('a peer that has lost its last entries is pulled from the beginning in the bins that they were in', async () => {
+  const { connect, disconnect, clock } = setup({ radius: 30 });
+  const remote = new Remote(31, { 30: 5n, 31: 5n });
+  await connect(remote);
+  await clock.settle();
+  await disconnect(remote);
+  remote.take();
+  remote.lastIds.set(30, 3n);
+  await connect(remote);
+  await clock.settle();
+  expect(remote.take()).toEqual(['30:1', '30:4', '31:6']);
 });

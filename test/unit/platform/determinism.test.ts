@@ -1,5 +1,7 @@
 /** The same seed, the same messages at the same times: nothing that a node does escapes its platform. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { SharedResults } from '../../../node/env/shared-results.ts';
+import { sharedResults } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { type SimulatedNode, Simulation } from './simulation.ts';
 
@@ -9,8 +11,8 @@ const NODES = 5;
 const simulations: Simulation[] = [];
 afterEach(() => Promise.all(simulations.splice(0).map((simulation) => simulation.end())));
 
-function simulation(seed: string): Simulation {
-  const made = new Simulation(seed);
+function simulation(seed: string, shared?: SharedResults): Simulation {
+  const made = new Simulation(seed, shared);
   simulations.push(made);
   return made;
 }
@@ -38,8 +40,8 @@ async function upload(node: SimulatedNode, batch: string, payload: Buffer): Prom
 }
 
 /** A day in the life of a small network: it meshes, buys, stores, retrieves, sends a message, loses and regains a node. */
-async function traceOf(seed: string): Promise<string[]> {
-  const sim = simulation(seed);
+async function traceOf(seed: string, shared?: SharedResults): Promise<string[]> {
+  const sim = simulation(seed, shared);
   for (let n = 0; n < NODES; n++) await sim.start(n, n === 0 ? {} : { bootnode: BOOTNODE });
   const [, uploader, addressee, crashing] = sim.nodes as [
     SimulatedNode,
@@ -93,6 +95,20 @@ describe('a network of whole nodes in virtual time', () => {
     const difference = first.findIndex((line, at) => line !== second[at]);
     expect([difference, first[difference], second[difference]]).toEqual([-1, undefined, undefined]);
     expect(second.length).toBe(first.length);
+  });
+
+  test('sends the same frames at the same times when its nodes share results of pure functions', async () => {
+    const shared = sharedResults();
+    const found = [vi.spyOn(shared.chunks, 'find'), vi.spyOn(shared.signers, 'find')];
+    const [alone, together] = [await traceOf('one'), await traceOf('one', shared)];
+    const difference = alone.findIndex((line, at) => line !== together[at]);
+    expect([difference, alone[difference], together[difference]]).toEqual([-1, undefined, undefined]);
+    expect(together.length).toBe(alone.length);
+    // Each of many was asked for after somebody else had found it.
+    for (const { mock } of found) {
+      const hits = mock.results.filter(({ value }) => value !== undefined);
+      expect(hits.length).toBeGreaterThan(100);
+    }
   });
 
   test('sends others for another seed', async () => {

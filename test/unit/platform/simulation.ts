@@ -6,6 +6,7 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import type { Random } from '../../../node/env/random.ts';
+import type { SharedResults } from '../../../node/env/shared-results.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { type MemoryPlatform, memoryPlatform } from '../../../node/platform/memory.ts';
@@ -136,8 +137,12 @@ export class Simulation {
     defer: this.time.defer,
   });
 
-  constructor(seed: string) {
+  readonly #shared: SharedResults | undefined;
+
+  /** @param shared by all nodes; default: each computes all by itself */
+  constructor(seed: string, shared?: SharedResults) {
     this.#seed = seed;
+    this.#shared = shared;
   }
 
   async start(
@@ -150,6 +155,7 @@ export class Simulation {
       keys: keysOf(this.#seed, n),
       host: this.#network,
       store: disk,
+      shared: this.#shared,
       clock: this.time.clock,
       random: seededRandom(`${this.#seed} ${n}`),
       defer: this.time.defer,

@@ -107,3 +107,13 @@ test('a reserve made anew has a new epoch and a new radius, an old one never les
   rmSync(path, { recursive: true });
   expect(await facts(await open(2, 1_700_000_001_000))).toEqual([1_700_000_001n, 2]);
 });
+
+test("chunks that are read share memory, and each is the reader's to keep", async () => {
+  const store = await openLmdbStore({ ...options, path: join(folder, 'slabs'), reserveCapacity: 100 }, deps);
+  const chunks = Array.from({ length: 100 }, (_, i) => chunk(i));
+  await Promise.all(chunks.map((one, index) => store.reserve.put(one, stamp({ index }))));
+  const read = chunks.map(({ address }) => store.chunks.get(address));
+  expect(read).toEqual(chunks);
+  expect(new Set(read.map((one) => one?.data.buffer)).size).toBeLessThan(10);
+  await store.close();
+});

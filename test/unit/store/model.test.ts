@@ -43,7 +43,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('report'),
       nth: fc.nat(5),
-      outcome: fc.constantFrom('synced', 'stored', 'dropped'),
+      outcome: fc.constantFrom('synced', 'kept', 'stored', 'dropped'),
     }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reserve'), chunk: chunks, stamp: stamps }) },

@@ -120,18 +120,77 @@ test('a bin below the radius is balanced first, then filled up to eight, with th
   await kademlia.start();
   await know(CROWDED);
   await clock.settle();
-  const order = [0, 11, 1, 2, 3, 4, 5, 6, 12, 7, 8];
+  const order = [0, 11, 1, 2, 3, 4, 5, 6, 7, 8, 12];
   expect(dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
   await kademlia.stop();
 });
 
-test('neighbours are dialled eight per bin and round', async () => {
+test('a bin of the neighbourhood is dialled until eight are connected, those first that spread over it', async () => {
   const { kademlia, know, dialled } = table();
   await kademlia.start();
-  await know(Array.from({ length: 12 }, (_, i) => id((0x80 + i).toString(16))));
+  // Nobody is there, so all are tried.
+  await know(CROWDED.slice(0, 12));
   expect(dialled()).toHaveLength(12);
+  await kademlia.stop();
+  const other = table();
+  everybodyHome(other.net);
+  await other.kademlia.start();
+  other.connect(id('8100'));
+  await other.know(CROWDED.slice(0, 12));
+  const order = [11, 0, 1, 2, 3, 4, 5];
+  expect(other.dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
+  await other.kademlia.stop();
+});
+
+test('four dials are under way at once, and more when these take long', async () => {
+  const { kademlia, clock, net, know, dialled } = table();
+  const waiting: ((overlayHex: string) => void)[] = [];
+  net.dial = () => new Promise((resolve) => waiting.push(resolve));
+  await kademlia.start();
+  const peers = [0x80, 0x90, 0xa0, 0xb0, 0xc0, 0x40].map((n) => id(n.toString(16)));
+  await know(peers);
+  expect(dialled()).toEqual(peers.slice(0, 4).map((peer) => underlayOf(peer)));
+  waiting[0]?.(id('80'));
+  await clock.settle();
+  expect(dialled()).toEqual([underlayOf(id('c0'))]);
+  await clock.advance(999);
+  expect(dialled()).toEqual([]);
+  await clock.advance(1);
+  expect(dialled()).toEqual([underlayOf(id('40'))]);
+  for (const [at, answer] of waiting.entries()) answer(peers[at] as string);
+  await kademlia.stop();
+});
+
+test('addresses that were kept are dialled in an order of chance', async () => {
+  const { kademlia, addressBook, know, dialled } = table();
+  await know(['80', '90', 'c0'].map(id));
+  expect(addressBook.overlays()).toHaveLength(3);
+  const { kademlia: again, dialled: dialledAgain } = table({}, undefined, { addressBook });
+  await again.start();
+  // This table's chance is always zero: the first one changes places with the last one, then with the last but one.
+  expect(dialledAgain()).toEqual(['90', 'c0', '80'].map((peer) => underlayOf(id(peer))));
+  await again.stop();
+  await kademlia.stop();
+  expect(dialled()).toEqual([]);
+});
+
+test('nodes that were given the same records are not told of each other, all others are', async () => {
+  const given = new Set(['80', '40'].map(id));
+  const { kademlia, clock, connect, announced } = table({}, undefined, {
+    isCommon: (peer) => given.has(peer),
+  });
+  await kademlia.start();
+  for (const peer of ['80', '40']) connect(id(peer));
+  await clock.settle();
+  expect(announced).toEqual([]);
+  connect(id('c0'));
+  await clock.settle();
+  const told = announced.map(
+    ({ to, about }) => `${to.slice(0, 2)}: ${about.map((peer) => peer.slice(0, 2)).join()}`,
+  );
+  expect(told.toSorted()).toEqual(['40: c0', '80: c0', 'c0: 80,40']);
   await kademlia.stop();
 });
 
@@ -358,20 +417,21 @@ test('neighbours are the peers within the storage radius', async () => {
   await kademlia.stop();
 });
 
-test('a radius that has changed is looked at at once: what is now in the neighbourhood is dialled', async () => {
-  let radius = 4;
+test('a radius that has changed is looked at at once: a bin that is below it now is balanced', async () => {
+  let radius = 0;
   const { kademlia, net, know, dialled, clock } = table({ storageRadius: () => radius });
   everybodyHome(net);
   await kademlia.start();
-  await know(CROWDED);
-  dialled();
+  const spread = Array.from({ length: 12 }, (_, i) => id((0x80 + i * 8).toString(16)));
+  await know(spread);
+  expect(dialled()).toHaveLength(8);
   let changes = 0;
   kademlia.onChange(() => changes++);
-  radius = 0;
+  radius = 4;
   kademlia.radiusChanged();
   expect(changes).toBe(1);
   await clock.settle();
-  expect(dialled()).toEqual(CROWDED.slice(7, 11).map((overlay) => underlayOf(overlay)));
+  expect(dialled()).toEqual(spread.slice(8).map((overlay) => underlayOf(overlay)));
   await kademlia.stop();
 });
 
@@ -443,7 +503,7 @@ test('an overfull bin gives up an unhealthy peer first, then the last that nobod
     if (walled.includes(underlay)) await unreachable();
   };
   for (const overlay of overlays) {
-    connect(overlay, 'outbound');
+    connect(overlay, walled.includes(underlayOf(overlay)) ? 'inbound' : 'outbound');
     await clock.settle();
     kademlia.rated(overlay, { healthy: overlay !== id('83') });
   }
@@ -540,20 +600,6 @@ test('a node that others can not reach is never the closest', async () => {
   connect(id('80'));
   expect(kademlia.closestPeer(fromHex(id('00')), own)).toMatchObject({ id: id('80') });
   expect(kademlia.snapshot().reachability).toBe('Private');
-  await kademlia.stop();
-});
-
-test('a change of the radius starts a round of dials', async () => {
-  let radius = 31;
-  const { kademlia, clock, net, know, dialled } = table({ storageRadius: () => radius });
-  everybodyHome(net);
-  await kademlia.start();
-  await know(CROWDED.slice(0, 9));
-  expect(dialled()).toHaveLength(8);
-  radius = 0;
-  kademlia.radiusChanged();
-  await clock.settle();
-  expect(dialled()).toEqual([underlayOf(CROWDED[8] as string)]);
   await kademlia.stop();
 });
 

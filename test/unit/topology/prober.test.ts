@@ -53,6 +53,16 @@ test('a peer is probed right after it has connected', async () => {
   expect(results).toEqual(['80 Public']);
 });
 
+test('a peer that we have dialled ourselves counts as reached, and is probed after 10 minutes', async () => {
+  const { clock, subject, count, results } = prober();
+  subject.connected(peer('80', { direction: 'outbound' }));
+  expect(results).toEqual(['80 Public']);
+  await clock.advance(10 * MINUTE - 1);
+  expect(count()).toBe(0);
+  await clock.advance(1);
+  expect(count()).toBe(1);
+});
+
 test('a peer that was reached is probed again after 10, then every 20 minutes', async () => {
   const { clock, subject, count } = prober();
   subject.connected(peer('80'));

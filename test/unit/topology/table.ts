@@ -5,7 +5,7 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { type BlocklistEntry, type Host, HostError, type Peer } from '../../../node/p2p/host.ts';
-import { createKademlia, type KademliaOptions } from '../../../node/topology/kademlia.ts';
+import { createKademlia, type KademliaDeps, type KademliaOptions } from '../../../node/topology/kademlia.ts';
 import vectors from '../../vectors/p2p.json' with { type: 'json' };
 import { FULL_NODE, memoryRecords } from '../p2p/memory-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
@@ -25,9 +25,13 @@ interface Announced {
 }
 
 /** A table whose host and hive are the test's; own overlay is all zero. */
-export function table(options: Partial<KademliaOptions> = {}, state = memoryRecords()) {
+export function table(
+  options: Partial<KademliaOptions> = {},
+  state = memoryRecords(),
+  deps: Partial<Pick<KademliaDeps, 'addressBook' | 'isCommon'>> = {},
+) {
   const clock = new ManualClock();
-  const addressBook = createAddressBook(memoryRecords());
+  const { addressBook = createAddressBook(memoryRecords()), isCommon = () => false } = deps;
   const peers = new Map<string, { peer: Peer; controller: AbortController }>();
   const listeners: { connected: (peer: Peer) => void; disconnected: (peer: Peer, reason: string) => void } = {
     connected: () => undefined,
@@ -41,7 +45,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
   let picker = (_overlay: Uint8Array, _full: boolean): boolean => true;
   /** What a dial does; by default nobody is there. */
   const net = {
-    dial: (_underlay: string): string => {
+    dial: (_underlay: string): string | Promise<string> => {
       throw new HostError('DIAL_FAILED', 'nobody there');
     },
     announce: (_to: string): void => undefined,
@@ -97,7 +101,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
     connect: async (underlays: readonly string[]) => {
       const [underlay = ''] = underlays;
       dials.push(underlay);
-      return connect(net.dial(underlay), 'outbound');
+      return connect(await net.dial(underlay), 'outbound');
     },
   } as unknown as Host;
   let learned: (overlays: readonly string[]) => void = () => undefined;
@@ -121,6 +125,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
       state,
+      isCommon,
     },
   );
   const know = async (overlays: readonly string[], ip?: string): Promise<void> => {
@@ -159,7 +164,7 @@ export function table(options: Partial<KademliaOptions> = {}, state = memoryReco
 }
 
 /** Everybody answers the dial. */
-export function everybodyHome(net: { dial: (underlay: string) => string }): void {
+export function everybodyHome(net: { dial: (underlay: string) => string | Promise<string> }): void {
   net.dial = (underlay) => {
     const [, , , , a, b] = /ip4\/(\d+)\.(\d+)\.((\d+)\.(\d+))/.exec(underlay)?.slice(0) ?? [];
     return id([a, b].map((part) => Number(part).toString(16).padStart(2, '0')).join(''));

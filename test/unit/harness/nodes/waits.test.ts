@@ -5,7 +5,14 @@ import { until } from '../../../../harness/base/wait.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Tag } from '../../../../harness/client/types.ts';
 import type { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
-import { findOwner, findTags, lookAtBatch, lookAtMesh, lookAtTag } from '../../../../harness/nodes/waits.ts';
+import {
+  findOwner,
+  findTags,
+  lookAtBatch,
+  lookAtBatches,
+  lookAtMesh,
+  lookAtTag,
+} from '../../../../harness/nodes/waits.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -288,5 +295,31 @@ test('a batch that no running node owns is an error, not a wait', async () => {
   );
   expect(await findOwner(batch, [named(0, { batches: new Error('hung up') })], SIGNAL)).toEqual({
     missing: 'no node that answers owns batch abababab…; node-0 could not be asked: hung up',
+  });
+});
+
+test('each node is asked once about the blocks of all batches, and not before all are usable', async () => {
+  const asked: string[] = [];
+  const look = (usable: boolean, block: number) => {
+    const nodes = [0, 1, 2].map((index) => {
+      const name = `node-${index}`;
+      const fake = node({ name, overlay: overlay(index), stamp: { usable, blockNumber: 10 + index }, block });
+      const chainState = fake.client.chainState.bind(fake.client);
+      fake.client.chainState = (signal) => {
+        asked.push(name);
+        return chainState(signal);
+      };
+      return fake;
+    });
+    const batches = nodes.map(({ name }) => ({ id: `${name}-batch`, node: name, depth: 20 }));
+    return lookAtBatches(batches, nodes, SIGNAL);
+  };
+  expect(await look(false, 12)).toEqual({ missing: 'batch node-0-b of node-0 is not usable yet', usable: 0 });
+  expect(asked).toEqual([]);
+  expect(await look(true, 12)).toEqual({ done: 3, usable: 3 });
+  expect(asked).toEqual(['node-0', 'node-1', 'node-2']);
+  expect(await look(true, 11)).toEqual({
+    missing: 'node-0 has read block 11, batch node-2-b is of block 12',
+    usable: 3,
   });
 });

@@ -11,61 +11,97 @@ afterEach(() => void vi.useRealTimers());
 const MANY = 200;
 const PILOTS = pilotCount(MANY, availableParallelism());
 
-/** @param waveMs virtual time in which a wave of nodes becomes ready */
-async function start(modes: readonly ClusterNode['mode'][], limits: { limitMs: number; waveMs: number }) {
-  vi.useFakeTimers({ toFake: ['performance'] });
+interface Limits {
+  readonly limitMs: number;
+  /** Virtual time in which a node becomes ready. */
+  readonly nodeMs: number;
+  /** Fails to be launched. */
+  readonly broken?: string;
+}
+
+async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, broken }: Limits) {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] });
+  const launched: string[] = [];
+  let starting = 0;
+  let most = 0;
   const nodes = modes.map(
     (mode, index) =>
-      ({ name: `node-${index}`, mode, ready: () => Promise.resolve() }) as unknown as ClusterNode,
+      ({
+        name: `node-${index}`,
+        mode,
+        async ready({ signal }: { signal: AbortSignal }) {
+          await new Promise<void>((resolve, reject) => {
+            signal.addEventListener('abort', () => reject(new Error('given up')));
+            setTimeout(resolve, nodeMs);
+          }).finally(() => starting--);
+        },
+      }) as unknown as ClusterNode,
   );
-  const waves: string[][] = [];
   const told: StartProgress[] = [];
   const ended = startInWaves(nodes, {
-    limitMs: limits.limitMs,
-    launch(wave) {
-      waves.push(wave.map(({ name }) => name));
-      vi.advanceTimersByTime(limits.waveMs);
-      return Promise.resolve();
+    limitMs,
+    async launch({ name }) {
+      await Promise.resolve();
+      if (name === broken) throw new Error(`${name} has no program`);
+      launched.push(name);
+      most = Math.max(most, ++starting);
     },
     onProgress: (progress) => void told.push(progress),
-  });
-  const error = await ended.then(
+  }).then(
     () => undefined,
     (reason: unknown) => reason as HarnessError,
   );
-  return { waves, told, error };
+  await vi.runAllTimersAsync();
+  return { launched, most, told, starting, error: await ended };
 }
 
 test('few nodes start all at once', async () => {
-  const { waves, told, error } = await start(['full', 'light', 'boot'], { limitMs: 1, waveMs: 1000 });
+  const { launched, most, told, error } = await start(['full', 'light', 'boot'], {
+    limitMs: 1,
+    nodeMs: 1000,
+  });
   expect(error).toBeUndefined();
-  expect(waves).toEqual([['node-0', 'node-1', 'node-2']]);
+  expect(most).toBe(3);
+  expect(launched).toEqual(['node-2', 'node-0', 'node-1']);
   expect(told.map(({ detail, missing }) => [detail, missing])).toEqual([
-    ['1 of 3 ready', 'waiting for node-1, node-2'],
-    ['2 of 3 ready', 'waiting for node-2'],
+    ['1 of 3 ready', 'waiting for node-0, node-1'],
+    ['2 of 3 ready', 'waiting for node-1'],
     ['3 of 3 ready', undefined],
   ]);
 });
 
-test('of many nodes the first start alone, those that the others begin with before all', async () => {
+test('of many nodes as many start at once as keep the processors busy, those that the others begin with first', async () => {
   const modes = Array.from({ length: MANY }, (_, index) =>
     index === 0 ? 'light' : index === MANY - 1 ? 'boot' : 'full',
   );
-  const { waves, error } = await start(modes, { limitMs: 60_000, waveMs: 1000 });
+  const { launched, most, error } = await start(modes, { limitMs: 60_000, nodeMs: 1000 });
   expect(error).toBeUndefined();
-  expect(waves.map(({ length }) => length)).toEqual([PILOTS, MANY - PILOTS]);
-  expect(waves[0]?.slice(0, 2)).toEqual([`node-${MANY - 1}`, 'node-1']);
-  expect(waves.flat().toSorted()).toEqual(modes.map((_, index) => `node-${index}`).toSorted());
+  expect(most).toBe(PILOTS);
+  expect(launched.slice(0, 2)).toEqual([`node-${MANY - 1}`, 'node-1']);
+  expect(launched.toSorted()).toEqual(modes.map((_, index) => `node-${index}`).toSorted());
 });
 
 test('a start that cannot end in time ends after the first nodes, with their pace and what would fit', async () => {
   const modes = Array.from({ length: MANY }, () => 'full' as const);
-  const { waves, error } = await start(modes, { limitMs: 10_000, waveMs: 1000 * PILOTS });
-  expect(waves).toHaveLength(1);
+  const { launched, error } = await start(modes, { limitMs: 10_000, nodeMs: 1000 * PILOTS });
+  expect(launched.length).toBeLessThan(2 * PILOTS);
   expect(error?.code).toBe('START_TIMEOUT');
   expect(error?.message).toBe(
     '200 nodes would take about 3 min 20 s to start on this machine, the limit is 10.0 s: ' +
       `the first ${PILOTS} took ${PILOTS}.0 s, 1.0 s each`,
   );
   expect(error?.hint).toBe('About 10 nodes would fit: start fewer, or give them more time with --timeout.');
+});
+
+test('after one that cannot be launched no other is, and nothing is waited for', async () => {
+  const modes = Array.from({ length: MANY }, () => 'full' as const);
+  const { launched, starting, error } = await start(modes, {
+    limitMs: 10_000,
+    nodeMs: 10,
+    broken: 'node-20',
+  });
+  expect(error?.message).toBe('node-20 has no program');
+  expect(launched).toEqual(expect.arrayContaining(['node-0', 'node-19']));
+  expect(launched.length).toBeLessThan(20 + PILOTS);
+  expect(starting).toBe(0);
 });

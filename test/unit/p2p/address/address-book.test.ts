@@ -71,7 +71,7 @@ test('only so many records are kept: the oldest is forgotten, unless its peer is
     return bytes;
   };
   const inUse = toHex(overlay(0));
-  const book = createAddressBook(state, (id) => id === inUse);
+  const book = createAddressBook(state, { inUse: (id) => id === inUse });
   const rest = { ...recordOf(1, 5n) };
   for (let n = 0; n < 20_002; n++) await book.put({ ...rest, overlay: overlay(n) });
   for (const one of [book, createAddressBook(state)]) {
@@ -79,4 +79,22 @@ test('only so many records are kept: the oldest is forgotten, unless its peer is
     const kept = [0, 1, 2, 3, 20_001].map((n) => one.get(toHex(overlay(n))) !== undefined);
     expect(kept).toEqual([true, false, false, true, true]);
   }
+});
+
+test('a given record is known, older ones and those of this disk give way to newer ones', async () => {
+  const state = memoryRecords();
+  await createAddressBook(state).put(recordOf(2, 7n));
+  const given = [recordOf(1, 5n), recordOf(2, 6n)];
+  const book = createAddressBook(state, { given });
+  expect(book.get(toHex(recordOf(1, 5n).overlay))).toEqual(recordOf(1, 5n));
+  expect(book.get(toHex(recordOf(2, 7n).overlay))?.timestamp).toBe(7n);
+});
+
+test('a given record is on disk once its node has shown it', async () => {
+  const state = memoryRecords();
+  const record = recordOf(1, 5n);
+  const book = createAddressBook(state, { given: [record] });
+  expect(createAddressBook(state).overlays()).toEqual([]);
+  await book.put(recordOf(1, 5n));
+  expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(record);
 });

@@ -53,7 +53,7 @@ test.each(vectors.recordsWithoutTime)('worked record of handshake 14.0.0', (row)
   const record = mintRecord({ underlay, nonce, timestamp: 0n, chequebook }, { signer, networkId });
   expect(signData(record, networkId)).toHaveLength(row.signDataSize);
   expect(toHex(record.signature)).toBe(row.signature);
-  const valid = parseRecord(record, networkId, '14.0.0');
+  const valid = parseRecord(record, networkId, { generation: '14.0.0' });
   expect(valid.record).toEqual(record);
   expect(toHex(valid.ethereum)).toBe(vectors.ethereum);
   expect(valid.underlays).toEqual(vectors.underlays[0]?.underlays);
@@ -70,7 +70,7 @@ test('a record of one generation is none of the other', () => {
   expect(() => parseRecord({ ...old, timestamp: 1n }, networkId)).toThrow(
     expect.objectContaining({ code: 'RECORD_INVALID' }),
   );
-  expect(() => parseRecord(minted(), networkId, '14.0.0')).toThrow(
+  expect(() => parseRecord(minted(), networkId, { generation: '14.0.0' })).toThrow(
     expect.objectContaining({ code: 'RECORD_INVALID' }),
   );
 });
@@ -79,9 +79,9 @@ test('time and chequebook of a record of handshake 14.0.0 do not count, its nonc
   const statement = { underlay, nonce, timestamp: 0n, chequebook: new Uint8Array(20) };
   const old = mintRecord(statement, { signer, networkId });
   const odd = { ...old, timestamp: -5n, chequebook: new Uint8Array(3) };
-  expect(parseRecord(odd, networkId, '14.0.0').record).toEqual(old);
+  expect(parseRecord(odd, networkId, { generation: '14.0.0' }).record).toEqual(old);
   const other = { ...old, nonce: changed(nonce) };
-  expect(() => parseRecord(other, networkId, '14.0.0')).toThrow(
+  expect(() => parseRecord(other, networkId, { generation: '14.0.0' })).toThrow(
     expect.objectContaining({ code: 'RECORD_INVALID' }),
   );
 });
@@ -151,7 +151,7 @@ test('the own record is minted once per set of underlays and survives a restart'
   const old = await own.current(one ?? [], '14.0.0');
   expect(await own.current(one ?? [], '14.0.0')).toBe(old);
   expect(await new OwnRecord(identity, deps).current(one ?? [], '14.0.0')).toEqual(old);
-  parseRecord(old, networkId, '14.0.0');
+  parseRecord(old, networkId, { generation: '14.0.0' });
   const second = await own.current(two ?? []);
   expect(second.timestamp).toBeGreaterThan(first.timestamp);
   parseRecord(second, networkId);
@@ -159,6 +159,20 @@ test('the own record is minted once per set of underlays and survives a restart'
   const foreign = await new OwnRecord(other, deps).current(two ?? []);
   expect(foreign.overlay).not.toEqual(second.overlay);
   parseRecord(foreign, networkId);
+});
+
+test('a record that others were given of this node is its own as long as it fits, also after a restart', async () => {
+  const state = memoryRecords();
+  const identity = { signer, networkId, nonce: ZERO_NONCE };
+  const deps = { state, clock: systemClock() };
+  const [one = [], two = []] = vectors.underlays.map(({ underlays }) => underlays);
+  const others = new OwnRecord(identity, { ...deps, state: memoryRecords() });
+  const given = await others.current(one);
+  expect(await new OwnRecord(identity, { ...deps, given }).current(one)).toBe(given);
+  expect(await new OwnRecord(identity, deps).current(one)).toEqual(given);
+  const moved = await new OwnRecord(identity, { ...deps, given }).current(two);
+  expect(moved.timestamp).toBeGreaterThan(given.timestamp);
+  expect(await new OwnRecord(identity, { ...deps, given }).current(two)).toEqual(moved);
 });
 
 test('the own record names the chequebook, and is minted anew when that changes', async () => {
@@ -194,7 +208,7 @@ test('whatever the fields hold, a record is valid or refused with a reason', () 
   fc.assert(
     fc.property(fields, fc.constantFrom('15.0.0', '14.0.0'), (wire, generation) => {
       try {
-        parseRecord(wire, networkId, generation);
+        parseRecord(wire, networkId, { generation });
       } catch (error) {
         expect(error).toBeInstanceOf(RecordError);
       }
@@ -219,7 +233,9 @@ test('a single changed bit of a signed field makes a record invalid', () => {
       const record = records[generation];
       const bytes = record[name];
       const flipped = bytes.map((byte, i) => (i === at % bytes.length ? byte ^ (1 << bit) : byte));
-      expect(() => parseRecord({ ...record, [name]: flipped }, networkId, generation)).toThrow(RecordError);
+      expect(() => parseRecord({ ...record, [name]: flipped }, networkId, { generation })).toThrow(
+        RecordError,
+      );
     }),
   );
 });

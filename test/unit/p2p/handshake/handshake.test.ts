@@ -52,12 +52,12 @@ test.each([
 });
 
 test('refused: a bad signature, before the time', () => {
-  const stale = { ...context, stored: () => NOW + 100n };
+  const stale = { ...context, stored: () => record(NOW + 100n) };
   expect(() => checkAck(broken, stale)).toThrow(expect.objectContaining({ code: 'RECORD_INVALID' }));
 });
 
 test.each([
-  ['a record older than the stored one', record(NOW - 1n), NOW, 'TIMESTAMP_NOT_NEWER'],
+  ['a record older than the stored one', record(NOW - 1n), record(), 'TIMESTAMP_NOT_NEWER'],
   ['a record of the future', record(NOW + 61n), undefined, 'TIMESTAMP_IN_FUTURE'],
 ] as const)('refused: %s', (_name, address, stored, code) => {
   expect(() => checkAck({ ...ack, address }, { ...context, stored: () => stored })).toThrow(
@@ -66,7 +66,18 @@ test.each([
 });
 
 test('the same record again is fine', () => {
-  expect(() => checkAck(ack, { ...context, stored: () => NOW })).not.toThrow();
+  expect(() => checkAck(ack, { ...context, stored: () => record() })).not.toThrow();
+});
+
+test('a record that was proved is not proved again, and one that differs from it is', () => {
+  const { record: proved } = checkAck(ack, context);
+  const again = checkAck(ack, { ...context, stored: () => proved });
+  expect(again.record).toBe(proved);
+  expect(again.ethereum).toEqual(createSigner(testKey(1)).address);
+  const forged = { ...ack, address: { ...record(), chequebook: new Uint8Array(20).fill(1) } };
+  expect(() => checkAck(forged, { ...context, stored: () => proved })).toThrow(
+    expect.objectContaining({ code: 'RECORD_INVALID' }),
+  );
 });
 
 test('generation 14.0.0 has the nonce beside the record, and no time', () => {
@@ -78,7 +89,7 @@ test('generation 14.0.0 has the nonce beside the record, and no time', () => {
     timestamp: 0n,
     chequebook: new Uint8Array(0),
   });
-  const stored = () => NOW + 1_000n;
+  const stored = () => record(NOW + 1_000n);
   const { record: seen } = checkAck(message, { ...context, stored, generation: '14.0.0' });
   expect(seen).toEqual(old);
 });

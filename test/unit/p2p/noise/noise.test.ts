@@ -12,6 +12,7 @@ import {
   noiseInbound,
   noiseOutbound,
   noisePayload,
+  StaticKeyProofs,
 } from '../../../../node/p2p/noise/noise-stream.ts';
 import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
 import type { RawStream } from '../../../../node/p2p/transport.ts';
@@ -46,7 +47,10 @@ function pair(tamper: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes): [Ra
 
 function ed25519(n: number): { own: NoiseIdentity; peerId: string } {
   const identity = ownIdentity(testKey(n));
-  return { own: noiseIdentity(identity, generateDhKey(), [MUXER]), peerId: identity.peerId };
+  return {
+    own: noiseIdentity(identity, generateDhKey(), { muxers: [MUXER], proofs: new StaticKeyProofs() }),
+    peerId: identity.peerId,
+  };
 }
 
 /** A node of the public network: key in SubjectPublicKeyInfo, signature in DER. */
@@ -56,7 +60,10 @@ function p256(): { own: NoiseIdentity; peerId: string } {
   const identityKey = keyProtobuf(spkiOf(privateKey));
   const identitySig = sign('sha256', Buffer.concat([STATIC_KEY_PREFIX, staticKey.publicKey]), privateKey);
   const payload = noisePayload({ identityKey, identitySig, muxers: [] });
-  return { own: { staticKey, payload }, peerId: identityKeyOf(identityKey).peerId };
+  return {
+    own: { staticKey, payload, proofs: new StaticKeyProofs() },
+    peerId: identityKeyOf(identityKey).peerId,
+  };
 }
 
 test.each(vectors.identities)(
@@ -103,6 +110,21 @@ test('a key on another curve is no identity', () => {
   expect(() => identityKeyOf(keyProtobuf(spkiOf(privateKey)))).toThrow(IdentityError);
 });
 
+test('a proof that was verified is known again, and nothing that differs from it is taken for it', () => {
+  const proofs = new StaticKeyProofs();
+  const identity = ownIdentity(testKey(1));
+  const { publicKey: staticKey } = generateDhKey();
+  const signature = identity.sign(Buffer.concat([STATIC_KEY_PREFIX, staticKey]));
+  const other = ownIdentity(testKey(2));
+  expect(proofs.verified(staticKey, identity.publicKey, signature)).toBe(identity.peerId);
+  expect(proofs.verified(staticKey, identity.publicKey, signature)).toBe(identity.peerId);
+  expect(() => proofs.verified(staticKey, other.publicKey, signature)).toThrow(IdentityError);
+  expect(() => proofs.verified(staticKey, identity.publicKey, new Uint8Array(64))).toThrow(IdentityError);
+  expect(() => proofs.verified(generateDhKey().publicKey, identity.publicKey, signature)).toThrow(
+    IdentityError,
+  );
+});
+
 property.prop([fc.uint8Array({ maxLength: 120 }), fc.boolean()])(
   'arbitrary bytes are an identity or an error of their own',
   (bytes, ecdsa) => {
@@ -146,7 +168,7 @@ test('a dialled node with another identity does not learn who we are', async () 
 
 test('a static key that the identity did not sign is refused', async () => {
   const [ours, honest] = [ed25519(1), p256()];
-  const forged = { staticKey: generateDhKey(), payload: honest.own.payload };
+  const forged = { ...honest.own, staticKey: generateDhKey() };
   const [a, b] = pair();
   const answered = noiseInbound(b, forged);
   await expect(noiseOutbound(a, ours.own, undefined)).rejects.toThrow('not signed');

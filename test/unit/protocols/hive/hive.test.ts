@@ -325,7 +325,7 @@ test.each([
     const record = 'take' in verdict ? verdict.take : undefined;
     expect(toHex(record?.overlay ?? new Uint8Array(0))).toBe(toHex(wire.overlay));
     // The sender had nothing to leave out, so that here the older signature can be checked, too.
-    expect(parseRecord(wire, networkId, generation).record).toEqual(record);
+    expect(parseRecord(wire, networkId, { generation }).record).toEqual(record);
   }
   // Passed on as it came.
   const again = peers.flatMap((wire) => toAnnounce(wire, { generation, allowPrivate: true }) ?? []);

@@ -556,6 +556,53 @@ test.each([31, 33])('%i cursors are refused', async (count) => {
   await expect(node.pullsync.cursors(peer, never)).rejects.toMatchObject({ code: 'CURSORS_INVALID' });
 });
 
+const ALL = { from: 0, to: 31 };
+
+test('a peer of ours is asked for what is not known yet, and answers when there is something', async () => {
+  const { clock, network, node: to } = await pulling();
+  const from = await pullNode(9, { clock, network });
+  await fill(from, inBin(from, 1, 2));
+  await clock.advance(1000);
+  const peer = await connect(to, from, clock);
+  const first = await to.pullsync.changes(peer, ALL, undefined, never);
+  expect(first).toEqual({
+    cursors: from.reserve.lastBinIds(),
+    epoch: from.reserve.epoch(),
+    waits: true,
+  });
+  const second = outcome(to.pullsync.changes(peer, ALL, first, never));
+  await clock.advance(60_000);
+  expect(second).toEqual({});
+  await fill(from, inBin(from, 12, 1));
+  await clock.advance(100);
+  expect(second.value).toMatchObject({ cursors: from.reserve.lastBinIds(), waits: true });
+});
+
+test('a peer that knows nothing of waiting answers at once, and is known by that', async () => {
+  const { clock, network, node } = await pulling();
+  const handler = async (stream: MessageStream) => {
+    await stream.read(Syn);
+    await stream.write(Ack, { cursors: NO_CURSORS, epoch: 7n });
+  };
+  const peer = await connect(node, await stranger(2, { clock, network, protocol: CURSORS, handler }), clock);
+  const known = { cursors: NO_CURSORS, epoch: 7n };
+  expect(await node.pullsync.changes(peer, ALL, known, never)).toEqual({ ...known, waits: false });
+});
+
+test('news are waited for some minutes, and no longer than their caller does', async () => {
+  const { clock, network, node } = await pulling();
+  const handler = () => new Promise<void>(() => undefined);
+  const peer = await connect(node, await stranger(2, { clock, network, protocol: CURSORS, handler }), clock);
+  const leaving = new AbortController();
+  const asked = outcome(node.pullsync.changes(peer, ALL, undefined, never));
+  const left = outcome(node.pullsync.changes(peer, ALL, undefined, leaving.signal));
+  leaving.abort(new Error('enough'));
+  await clock.advance(329_999);
+  expect([asked, left.error]).toEqual([{}, new Error('enough')]);
+  await clock.advance(1);
+  expect(asked.error).toMatchObject({ code: 'TIMEOUT' });
+});
+
 test('cursors are waited for 30 seconds, and not at all when the caller has left', async () => {
   const { clock, network, node } = await pulling();
   const handler = () => new Promise<void>(() => undefined);

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeStamp } from '../../../../node/chunk/stamp.ts';
 import { toHex } from '../../../../node/crypto/hex.ts';
+import { encodeMessage } from '../../../../node/p2p/codec/codec.ts';
+import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import type { MessageStream } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import {
@@ -8,6 +10,8 @@ import {
   CURSORS,
   Delivery,
   Get,
+  KNOWN_HEADER,
+  Known,
   Offer,
   PULLSYNC,
   Syn,
@@ -78,6 +82,127 @@ test('the cursors are the highest bin id of each of 32 bins, with the epoch of t
   await stream.close();
 });
 
+describe('who says what it knows of the cursors', () => {
+  const NOTHING = { cursors: [], epoch: 0n, from: 0, to: 31 };
+
+  /** Cursors that the node has told, and a question for what is beyond them. */
+  async function told(filled = 0) {
+    const context = await served({ filled });
+    const { clock, client, peer } = context;
+    const ask = async (known: MessageOf<typeof Known>) => {
+      const headers = new Map([[KNOWN_HEADER, encodeMessage(Known, known)]]);
+      const stream = await client.host.open(peer, CURSORS.id, { signal: never, headers });
+      await stream.write(Syn, {});
+      await clock.settle();
+      return stream;
+    };
+    await clock.advance(1000);
+    const stream = await ask(NOTHING);
+    const { cursors, epoch } = await stream.read(Ack);
+    await stream.close();
+    return { ...context, ask, told: stream, known: { cursors, epoch, from: 0, to: 31 } };
+  }
+
+  test('is told at once what it does not know, and that the node waits', async () => {
+    const { told: stream, known, node } = await told(2);
+    expect(known).toMatchObject({ cursors: node.store.reserve.lastBinIds() });
+    expect(stream.headers.has(KNOWN_HEADER)).toBe(true);
+  });
+
+  test('is not told that the node waits when it has not asked for it', async () => {
+    const { client, peer } = await told();
+    const stream = await client.host.open(peer, CURSORS.id, { signal: never });
+    await stream.write(Syn, {});
+    await stream.read(Ack);
+    expect(stream.headers.size).toBe(0);
+  });
+
+  test('is told of a put a tenth of a second after the last one', async () => {
+    const { clock, node, ask, known } = await told();
+    const ack = outcome((await ask(known)).read(Ack));
+    await clock.advance(10_000);
+    for (const bin of [0, 3, 9]) {
+      await fill(node, chunksInBin(node.overlay, bin, 1));
+      await clock.advance(99);
+      expect(ack).toEqual({});
+    }
+    await clock.advance(1);
+    expect(ack.value?.cursors).toEqual(node.store.reserve.lastBinIds());
+    expect(ack.value?.cursors[9]).toBe(1n);
+  });
+
+  test('is told once a second while puts keep coming', async () => {
+    const { clock, node, ask, known } = await told();
+    const ack = outcome((await ask(known)).read(Ack));
+    for (const chunk of chunksInBin(node.overlay, 0, 20)) {
+      expect(ack).toEqual({});
+      await fill(node, [chunk]);
+      await clock.advance(50);
+    }
+    expect(ack.value?.cursors[0]).toBe(20n);
+  });
+
+  test('is told again what got lost on the way', async () => {
+    const { clock, node, ask, known } = await told();
+    const lost = await ask(known);
+    await fill(node, chunksInBin(node.overlay, 0, 1));
+    lost.reset(new Error('lost'));
+    await clock.advance(1000);
+    const ack = outcome((await ask(known)).read(Ack));
+    await clock.settle();
+    expect(ack.value?.cursors[0]).toBe(1n);
+  });
+
+  test('is told at once of an epoch that is another one, and of a cursor that is lower', async () => {
+    const { clock, ask, known } = await told(1);
+    const epoch = outcome((await ask({ ...known, epoch: known.epoch - 1n })).read(Ack));
+    const cursor = outcome((await ask({ ...known, cursors: known.cursors.map((c) => c + 5n) })).read(Ack));
+    await clock.settle();
+    expect([epoch.value?.epoch, cursor.value?.cursors[0]]).toEqual([known.epoch, 1n]);
+  });
+
+  test('is not told of bins that it does not pull', async () => {
+    const { clock, node, ask, known } = await told();
+    const ack = outcome((await ask({ ...known, from: 3, to: 5 })).read(Ack));
+    await fill(node, chunksInBin(node.overlay, 2, 1));
+    await fill(node, chunksInBin(node.overlay, 6, 1));
+    await clock.advance(10_000);
+    expect(ack).toEqual({});
+    await fill(node, chunksInBin(node.overlay, 5, 1));
+    await clock.advance(100);
+    expect(ack.value?.cursors[5]).toBe(1n);
+  });
+
+  test('is answered after five minutes without news', async () => {
+    const { clock, ask, known } = await told();
+    const ack = outcome((await ask(known)).read(Ack));
+    await clock.advance(299_999);
+    expect(ack).toEqual({});
+    await clock.advance(1);
+    expect(ack.value).toEqual({ cursors: known.cursors, epoch: known.epoch });
+  });
+
+  test('makes room for other streams when it gives up', async () => {
+    const { clock, ask, known } = await told();
+    const streams: MessageStream[] = [];
+    for (let i = 0; i < CURSORS.inboundStreamsMax; i++) streams.push(await ask(known));
+    await expect(ask(known)).rejects.toMatchObject({ code: 'STREAM_RESET' });
+    for (const stream of streams) stream.reset(new Error('gone'));
+    await clock.settle();
+    await expect(ask(known)).resolves.toBeDefined();
+  });
+
+  test('gets no answer to a question that is none', async () => {
+    const { clock, client, peer } = await told();
+    const headers = new Map([[KNOWN_HEADER, Uint8Array.of(0xff)]]);
+    const stream = await client.host.open(peer, CURSORS.id, { signal: never, headers });
+    await stream.write(Syn, {});
+    const ack = outcome(stream.read(Ack));
+    await clock.settle();
+    expect(ack.error).toMatchObject({ code: 'STREAM_RESET' });
+  });
+});
+
 test('an offer names the entries from the start on, in the order of their ids, and the last id', async () => {
   const { clock, chunks, ask } = await served({ filled: 5 });
   const stream = await ask(3n);
@@ -116,23 +241,46 @@ test('entries of other bins, and ids below the start, do not end the wait', asyn
   expect(offer).toEqual({});
 });
 
-test('a page is closed one second after its last entry', async () => {
+test('a page is closed a tenth of a second after its last entry', async () => {
   const { clock, node, ask } = await served();
   const offer = outcome((await ask(1n)).read(Offer));
   const chunks = chunksInBin(node.overlay, 0, 4);
   for (const chunk of chunks.slice(0, 3)) {
     await fill(node, [chunk]);
-    await clock.advance(999);
+    await clock.advance(99);
   }
   expect(offer).toEqual({});
   await clock.advance(1);
   expect(offer.value?.chunks).toEqual(chunks.slice(0, 3).map(offered));
 });
 
+test('a page whose bin keeps getting entries is closed half a second after its first one', async () => {
+  const { clock, node, ask } = await served();
+  const offer = outcome((await ask(1n)).read(Offer));
+  for (const chunk of chunksInBin(node.overlay, 0, 10)) {
+    await fill(node, [chunk]);
+    await clock.advance(50);
+    if (chunk.stamp.index[7] !== 9) expect(offer).toEqual({});
+  }
+  expect(offer.value?.topmost).toBe(10n);
+});
+
+test('entries of a bin that has been quiet are offered at once', async () => {
+  const { clock, node, ask } = await served({ filled: 3 });
+  await clock.advance(100);
+  const offer = outcome((await ask(1n)).read(Offer));
+  await clock.settle();
+  expect(offer.value?.topmost).toBe(3n);
+  const again = outcome((await ask(4n)).read(Offer));
+  await fill(node, chunksInBin(node.overlay, 0, 4).slice(3));
+  await clock.advance(99);
+  expect(again).toEqual({});
+});
+
 test('a page that fills while it waits is closed at once', async () => {
   const { clock, node, ask } = await served({ filled: 249 });
   const offer = outcome((await ask(1n)).read(Offer));
-  await clock.advance(500);
+  await clock.advance(50);
   expect(offer).toEqual({});
   await fill(node, chunksInBin(node.overlay, 0, 251).slice(249));
   await clock.settle();

@@ -49,6 +49,7 @@ async function pusherWith(
     batchAwaited?: () => boolean;
     radius?: number;
     immutable?: boolean;
+    isResponsible?: (address: Uint8Array) => boolean;
   } = {},
 ) {
   const clock = given.clock ?? new ManualClock();
@@ -60,6 +61,7 @@ async function pusherWith(
       { ...deps, overlay: testKey(1) },
     ));
   const pushed: string[] = [];
+  const delivered: string[] = [];
   const batch = {
     id: testKey(1),
     value: 1n,
@@ -74,6 +76,8 @@ async function pusherWith(
     store,
     metrics: createMetrics({ prefix: 'svc' }),
     storageRadius: () => given.radius ?? 2,
+    isResponsible: given.isResponsible ?? (() => false),
+    onDelivered: ({ address }) => delivered.push(toHex(address)),
     postage: {
       batches: { get: () => ((given.batchExists ?? (() => true))() ? batch : undefined) },
       awaited: given.batchAwaited ?? (() => false),
@@ -85,7 +89,7 @@ async function pusherWith(
       },
     },
   });
-  return { clock, store, pusher, pushed };
+  return { clock, store, pusher, pushed, delivered };
 }
 
 function upload(store: LocalStore, from: number, to: number): Promise<number> {
@@ -217,6 +221,55 @@ describe('waiting chunks', () => {
     expect(store.reserve.size()).toBe(3);
     expect(store.tags.get(uid)).toMatchObject({ stored: 3, synced: 3 });
     await pusher.stop();
+  });
+
+  test('that this node is responsible for too are kept in the own reserve, and heard as if they had come back', async () => {
+    const own = new Set(addresses(0, 2));
+    const { clock, store, pusher, delivered } = await pusherWith(async () => synced, {
+      isResponsible: (address) => own.has(toHex(address)),
+    });
+    const uid = await upload(store, 0, 3);
+    pusher.start();
+    await clock.settle();
+    expect(store.reserve.size()).toBe(2);
+    expect(delivered).toEqual(addresses(0, 2));
+    expect(store.tags.get(uid)).toMatchObject({ stored: 0, synced: 3 });
+    expect(store.uploads.pendingCount()).toBe(0);
+    await pusher.stop();
+  });
+
+  test('are not kept without room for them, nor after their batch has gone', async () => {
+    const clock = new ManualClock();
+    const full = await createMemoryStore(
+      { cacheCapacity: 10, reserveCapacity: 1, radius: 0 },
+      { clock, log: silentLogger(), overlay: testKey(1) },
+    );
+    const given = { store: full, clock, isResponsible: () => true };
+    const { pusher, delivered } = await pusherWith(async () => synced, given);
+    await pusher.direct(chunks[0]!, stamped(0), never);
+    await pusher.direct(chunks[1]!, stamped(1), never);
+    expect(delivered).toEqual(addresses(0, 1));
+    expect(full.reserve.size()).toBe(1);
+
+    let exists = true;
+    const gone = await pusherWith(
+      async () => {
+        exists = false;
+        return synced;
+      },
+      { isResponsible: () => true, batchExists: () => exists },
+    );
+    await gone.pusher.direct(chunks[0]!, stamped(0), never);
+    expect(gone.store.reserve.size()).toBe(0);
+  });
+
+  test('whose index a newer stamp has taken meanwhile are synced all the same', async () => {
+    const { store, pusher, delivered } = await pusherWith(async () => synced, { isResponsible: () => true });
+    const newer = { ...stamped(0), timestamp: new Uint8Array(8).fill(255) };
+    await store.reserve.put(chunks[1]!, newer);
+    await pusher.direct(chunks[0]!, stamped(0), never);
+    expect(store.reserve.size()).toBe(1);
+    expect(delivered).toEqual([]);
   });
 
   test('whose push fails are tried again after a pause, without holding up the others', async () => {

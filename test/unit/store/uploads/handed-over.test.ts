@@ -48,3 +48,14 @@ test('what a batch has stamped that is no more is forgotten', () => {
   expect(handedOver.get(numbered(1).address)).toBeUndefined();
   expect(handedOver.get(numbered(2).address)).toBeDefined();
 });
+
+test('a chunk does not keep what was read together with it', () => {
+  const handedOver = new HandedOver(new ManualClock());
+  const { data } = chunk(1);
+  const together = new Uint8Array(131_072);
+  together.set(data, 100);
+  handedOver.add({ ...chunk(1), data: together.subarray(100, 100 + data.length) }, BATCH);
+  const kept = handedOver.get(chunk(1).address);
+  expect(kept).toEqual(chunk(1));
+  expect(kept?.data.buffer.byteLength).toBe(data.length);
+});

@@ -1,0 +1,41 @@
+/**
+ * Put in front of a bundled program: the stacks of its errors name the files and lines of the sources. A map is read when
+ * the first such stack is looked at, which most processes never do; the runtime's own `--enable-source-maps` reads all of
+ * them at the start, which costs half a start again and 15 MiB.
+ */
+import { readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+/** Large and seldom wanted: the next stack reads it again. */
+const maps = new Map<string, WeakRef<SourceMap>>();
+
+function mapOf(file: string): SourceMap {
+  const known = maps.get(file)?.deref();
+  if (known !== undefined) return known;
+  const map = new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(file)}.map`, 'utf8')));
+  maps.set(file, new WeakRef(map));
+  return map;
+}
+
+/** One line of a stack, with every position of a bundle replaced; as it is when the bundle is gone. */
+function inSources(line: string): string {
+  return line.replace(
+    /(file:\/\/\S+\.mjs):(\d+):(\d+)/g,
+    (text, file: string, row: string, column: string) => {
+      try {
+        const origin = mapOf(file).findOrigin(Number(row), Number(column));
+        return 'fileName' in origin
+          ? `${new URL(origin.fileName, file).href}:${origin.lineNumber}:${origin.columnNumber}`
+          : text;
+      } catch {
+        // An error that is being reported must not become another one.
+        return text;
+      }
+    },
+  );
+}
+
+Error.prepareStackTrace = (error, sites) =>
+  // oxlint-disable-next-line typescript/no-base-to-string -- A call site has a text of its own, which its type does not say.
+  [String(error), ...sites.map((site) => `    at ${inSources(String(site))}`)].join('\n');

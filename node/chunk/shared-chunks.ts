@@ -1,0 +1,24 @@
+/** Chunks that a node of this process has found to be valid, for its other nodes: see `env/shared-results.ts`. */
+import { SharedResults } from '../env/shared-results.ts';
+import type { Chunk } from './chunk.ts';
+
+/** What a result begins with. */
+const KINDS = { cac: 0, soc: 1 } as const;
+
+/** @param address 32 bytes @returns the chunk that they are known to make, of the bytes given; undefined: nobody has looked */
+export function sharedChunk(address: Uint8Array, data: Uint8Array): Chunk | undefined {
+  const found = SharedResults.current()?.chunks.find(address, data);
+  if (found === undefined) return undefined;
+  if (found[0] === KINDS.cac) return { address, data, kind: 'cac', identity: address };
+  return { address, data, kind: 'soc', identity: found.subarray(1) };
+}
+
+/** @param chunk verified */
+export function shareChunk({ address, data, kind, identity }: Chunk): void {
+  const shared = SharedResults.current()?.chunks;
+  if (shared === undefined) return;
+  const result = new Uint8Array(1 + identity.length);
+  result[0] = KINDS[kind];
+  result.set(identity, 1);
+  shared.put(address, data, result);
+}

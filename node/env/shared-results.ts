@@ -1,0 +1,90 @@
+/**
+ * Results of pure functions that the nodes of one process have in common: what one of them has found out about some
+ * bytes, the others need not compute again. Found by the bytes themselves, all of them, from a copy of its own: bytes
+ * that differ in one bit, and those that were changed after they had been looked at, are another question. Nothing
+ * here tells a node what another one knows, stores or believes.
+ */
+/** Chunks of a few seconds at the highest rate; 17 MiB when all are taken. */
+const CHUNK_SLOTS = 4096;
+/** Address ‖ the longest data of a chunk. */
+const CHUNK_INPUT_MAX = 32 + 4201;
+/** Kind ‖ identity. */
+const CHUNK_RESULT = 33;
+/** A chunk has a signature of its stamp and one of each receipt; 2 MiB when all are taken. */
+const SIGNATURE_SLOTS = 16_384;
+/** Digest ‖ signature. */
+const SIGNATURE_INPUT = 32 + 65;
+/** Chain address. */
+const SIGNER_SIZE = 20;
+
+/** Of one process. Memory is taken as it fills. */
+export class SharedResults {
+  static #ofRunningNode: () => SharedResults | undefined = () => undefined;
+
+  /** Those of the node whose code is running; a node alone in its process has none. */
+  static current(): SharedResults | undefined {
+    return SharedResults.#ofRunningNode();
+  }
+
+  /** How a platform with many nodes in one process finds out whose code is running. */
+  static findBy(ofRunningNode: () => SharedResults | undefined): void {
+    SharedResults.#ofRunningNode = ofRunningNode;
+  }
+
+  /** Address, data → kind and identity of a valid chunk. */
+  readonly chunks = new ResultTable(CHUNK_SLOTS, { inputMax: CHUNK_INPUT_MAX, result: CHUNK_RESULT });
+  /** Signature, digest → who signed. */
+  readonly signers = new ResultTable(SIGNATURE_SLOTS, { inputMax: SIGNATURE_INPUT, result: SIGNER_SIZE });
+}
+
+/** The latest result of each slot. Which slot that is follows from the first four bytes of the input. */
+export class ResultTable {
+  readonly #slots: number;
+  readonly #inputMax: number;
+  readonly #rowSize: number;
+  /** Input length of each slot; 0: empty. */
+  readonly #lengths: Uint16Array;
+  readonly #rows: Buffer;
+
+  /** @param sizes bytes; `inputMax` below 65,536 */
+  constructor(slots: number, sizes: { readonly inputMax: number; readonly result: number }) {
+    this.#slots = slots;
+    this.#inputMax = sizes.inputMax;
+    this.#rowSize = sizes.inputMax + sizes.result;
+    this.#lengths = new Uint16Array(slots);
+    // Not cleared: a page that no row has used takes no memory.
+    this.#rows = Buffer.allocUnsafeSlow(slots * this.#rowSize);
+  }
+
+  /** @param head of the same length in every call, at least 4 bytes @returns a copy */
+  find(head: Uint8Array, rest: Uint8Array): Uint8Array | undefined {
+    const slot = this.#slotOf(head);
+    const at = slot * this.#rowSize;
+    const length = head.length + rest.length;
+    if (this.#lengths[slot] !== length || !this.#has(at, head)) return undefined;
+    if (!this.#has(at + head.length, rest)) return undefined;
+    const results = at + this.#inputMax;
+    return new Uint8Array(this.#rows.subarray(results, at + this.#rowSize));
+  }
+
+  /** An input that is too long is not kept. @param result of the table's size, copied like the input */
+  put(head: Uint8Array, rest: Uint8Array, result: Uint8Array): void {
+    const length = head.length + rest.length;
+    if (length > this.#inputMax) return;
+    const slot = this.#slotOf(head);
+    const at = slot * this.#rowSize;
+    this.#rows.set(head, at);
+    this.#rows.set(rest, at + head.length);
+    this.#rows.set(result, at + this.#inputMax);
+    this.#lengths[slot] = length;
+  }
+
+  #has(at: number, bytes: Uint8Array): boolean {
+    return this.#rows.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0;
+  }
+
+  #slotOf(head: Uint8Array): number {
+    const [a, b, c, d] = [head[0]!, head[1]!, head[2]!, head[3]!];
+    return (((a << 24) | (b << 16) | (c << 8) | d) >>> 0) % this.#slots;
+  }
+}

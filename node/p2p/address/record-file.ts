@@ -1,0 +1,29 @@
+/**
+ * Signed address records as a text: one per line, the bytes that travel on the wire in hex. A testbed writes such a file for
+ * nodes that shall know each other from the start.
+ */
+import { fromHex, toHex } from '../../crypto/hex.ts';
+import { decodeMessage, encodeMessage } from '../codec/codec.ts';
+import type { AddressRecord } from '../host.ts';
+import { BzzAddress, parseRecord } from './record.ts';
+
+export function formatRecords(records: readonly AddressRecord[]): string {
+  return records.map((record) => `${toHex(encodeMessage(BzzAddress, record))}\n`).join('');
+}
+
+/** @returns records whose signatures are valid @throws Error naming the line, and what is wrong with it */
+export function parseRecords(text: string, networkId: bigint): AddressRecord[] {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line, index) => {
+    try {
+      if (!/^([0-9a-f]{2})+$/.test(line)) throw new Error('no bytes in hex');
+      return parseRecord(decodeMessage(BzzAddress, fromHex(line)), networkId).record;
+    } catch (cause) {
+      throw new Error(
+        `line ${index + 1}: ${(cause as Error).message}, expected a signed address record of network ${networkId} in hex`,
+        { cause },
+      );
+    }
+  });
+}

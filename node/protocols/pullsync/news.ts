@@ -1,0 +1,82 @@
+/**
+ * Peers that wait to be told that this node's bins have got something new. Each says what it knows, and is answered as
+ * soon as that is not how things are: an answer that is lost is given again to who asks again.
+ *
+ * Puts come in bursts, from several sides: what a burst brings is told once, when it is over or has lasted too long.
+ */
+import { abortable } from '../../env/abortable.ts';
+import { type Clock, TimeoutError } from '../../env/clock.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { Reserve } from '../../store/ports.ts';
+import { NEWS_IDLE_MS, NEWS_MAX_MS, NEWS_WAIT_MS } from './rules.ts';
+import type { Ack, Known } from './wire.ts';
+
+export interface NewsDeps {
+  readonly reserve: Pick<Reserve, 'lastBinIds' | 'epoch' | 'onPut'>;
+  readonly clock: Clock;
+}
+
+interface Burst {
+  readonly since: number;
+  lastAt: number;
+  readonly over: Promise<void>;
+}
+
+export class News {
+  readonly #deps: NewsDeps;
+  #burst: Burst | undefined;
+  /** Resolves when the next burst is over. */
+  #next = Promise.withResolvers<void>();
+
+  constructor(deps: NewsDeps) {
+    this.#deps = deps;
+    deps.reserve.onPut(() => this.#put());
+  }
+
+  now(): MessageOf<typeof Ack> {
+    const { reserve } = this.#deps;
+    return { cursors: reserve.lastBinIds(), epoch: reserve.epoch() };
+  }
+
+  /** What there is, once it is not what is known, or after a time. @throws the signal's reason */
+  async beyond(known: MessageOf<typeof Known>, signal: AbortSignal): Promise<MessageOf<typeof Ack>> {
+    using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS, signal);
+    try {
+      if (this.#burst !== undefined) await abortable(this.#burst.over, deadline.signal);
+      while (!isNew(this.now(), known)) await abortable(this.#next.promise, deadline.signal);
+    } catch (error) {
+      if (!(error instanceof TimeoutError) || signal.aborted) throw error;
+    }
+    return this.now();
+  }
+
+  #put(): void {
+    const at = this.#deps.clock.monotonic();
+    if (this.#burst !== undefined) {
+      this.#burst.lastAt = at;
+      return;
+    }
+    this.#burst = { since: at, lastAt: at, over: this.#next.promise };
+    this.#watch(this.#burst);
+  }
+
+  #watch(burst: Burst): void {
+    const { clock } = this.#deps;
+    const rest = Math.min(burst.lastAt + NEWS_IDLE_MS, burst.since + NEWS_MAX_MS) - clock.monotonic();
+    if (rest > 0) {
+      clock.timer(rest, () => this.#watch(burst));
+      return;
+    }
+    const { resolve } = this.#next;
+    this.#burst = undefined;
+    this.#next = Promise.withResolvers();
+    resolve();
+  }
+}
+
+function isNew({ cursors, epoch }: MessageOf<typeof Ack>, known: MessageOf<typeof Known>): boolean {
+  if (epoch !== known.epoch) return true;
+  return cursors.some(
+    (cursor, bin) => bin >= known.from && bin <= known.to && cursor !== (known.cursors[bin] ?? 0n),
+  );
+}

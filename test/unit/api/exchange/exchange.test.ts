@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Duplex } from 'node:stream';
+import { expect, test } from 'vitest';
+import { send } from '../../../../node/api/exchange/exchange.ts';
+import { settle } from '../../files/settle.ts';
+
+/** A connection whose other side takes a write only when it is told to. */
+class SlowConnection extends Duplex {
+  readonly taken: Buffer[] = [];
+  #take: (() => void) | undefined;
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#take = () => {
+      this.taken.push(Buffer.from(chunk));
+      done();
+    };
+  }
+
+  get isWaiting(): boolean {
+    return this.#take !== undefined;
+  }
+
+  takeOne(): void {
+    const take = this.#take;
+    this.#take = undefined;
+    take?.();
+  }
+}
+
+/** An answer of pieces that share one memory. */
+function answering(count: number) {
+  const connection = new SlowConnection();
+  const request = new IncomingMessage(connection as never);
+  const response = new ServerResponse(request);
+  response.assignSocket(connection as never);
+  const state = { asked: 0, left: false };
+  const memory = new Uint8Array(1000);
+  const pieces = async function* () {
+    try {
+      for (let i = 0; i < count; i++) {
+        state.asked++;
+        yield memory.fill(i);
+      }
+    } finally {
+      state.left = true;
+    }
+  };
+  const headers = { 'content-length': String(count * memory.length) };
+  send(
+    { request, response, method: 'GET', route: '' },
+    { status: 200, headers, stream: pieces() },
+    (error) => {
+      throw error;
+    },
+  );
+  return { connection, response, state };
+}
+
+test('a piece is asked for when the system has taken the one before', async () => {
+  const { connection, response, state } = answering(20);
+  const finished = once(response, 'finish');
+  await settle();
+  expect(state.asked).toBe(1);
+  while (!response.writableFinished) {
+    const { asked } = state;
+    connection.takeOne();
+    await settle();
+    expect(state.asked - asked).toBeLessThanOrEqual(1);
+  }
+  await finished;
+  const body = Buffer.concat(connection.taken).subarray(-20_000);
+  expect(body).toEqual(Buffer.concat(Array.from({ length: 20 }, (_, i) => Buffer.alloc(1000, i))));
+});
+
+test('a client that leaves while it takes nothing ends the stream', async () => {
+  const { connection, response, state } = answering(20);
+  await settle();
+  expect(connection.isWaiting).toBe(true);
+  response.destroy();
+  await settle();
+  expect(state).toEqual({ asked: 1, left: true });
+});

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { givenRecords } from '../../../node/compose/given-records.ts';
+import type { Ground } from '../../../node/compose/ground.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
+import { formatRecords } from '../../../node/p2p/address/record-file.ts';
+import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
+import type { Platform } from '../../../node/platform/platform.ts';
+import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
+
+const underlay = encodeUnderlays(['/ip4/127.0.0.1/tcp/1634']);
+const record = mintRecord(
+  { underlay, nonce: ZERO_NONCE, timestamp: 1_750_000_000n, chequebook: NO_CHEQUEBOOK },
+  { signer: createSigner(testKey(1)), networkId: NETWORK_ID },
+);
+
+function ground(readText: Platform['readText']): Pick<Ground, 'platform' | 'networkId'> {
+  return { platform: { readText } as Platform, networkId: NETWORK_ID };
+}
+
+test('records come from the file that the option names, and there are none without it', async () => {
+  const read = ground(async (path) => (path === '/records' ? formatRecords([record]) : ''));
+  expect(await givenRecords({ 'peer-records': '/records' }, read)).toEqual([record]);
+  expect(await givenRecords({ 'peer-records': '' }, read)).toEqual([]);
+});
+
+test.each([
+  ['cannot be read', () => Promise.reject(new Error('ENOENT: no such file')), 'ENOENT: no such file'],
+  ['holds something else', async () => 'svc\n', 'line 1: no bytes in hex, expected a signed address record'],
+])('a file that %s is an error of the option', async (_name, readText, why) => {
+  const started = givenRecords({ 'peer-records': '/records' }, ground(readText));
+  await expect(started).rejects.toMatchObject({ code: 'OPTION_INVALID' });
+  await expect(started).rejects.toThrow(`--peer-records /records: ${why}`);
+});

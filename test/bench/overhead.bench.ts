@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { trimmedMean } from '../../harness/compare/statistics.ts';
 import { expectBytes } from '../../harness/ledger/content.ts';
 import { Ledger } from '../../harness/ledger/ledger.ts';
 import { Scraper } from '../../harness/metrics/scraper.ts';
@@ -18,15 +16,10 @@ import type { BenchResult } from './result.ts';
 export const name =
   'What watching costs: uploads through five nodes, scraped, entered into the ledger and shown by the live page, or none of it';
 
-const SIZE = 4 * 2 ** 20;
+/** Some seconds of work: each second the nodes are scraped and looked at. */
+const SIZE = 8 * 2 ** 20;
 /** Pairs of turns; in every other one the watched turn comes first, so that a drift of the machine hits both alike. */
 const PAIRS = 8;
-
-/** Turns at rest: what watching takes of the processors is seen there without the noise of uploads. */
-const REST_PAIRS = 5;
-const REST_MS = 3000;
-/** What begins to watch reads more than it does later. */
-const SETTLING_MS = 1000;
 
 /** Everything that looks at a cluster during a run, from the beginning of a turn to its end. */
 type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable | Promise<AsyncDisposable>;
@@ -80,16 +73,6 @@ export async function run(): Promise<BenchResult[]> {
         turns.set(watched, await upload(`${pair} ${watched}`, watched));
       pairs.push({ bare: turns.get(false) as Turn, watched: turns.get(true) as Turn });
     }
-    const resting: { readonly bare: Share; readonly watched: Share }[] = [];
-    for (let pair = 0; pair < REST_PAIRS; pair++) {
-      const turns = new Map<boolean, Share>();
-      for (const watched of pair % 2 === 0 ? [true, false] : [false, true]) {
-        await using watching = new AsyncDisposableStack();
-        if (watched) for (const watch of WATCHERS) watching.use(await watch(cluster, join(stateDir, 'run')));
-        turns.set(watched, await atRest(cluster));
-      }
-      resting.push({ bare: turns.get(false) as Share, watched: turns.get(true) as Share });
-    }
     const turned = (pair: number) => pair % 2 === 0;
     return [
       ...paired(
@@ -100,39 +83,11 @@ export async function run(): Promise<BenchResult[]> {
         'processor time watched, of not watched',
         pairs.map(({ bare, watched }, pair) => ({ ratio: watched.cpu / bare.cpu, turned: turned(pair) })),
       ),
-      ...(['nodes', 'harness'] as const).flatMap((who) => {
-        const { value, interval } = trimmedMean(resting.map(({ bare, watched }) => watched[who] - bare[who]));
-        const [low, high] = interval(0.95);
-        const what = `a core, for the scraper and the page at rest, by the ${who}`;
-        return [
-          { name: what, value: 100 * value, unit: '%' },
-          { name: `${what}, at least`, value: 100 * low, unit: '%' },
-          { name: `${what}, at most`, value: 100 * high, unit: '%' },
-        ];
-      }),
     ];
   } finally {
     await cluster.stop();
     rmSync(stateDir, { recursive: true, force: true });
   }
-}
-
-/** Of one core. */
-interface Share {
-  readonly nodes: number;
-  readonly harness: number;
-}
-
-async function atRest(cluster: Cluster): Promise<Share> {
-  await sleep(SETTLING_MS);
-  const [nodes, own, start] = [cpuMicroseconds(cluster), process.cpuUsage(), performance.now()];
-  await sleep(REST_MS);
-  const microseconds = (performance.now() - start) * 1000;
-  const { user, system } = process.cpuUsage(own);
-  return {
-    nodes: (cpuMicroseconds(cluster) - nodes) / microseconds,
-    harness: (user + system) / microseconds,
-  };
 }
 
 /** As a run does it. */

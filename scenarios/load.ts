@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { atMost } from '../harness/base/at-most.ts';
+import { allAtMost } from '../harness/base/all-at-most.ts';
 import { plural } from '../harness/base/words.ts';
 import { limitText, runLimit } from '../harness/load/limit/limit-run.ts';
 import { runLoadStep } from '../harness/load/load-run.ts';
@@ -187,7 +187,7 @@ async function bookUploads(
       await context.cluster.synced({ node, tag: tag as number }, { signal: context.signal });
       progress.progress(++done, tagged.length, 'uploads');
     });
-    await atMost(TAGS_AT_ONCE, works);
+    await allAtMost(TAGS_AT_ONCE, works);
     progress.detail(
       tagged.length === 0
         ? 'every upload was direct'

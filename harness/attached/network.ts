@@ -3,7 +3,7 @@
  * everything about it that cannot be.
  */
 
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError } from '../base/errors.ts';
 import { Chain } from '../chain/chain.ts';
 import type { ChainRecord } from '../chain/record.ts';
@@ -36,7 +36,7 @@ interface Found {
  * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with every mistake in a line of its own
  */
 export async function findNetwork(file: NetworkFile, source: string, signal?: AbortSignal): Promise<Network> {
-  const looks = await atMost(
+  const looks = await allAtMost(
     NODES_AT_ONCE,
     file.nodes.map((node, index) => async () => ({
       node,

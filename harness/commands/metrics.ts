@@ -1,6 +1,6 @@
 /** `svcnet metrics`: what a node, or all of a cluster, counts and measures at this moment. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError, messageOf, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/words.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -80,7 +80,7 @@ export async function metrics(
 async function lookAt(nodes: readonly ClusterNode[], interruption: AbortSignal): Promise<Looks> {
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const silent: Record<string, string> = {};
-  const looks = await atMost(
+  const looks = await allAtMost(
     AT_ONCE,
     nodes.map((node) => async () => {
       try {

@@ -5,7 +5,7 @@ import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { createSigner } from '../../node/crypto/signer.ts';
 import { updateId } from '../../node/feeds/feed.ts';
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { HarnessError } from '../base/errors.ts';
 import { DIALECTS } from '../client/dialect.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -117,7 +117,7 @@ async function storeObjects(
       node: node.name,
     };
   });
-  return atMost(UPLOADS_AT_ONCE, works);
+  return allAtMost(UPLOADS_AT_ONCE, works);
 }
 
 /** Content of a load, as `scenarios/k6/lib/content.js` makes it. */

@@ -3,7 +3,7 @@
  * and hands each reading on: to the file of a run, to a page that shows it. What it costs is bounded: the more nodes, and
  * the longer a reading takes, the rarer it is.
  */
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { processUsage } from '../machine/usage.ts';
 import { NetworkTotals } from './network-totals.ts';
@@ -113,7 +113,7 @@ export class Scraper implements AsyncDisposable {
     const { testbed, onScrape } = this.#options;
     const at = Date.now();
     const values = new Map<number, number>();
-    const answered = await atMost(
+    const answered = await allAtMost(
       AT_ONCE,
       nodes.map((node) => () => this.#read(node, values)),
     );

@@ -2,7 +2,7 @@
  * What the nodes of a cluster say of themselves at one moment. Every question stands alone: a node that does not
  * answer, or answers some questions only, takes nothing from what the others say.
  */
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { unlessOff } from '../books/node-books.ts';
 import { ClientError, type ClientErrorClass } from '../client/errors.ts';
@@ -61,7 +61,7 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
   const states = nodes.map((node) => ({ node, state: node.state }));
   const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));
   const pings = Math.max(1, Math.min(PINGED_MAX, Math.floor(PINGS_MAX / Math.max(running.size, 1))));
-  return atMost(
+  return allAtMost(
     NODES_AT_ONCE,
     states.map(({ node, state }, turn) => async () => {
       const { name, overlay, flavour, mode } = node;

@@ -1,5 +1,5 @@
 /** The picture of a network, from the same questions as `status`; a node that does not answer takes nothing from the others. */
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Settlements } from '../client/money-types.ts';
 import { parseExposition } from '../metrics/exposition.ts';
@@ -63,7 +63,7 @@ async function askMore(
     ]);
     return [node.name, { version, byTime, cache }] as const;
   });
-  return new Map(await atMost(NODES_AT_ONCE, questions));
+  return new Map(await allAtMost(NODES_AT_ONCE, questions));
 }
 
 function cacheSize(exposition: string): number | null {

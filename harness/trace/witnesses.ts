@@ -1,7 +1,7 @@
 /** The nodes of a cluster as witnesses: which of them can be asked, and what each can tell about chunks. */
 import { fromHex } from '../../node/crypto/hex.ts';
 import type { ChunkEvent } from '../../node/env/chunk-events.ts';
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { ClientError } from '../client/errors.ts';
 import type { NodeClient } from '../client/node-client.ts';
@@ -37,7 +37,7 @@ const NODES_AT_ONCE = 16;
 const EVENTS_PAGE = 10_000;
 
 export async function witnessesOf(nodes: readonly TracedNode[], signal: AbortSignal): Promise<Witness[]> {
-  return atMost(
+  return allAtMost(
     NODES_AT_ONCE,
     nodes.map((node) => () => witness(node, signal)),
   );
@@ -79,7 +79,7 @@ export async function testimonies(
   signal: AbortSignal,
 ): Promise<Testimony[]> {
   const tellers = witnesses.filter(({ ring }) => ring !== undefined && ring.capacity > 0);
-  return atMost(
+  return allAtMost(
     NODES_AT_ONCE,
     tellers.map(({ node }) => async () => {
       const wanted = address === undefined ? {} : { address };

@@ -3,7 +3,7 @@
  * question stands alone; a node that does not answer takes nothing from what the others say.
  */
 import { performance } from 'node:perf_hooks';
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import { unlessOff } from '../books/node-books.ts';
 import type { Settlements } from '../client/money-types.ts';
 import type { Backlog, StatusRecord, Topology } from '../client/types.ts';
@@ -112,7 +112,7 @@ export class NetworkLook {
 
   /** Status and figures of every running node. */
   async figures(signal: AbortSignal): Promise<Row> {
-    const found = await atMost(
+    const found = await allAtMost(
       NODES_AT_ONCE,
       this.#nodes.map((node, place) => () => this.#figuresOf(node, this.#known[place] as Memory, signal)),
     );
@@ -133,7 +133,7 @@ export class NetworkLook {
   /** What changes slowly, and costs more: peers, and what they owe and have paid each other. */
   async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
     const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
-    await atMost(
+    await allAtMost(
       NODES_AT_ONCE,
       this.#nodes.map((node, place) => async () => {
         if (!node.running) return;

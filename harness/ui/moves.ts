@@ -2,7 +2,7 @@
  * Chunks that go from node to node, from the events that nodes keep of them: a sample, because a network moves more of
  * them than anybody can see. What is left out is in the figures.
  */
-import { atMost } from '../base/at-most.ts';
+import { allAtMost } from '../base/all-at-most.ts';
 import type { ChunkEvents } from '../client/types.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { ChunkMove } from '../picture/live.ts';
@@ -60,7 +60,7 @@ export class MoveLook {
   /** A sample of what has moved since the look before; nothing at the first. */
   async look(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
-    const found = await atMost(
+    const found = await allAtMost(
       NODES_AT_ONCE,
       this.#nodes.map((node, place) => () => this.#lookAt(node, { place, limit }, signal)),
     );

@@ -19,14 +19,13 @@ export interface NewsDeps {
 interface Burst {
   readonly since: number;
   lastAt: number;
-  readonly over: Promise<void>;
 }
 
 export class News {
   readonly #deps: NewsDeps;
   #burst: Burst | undefined;
-  /** Resolves when the next burst is over. */
-  #next = Promise.withResolvers<void>();
+  /** Called when the next burst is over. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(deps: NewsDeps) {
     this.#deps = deps;
@@ -42,12 +41,22 @@ export class News {
   async beyond(known: MessageOf<typeof Known>, signal: AbortSignal): Promise<MessageOf<typeof Ack>> {
     using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS, signal);
     try {
-      if (this.#burst !== undefined) await abortable(this.#burst.over, deadline.signal);
-      while (!isNew(this.now(), known)) await abortable(this.#next.promise, deadline.signal);
+      if (this.#burst !== undefined) await this.#burstEnd(deadline.signal);
+      while (!isNew(this.now(), known)) await this.#burstEnd(deadline.signal);
     } catch (error) {
       if (!(error instanceof TimeoutError) || signal.aborted) throw error;
     }
     return this.now();
+  }
+
+  async #burstEnd(signal: AbortSignal): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    this.#waiting.add(over.resolve);
+    try {
+      await abortable(over.promise, signal);
+    } finally {
+      this.#waiting.delete(over.resolve);
+    }
   }
 
   #put(): void {
@@ -56,7 +65,7 @@ export class News {
       this.#burst.lastAt = at;
       return;
     }
-    this.#burst = { since: at, lastAt: at, over: this.#next.promise };
+    this.#burst = { since: at, lastAt: at };
     this.#watch(this.#burst);
   }
 
@@ -67,10 +76,8 @@ export class News {
       clock.timer(rest, () => this.#watch(burst));
       return;
     }
-    const { resolve } = this.#next;
     this.#burst = undefined;
-    this.#next = Promise.withResolvers();
-    resolve();
+    for (const over of this.#waiting) over();
   }
 }
 

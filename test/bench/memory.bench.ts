@@ -11,6 +11,8 @@ export const name = 'Memory of the nodes while files of 1 GiB stream in and out'
 const SIZE = 2 ** 30;
 const PIECE = 2 ** 20;
 const SAMPLE_MS = 100;
+/** After which a node at rest has given back what the transfers took. */
+const REST_MS = 10_000;
 /** A gigabyte at three megabytes per second, on a machine that does other things too. */
 const LIMIT_MS = 1_200_000;
 /** What an upload may ask for beside being stored; parities of the highest level make it 3.4 times as large. */
@@ -26,28 +28,34 @@ export async function run(): Promise<BenchResult[]> {
   return results;
 }
 
-/** All the way: to the uploading node, from there to its neighbours, and out of another one. */
+/** All the way: to the uploading node, from there to its neighbours, out of another one, and out of the first. */
 async function plain(): Promise<BenchResult[]> {
   await using started = await startCluster();
   const { cluster } = started;
   const before = memoryOf(cluster);
   const upload = watch(cluster);
   const uploaded = await cluster.node(0).bytes.upload(pieces(), { timeoutMs: LIMIT_MS });
+  const uploadMs = upload.elapsedMs();
   const afterUpload = upload.stop();
   const sync = watch(cluster);
   await cluster.synced({ node: 'node-0', tag: uploaded.tag as number }, { timeoutMs: LIMIT_MS });
   const afterSync = sync.stop();
-  const download = watch(cluster);
-  await readAll(
-    await cluster.node(2).bytes.stream(uploaded.reference, { cache: false, timeoutMs: LIMIT_MS }),
-  );
-  const afterDownload = download.stop();
-  return [
+  const results = [
     ...[...before].map(([node, value]) => ({ name: `start: ${node}`, value, unit: 'MiB' })),
     growth('upload', 'node-0', before, afterUpload),
+    speed('upload', 'node-0', uploadMs),
     ...cluster.nodes.map((node) => growth('sync', node.name, before, afterSync)),
-    growth('download', 'node-2', before, afterDownload),
   ];
+  for (const node of [cluster.node(2), cluster.node(0)]) {
+    const download = watch(cluster);
+    await readAll(await node.bytes.stream(uploaded.reference, { cache: false, timeoutMs: LIMIT_MS }));
+    const downloadMs = download.elapsedMs();
+    results.push(growth('download', node.name, before, download.stop()));
+    results.push(speed('download', node.name, downloadMs));
+  }
+  await pause(REST_MS);
+  const held = memoryOf(cluster);
+  return [...results, ...cluster.nodes.map(({ name }) => growth('ten seconds later', name, before, held))];
 }
 
 /**
@@ -88,12 +96,16 @@ async function startCluster(): Promise<{ readonly cluster: Cluster } & AsyncDisp
 
 type Memory = ReadonlyMap<string, number>;
 
-function growth(phase: string, node: string, before: Memory, peak: Memory): BenchResult {
+function growth(phase: string, node: string, before: Memory, then: Memory): BenchResult {
   return {
-    name: `${phase}: peak of ${node} above its start`,
-    value: (peak.get(node) ?? 0) - (before.get(node) ?? 0),
+    name: `${phase}: ${node} above its start`,
+    value: (then.get(node) ?? 0) - (before.get(node) ?? 0),
     unit: 'MiB',
   };
+}
+
+function speed(phase: string, node: string, ms: number): BenchResult {
+  return { name: `${phase}: ${node}`, value: SIZE / 1e6 / (ms / 1000), unit: 'MB/s' };
 }
 
 /** Made as it is read: neither this process nor a node ever holds the file. */
@@ -122,16 +134,30 @@ function memoryOf(cluster: Cluster): Map<string, number> {
   );
 }
 
-/** Samples every node until it is stopped. @returns the largest sample of each */
-function watch(cluster: Cluster): { stop: () => ReadonlyMap<string, number> } {
+interface Watch {
+  elapsedMs(): number;
+  /** @returns the largest sample of each node */
+  stop(): Memory;
+}
+
+/** Samples every node until it is stopped. */
+function watch(cluster: Cluster): Watch {
+  const start = performance.now();
   const peaks = memoryOf(cluster);
   const timer = setInterval(() => {
     for (const [node, value] of memoryOf(cluster)) peaks.set(node, Math.max(value, peaks.get(node) ?? 0));
   }, SAMPLE_MS);
   return {
+    elapsedMs: () => performance.now() - start,
     stop() {
       clearInterval(timer);
       return peaks;
     },
   };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 }

@@ -28,8 +28,7 @@ import { createState } from './state.ts';
 
 /**
  * Bytes that chunks read one after the other share, 31 of the longest. From this size on the C library maps memory of
- * its own, which goes back to the system as soon as it is free; freed chunks leave holes in a heap that stays. Measured
- * on the download of 256 MiB: 45 MiB more than before it instead of 110, and a quarter less processor time.
+ * its own, which goes back to the system as soon as it is free; freed chunks leave holes in a heap that stays.
  */
 const SLAB_SIZE = 131_072;
 

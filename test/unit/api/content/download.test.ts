@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { httpDate } from '../../../../node/api/values/http-date.ts';
 import { BATCH } from '../fake-postage.ts';
 import { NOW_MS, startKit } from '../kit.ts';
@@ -157,4 +157,15 @@ describe('failures', () => {
     expect(text).toMatch(/^svc_api_download_speed_count\{endpoint="bytes"\} [1-9]/m);
     expect(text).toMatch(/^svc_api_download_speed_count\{endpoint="svc"\} [1-9]/m);
   });
+});
+
+test('a long answer leaves a turn to everything else after every four megabytes', async () => {
+  const payload = Buffer.alloc(13 * 2 ** 20, 7);
+  const headers = { 'svc-postage-batch-id': BATCH };
+  const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload });
+  const sleep = vi.spyOn(services.clock, 'sleep');
+  const { rawPayload } = await get(`/bytes/${answer.json().reference}`);
+  expect(rawPayload.equals(payload)).toBe(true);
+  expect(sleep.mock.calls.filter(([ms]) => ms === 0)).toHaveLength(3);
+  sleep.mockRestore();
 });

@@ -502,6 +502,8 @@ export class Cluster implements AsyncDisposable {
     this.membership.close();
     for (const node of this.nodes) node.retire();
     await tearDown(this.#stateDir, this.#record, this.#driver);
+    // Nodes that somebody else has started go on.
+    if (this.driver !== 'attached') for (const node of this.nodes) node.tornDown();
     await this.detach();
     this.#forgetAtExit();
   }

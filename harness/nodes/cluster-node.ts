@@ -245,6 +245,11 @@ export class ClusterNode {
     this.#retired = true;
   }
 
+  /** Nothing of it runs any more, and nobody looks at it again: its cluster has been torn down. */
+  tornDown(): void {
+    this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
+  }
+
   /** Whether its place can do that to it. */
   can(capability: Capability): boolean {
     return this.#deps.driver.capabilities.has(capability);

@@ -210,6 +210,7 @@ test('stopping leaves no process and no folder', async () => {
   await net.stop();
   await net.stop();
   expect(processes.filter(isAlive)).toEqual([]);
+  expect(net.nodes.filter(({ state, pid }) => state !== 'stopped' || pid !== undefined)).toEqual([]);
   expect(clusters()).not.toContain(net.name);
 });
 

@@ -169,8 +169,9 @@ function looking(options: ListenerOptions, deps: ListenerDeps, signal: AbortSign
 
 /**
  * One block without transactions, right behind the last one that is applied, has no events; most blocks of a test chain
- * are like this. For all others the logs are read, which do not say of which branch of the chain they are. So the page counts only when the chain has, after the logs
- * were read, both the last block of the page, the same as before, and the last block that is applied.
+ * are like this. For all others the logs are read, which do not say of which branch of the chain they are. So the page
+ * counts only when the chain has, after the logs were read, both the last block of the page, the same as before, and the
+ * last block that is applied.
  */
 async function readNext(
   options: ListenerOptions,

@@ -194,6 +194,7 @@ export interface Host {
   blocklisted(): BlocklistEntry[];
   networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;
+  /** Connected peers that every part of the node knows of: the connect hooks have run. */
   peers(): Peer[];
   /** Refuses an inbound full peer in the handshake when it returns false (topology picker). */
   setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void;

@@ -373,6 +373,7 @@ class PeerHost implements Host {
       if (cause instanceof HostError) throw cause;
       throw new HostError('HANDSHAKE_FAILED', `after the handshake: ${(cause as Error).message}`, { cause });
     }
+    session.settled = true;
     for (const listener of this.#onConnected) listener(peer);
   }
 
@@ -391,7 +392,7 @@ class PeerHost implements Host {
   }
 
   peers(): Peer[] {
-    return this.#sessions.all().map(({ peer }) => peer);
+    return this.#sessions.all().flatMap(({ peer, settled }) => (settled ? [peer] : []));
   }
 
   async disconnect(overlayHex: string, reason: string): Promise<void> {

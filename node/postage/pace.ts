@@ -9,6 +9,8 @@ const FIRST_LOOKS = 100;
 const CLOSE_LOOKS = 20;
 /** Of the time between two blocks: a look that comes a little early finds the block at the next one, and stays in step. */
 const DUE = 0.95;
+/** Looks are never further apart than so many of those in close succession: blocks may come out of turn, as on a test chain. */
+const RAREST = 10;
 
 export interface PaceOptions {
   /** Between looks that follow each other closely, milliseconds. */
@@ -67,7 +69,7 @@ export class Pace {
   #pauseMs(): number {
     const { pollIntervalMs, blockTimeMs } = this.#options;
     if (this.#close > 0) return pollIntervalMs;
-    const due = Math.max(pollIntervalMs, DUE * blockTimeMs);
+    const due = Math.max(pollIntervalMs, Math.min(DUE * blockTimeMs, RAREST * pollIntervalMs));
     return this.#misses === 0 ? due : Math.min(due, pollIntervalMs * 2 ** (this.#misses - 1));
   }
 }

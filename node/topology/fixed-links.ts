@@ -72,6 +72,11 @@ export class FixedLinks {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
+  /** Whether one that does not come by itself is not connected. */
+  lacksPeers(): boolean {
+    return this.#missing().length > 0;
+  }
+
   #missing(): FixedPeer[] {
     const connected = new Set(
       this.#deps.host.peers().flatMap(({ underlays }) => underlays.map((underlay) => peerIdOf(underlay))),

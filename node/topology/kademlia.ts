@@ -177,6 +177,7 @@ class KademliaTable implements Kademlia {
 
   isCutOff(): boolean {
     if (this.peers().length > 0) return false;
+    if (this.#fixed !== undefined) return this.#fixed.lacksPeers();
     return [...this.#bins.allKnown()].some((id) => !this.#bootnodes.has(id));
   }
 

@@ -14,6 +14,8 @@ export interface Session {
   readonly controller: AbortController;
   /** Inbound streams that are being served, per protocol id. */
   readonly serving: Map<string, number>;
+  /** All that follows a handshake is done: the node counts it among its peers. */
+  settled: boolean;
 }
 
 /** @param known what the introduction does not say */
@@ -29,7 +31,7 @@ export function newSession(
   const { overlay } = record;
   const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
   const peer = { ...known, ...said, closed: controller.signal };
-  return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map() };
+  return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map(), settled: false };
 }
 
 /**

@@ -196,9 +196,9 @@ test.each([true, false])('embedded nodes share results of pure functions: %s', a
     const content = randomBytes(40_000);
     const { reference } = await net.node(0).bytes.upload(content);
     expect(Buffer.compare(await net.node(2).bytes.download(reference), content)).toBe(0);
-    // All that is signed in such a cluster, besides transactions, is signed by a node of this process.
-    if (shareResults) expect(recovered).not.toHaveBeenCalled();
-    else expect(recovered).toHaveBeenCalled();
+    // Signed by a node of this process is all but transactions and the address records that the nodes begin with.
+    if (shareResults) expect(recovered.mock.calls.length).toBeLessThanOrEqual(net.nodes.length);
+    else expect(recovered.mock.calls.length).toBeGreaterThan(net.nodes.length);
   } finally {
     recovered.mockRestore();
   }

@@ -180,7 +180,9 @@ test('hooks run in order before the peer is announced, on both sides', async () 
   ] as const) {
     host.onConnect(async () => void events.push(`${name} first`));
     host.onConnect(async () => void events.push(`${name} second`));
+    host.onConnect(async () => expect(host.peers()).toEqual([]));
     host.onConnected(() => events.push(`${name} connected`));
+    host.onConnected(() => expect(host.peers()).toHaveLength(1));
   }
   await a.host.connect([b.underlay()], never);
   expect(events.filter((event) => event.startsWith('a'))).toEqual(['a first', 'a second', 'a connected']);

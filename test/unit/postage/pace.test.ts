@@ -47,6 +47,12 @@ test('looks are never closer than they were asked to be', async () => {
   expect(await pauses(3)).toEqual([5000, 5000, 5000]);
 });
 
+test('blocks that are far apart may come out of turn: a look is never more than ten short pauses away', async () => {
+  const { pauses } = paced({ pollIntervalMs: 100, blockTimeMs: 1_000_000 });
+  await pauses(FIRST_LOOKS + 20);
+  expect(new Set(await pauses(5))).toEqual(new Set([1000]));
+});
+
 test('who is about to buy something ends the pause, and those that follow are short', async () => {
   const { clock, pace, pauses } = paced();
   for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();

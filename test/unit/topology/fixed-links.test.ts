@@ -29,6 +29,17 @@ test('a node whose peers are given dials these until they are there, and nobody 
   await kademlia.stop();
 });
 
+test('a node without one of its given peers is cut off, also before it has met any', async () => {
+  const { kademlia, clock, net } = table({ onlyPeers: [WANTED] });
+  await kademlia.start();
+  await clock.settle();
+  expect(kademlia.isCutOff()).toBe(true);
+  net.dial = () => id('80');
+  await clock.advance(60_000);
+  expect(kademlia.isCutOff()).toBe(false);
+  await kademlia.stop();
+});
+
 test('a light one is waited for', async () => {
   const { kademlia, clock, net, dialled } = table({ onlyPeers: [WANTED, OTHER] });
   net.dial = (underlay) => {
@@ -40,6 +51,7 @@ test('a light one is waited for', async () => {
   expect(dialled()).toEqual([WANTED, OTHER]);
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
+  expect(kademlia.isCutOff()).toBe(false);
   await kademlia.stop();
 });
 

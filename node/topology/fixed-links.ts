@@ -90,6 +90,8 @@ export class FixedLinks {
     try {
       await host.connect([peer.address], deadline.signal);
       peer.failures = 0;
+      // One that is connected already is returned at once, and listed only when the whole node knows of it.
+      peer.tryAfter = clock.monotonic() + PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) return;
       log.debug({ err: error, address: peer.address }, 'peer not connected');

@@ -219,7 +219,7 @@ export const OPTIONS = {
     'blocks',
   ),
   'chain-poll-interval': duration(
-    'pause between two looks at the chain; up to the block time while its blocks are empty',
+    'pause between two looks at the chain; while its blocks are empty up to the block time, at most ten times this',
     5000,
   ),
   'minimum-gas-tip-cap': whole(

@@ -1,7 +1,7 @@
 /**
  * What the nodes of a fresh cluster know of each other from the beginning: the testbed has all keys and places, so it writes
  * their signed address records into one file, as a node that restarts has them in its address book. Left out are nodes
- * of other flavours, nodes that serve nobody, and those of which it is not known which addresses they will tell.
+ * of other flavours, light nodes, and those whose advertised address is not known yet.
  */
 import { writeFileSync } from 'node:fs';
 import { fromHex } from '../../node/crypto/hex.ts';

@@ -7,7 +7,7 @@ export const BOOTNODE_OVER_SATURATION = 20;
 /**
  * A bin with fewer connected peers is not full: whoever is known of it is dialled, and all of its peers are named to a
  * new one. Else a network of a few nodes would stay in part unconnected, by chance. A bin of the neighbourhood is full at
- * as many: where everything is the neighbourhood of everybody, each node would be connected to all others.
+ * as many: at radius 0, where all nodes are neighbours, each would be connected to all others.
  */
 export const SATURATION = 8;
 /** Peers of a bin that is full that hear of a new one. */

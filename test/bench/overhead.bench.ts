@@ -105,14 +105,20 @@ function scraping(cluster: Cluster, folder: string): AsyncDisposable {
 async function livePage(cluster: Cluster): Promise<AsyncDisposable> {
   const ui = await serveUi({ port: 0 }, { cluster, isThere: () => true, assets: new Map() });
   const { body } = await fetch(`${ui.url}events`);
+  let closing = false;
   const reading = (async () => {
-    for await (const _ of body ?? []);
+    try {
+      for await (const _ of body ?? []);
+    } catch (error) {
+      // The end of the server cuts the page's stream off.
+      if (!closing) throw error;
+    }
   })();
   return {
     async [Symbol.asyncDispose]() {
+      closing = true;
       await ui.close();
-      // The page's stream is cut off.
-      await reading.catch(() => undefined);
+      await reading;
     },
   };
 }

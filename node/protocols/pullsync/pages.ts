@@ -1,7 +1,7 @@
 /**
  * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the bin has
- * been quiet for a moment, or the first of them has waited long enough. A bin without such entries is waited for as long as somebody asks, and everybody who asks
- * for the same shares one collection.
+ * been quiet for a moment, or the first of them has waited long enough. A bin without such entries is waited for while
+ * a peer asks, and all that ask for the same share one collection.
  */
 
 import { abortable } from '../../env/abortable.ts';

@@ -17,7 +17,7 @@ export const CURSORS = {
 
 /**
  * Header of a cursors stream that is to be answered once there is something new, a `Known`. Who does so answers with a
- * header of the same name; everybody else, like the public network's nodes, does not know it and answers at once.
+ * header of the same name; other nodes, such as those of the public network, do not know it and answer at once.
  */
 export const KNOWN_HEADER = 'known-cursors';
 

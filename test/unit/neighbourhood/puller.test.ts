@@ -91,7 +91,7 @@ class Remote {
     this.wake();
   }
 
-  /** Whoever waits looks again. */
+  /** Those that wait look again. */
   wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }

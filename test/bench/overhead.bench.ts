@@ -19,7 +19,7 @@ export const name =
 /** Some seconds of work: each second the nodes are scraped and looked at. */
 const SIZE = 8 * 2 ** 20;
 /** Pairs of turns; in every other one the watched turn comes first, so that a drift of the machine hits both alike. */
-const PAIRS = 8;
+const PAIRS = 16;
 
 /** Everything that looks at a cluster during a run, from the beginning of a turn to its end. */
 type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable | Promise<AsyncDisposable>;

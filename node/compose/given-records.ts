@@ -1,5 +1,7 @@
+import { toHex } from '../crypto/hex.ts';
 import { type NodeOptions, OptionError } from '../options.ts';
 import { parseRecords } from '../p2p/address/record-file.ts';
+import { decodeUnderlays, peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressRecord } from '../p2p/host.ts';
 import type { Ground } from './ground.ts';
 
@@ -14,4 +16,27 @@ export async function givenRecords(
   } catch (cause) {
     throw new OptionError(`--peer-records ${path}: ${(cause as Error).message}`, { cause });
   }
+}
+
+/**
+ * Where the nodes of these records listen, by their transport identity: whom the node knows from the start it need not
+ * ask. Read when first needed.
+ * @param holds whether the record of an overlay is still the one that was given
+ */
+export function whereGiven(
+  given: readonly AddressRecord[],
+  holds: (overlayHex: string) => boolean,
+): (remoteId: string) => readonly string[] | undefined {
+  let places: Map<string, { overlay: string; underlays: readonly string[] }> | undefined;
+  return (remoteId) => {
+    places ??= new Map(
+      given.flatMap(({ overlay, underlay }) => {
+        const underlays = decodeUnderlays(underlay);
+        const id = peerIdOf(underlays[0] ?? '');
+        return id === undefined ? [] : [[id, { overlay: toHex(overlay), underlays }]];
+      }),
+    );
+    const place = places.get(remoteId);
+    return place !== undefined && holds(place.overlay) ? place.underlays : undefined;
+  };
 }

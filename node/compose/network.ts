@@ -12,6 +12,7 @@ import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
 import { createPseudosettle, type Pseudosettle } from '../protocols/pseudosettle/pseudosettle.ts';
 import { createSwap, type SwapProtocol } from '../protocols/swap/swap.ts';
 import { createKademlia, type Kademlia } from '../topology/kademlia.ts';
+import { whereGiven } from './given-records.ts';
 import type { Ground } from './ground.ts';
 import type { Money } from './money.ts';
 
@@ -38,9 +39,10 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     inUse: (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
     given: deps.given.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
   });
-  const host = openHost(options, deps, addressBook);
-  const { accounting, pseudosettle } = openAccounts(options, deps, host);
   const given = new Map(deps.given.map(({ overlay, timestamp }) => [toHex(overlay), timestamp]));
+  const isCommon = (id: string) => given.has(id) && addressBook.get(id)?.timestamp === given.get(id);
+  const host = openHost(options, deps, { addressBook, listensAt: whereGiven(deps.given, isCommon) });
+  const { accounting, pseudosettle } = openAccounts(options, deps, host);
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
   const bootnodeMode = options['bootnode-mode'];
@@ -70,7 +72,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
       log: module('kademlia'),
       metrics,
       state: store.state('kademlia'),
-      isCommon: (id) => given.has(id) && addressBook.get(id)?.timestamp === given.get(id),
+      isCommon,
     },
   );
 
@@ -85,7 +87,11 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   return { host, accounting, pseudosettle, pingpong, topology, warmUp };
 }
 
-function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressBook): Host {
+function openHost(
+  options: NodeOptions,
+  deps: NetworkDeps,
+  { addressBook, listensAt }: { addressBook: AddressBook; listensAt: ReturnType<typeof whereGiven> },
+): Host {
   const { platform, money, networkId, nonce, signer, keys, store, clock, random, module, metrics } = deps;
   return platform.host(
     {
@@ -98,6 +104,7 @@ function openHost(options: NodeOptions, deps: NetworkDeps, addressBook: AddressB
       onlyPeers: options['only-peers'],
       chequebook: () => money.swap?.chequebook?.address,
       givenRecord: deps.given.find(({ overlay }) => equalBytes(overlay, deps.overlay)),
+      listensAt,
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },
     {

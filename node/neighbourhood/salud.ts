@@ -2,7 +2,8 @@
  * How healthy the peers are, and which radius the network has: both from what they answer to a request for their
  * status. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
  *
- * Rounds begin with the end of the warm-up and become rarer. A peer that connects in between is asked at once and
+ * Rounds begin with the end of the warm-up and become rarer; while peers still arrive, the next one waits. A peer that
+ * connects in between is asked at once and
  * judged by the norms of the last round, so that a node that comes back is not avoided for minutes; as long as there are
  * no norms, it starts a round.
  */
@@ -17,6 +18,8 @@ import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts'
 
 /** The pause between rounds doubles up to so many times the first one. */
 const PAUSE_GROWTH_MAX = 30;
+/** A round waits for newcomers at most so many times the first pause. */
+const PATIENCE_PAUSES = 10;
 /** Peers of this mode are rated; others serve nobody. */
 const RATED_MODE = 'full';
 
@@ -67,6 +70,8 @@ class PeerHealth implements Salud {
   readonly #stopped = new AbortController();
   #norms: Norms | undefined;
   #selfHealthy = true;
+  /** Monotonic, of the last full peer. */
+  #arrivedAt = Number.NEGATIVE_INFINITY;
   /** Everything that runs, one after the other. */
   #work: Promise<void> | undefined;
   #loop: Promise<void> | undefined;
@@ -76,7 +81,9 @@ class PeerHealth implements Salud {
     this.#deps = deps;
     this.#metrics = deps.metrics.register(SALUD_METRICS);
     deps.host.onConnected((peer) => {
-      if (peer.fullNode && this.#loop !== undefined) void this.#inTurn(() => this.#newcomer(peer));
+      if (!peer.fullNode || this.#loop === undefined) return;
+      this.#arrivedAt = deps.clock.monotonic();
+      void this.#inTurn(() => this.#newcomer(peer));
     });
   }
 
@@ -105,11 +112,30 @@ class PeerHealth implements Salud {
   async #rounds(): Promise<void> {
     const { signal } = this.#stopped;
     const { pauseMs } = this.#options;
-    for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, pauseMs * PAUSE_GROWTH_MAX)) {
-      await this.#inTurn(() => this.#round());
-      await this.#deps.clock.sleep(pause, signal).catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
+    try {
+      for (let pause = pauseMs; !signal.aborted; pause = Math.min(pause * 2, pauseMs * PAUSE_GROWTH_MAX)) {
+        await this.#inTurn(() => this.#round());
+        await this.#deps.clock.sleep(pause, signal);
+        await this.#arrivals(signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /**
+   * Waits while peers arrive: all of them have just been asked, and nodes that start together would ask each other again
+   * with every round of their start.
+   */
+  async #arrivals(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { pauseMs } = this.#options;
+    const latest = clock.monotonic() + PATIENCE_PAUSES * pauseMs;
+    for (;;) {
+      const now = clock.monotonic();
+      const rest = Math.min(this.#arrivedAt + pauseMs, latest) - now;
+      if (rest <= 0) return;
+      await clock.sleep(rest, signal);
     }
   }
 

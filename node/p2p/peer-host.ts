@@ -60,6 +60,8 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly chequebook?: () => Uint8Array | undefined;
   /** Record of this node that its peers were given: it introduces itself with this one as long as it fits. */
   readonly givenRecord?: AddressRecord | undefined;
+  /** Multiaddresses of a transport identity that need not be asked where it listens; undefined: it is asked. */
+  readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
   /** Handshakes that are offered and accepted: all when absent. A node of an older or newer network has one. */
   readonly generations?: readonly Generation[];
 }
@@ -113,6 +115,7 @@ class PeerHost implements Host {
   readonly #streams: PeerStreams;
   /** Transport identities. */
   readonly #allowed: ReadonlySet<string | undefined>;
+  readonly #listensAt: (remoteId: string) => readonly string[] | undefined;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
   readonly #hooks: ConnectHook[] = [];
   readonly #onConnected: ((peer: Peer) => void)[] = [];
@@ -128,6 +131,7 @@ class PeerHost implements Host {
     this.#deps = deps;
     const { generations } = options;
     this.#dialling = new Dialling(options, deps);
+    this.#listensAt = options.listensAt ?? (() => undefined);
     this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
@@ -297,7 +301,11 @@ class PeerHost implements Host {
     using deadline = clock.deadline(HANDSHAKE_TIMEOUT_MS, this.#stopped.signal);
     const { signal } = deadline;
     const stream = new FramedStream(raw, { clock, signal });
-    const seen = async () => ({ remoteId: link.remoteId, addresses: await link.listenAddresses(signal) });
+    const { remoteId } = link;
+    const seen = async () => ({
+      remoteId,
+      addresses: this.#listensAt(remoteId) ?? (await link.listenAddresses(signal)),
+    });
     try {
       const { session, isNew } = await this.#guard(link, stream, () =>
         this.#handshake.answer(stream, generation, seen, (introduction) =>

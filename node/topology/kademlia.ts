@@ -129,7 +129,11 @@ class KademliaTable implements Kademlia {
       metrics: this.#metrics,
     });
     this.#fixed = options.onlyPeers.length === 0 ? undefined : new FixedLinks(options.onlyPeers, deps);
-    this.#prober = new Prober(options, { ...deps, onResult: (peer, result) => this.#probed(peer, result) });
+    this.#prober = new Prober(options, {
+      isCommon: () => false,
+      ...deps,
+      onResult: (peer, result) => this.#probed(peer, result),
+    });
     this.#introductions = new Introductions({
       isCommon: () => false,
       ...deps,

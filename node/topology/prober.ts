@@ -1,6 +1,8 @@
 /**
  * Can others reach our peers? A peer that dialled us may sit behind a wall, and is of little use to the network then.
- * So every peer is probed right after it has connected, and from time to time. `p2p-protocols.md` 6.6.
+ * So every peer is probed right after it has connected, and from time to time. `p2p-protocols.md` 6.6. A peer whose
+ * record all nodes were given from the start has been vouched for: it counts as reached, and is probed when others are
+ * probed again.
  */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -25,6 +27,8 @@ export interface ProberOptions {
 
 export interface ProberDeps {
   readonly host: Pick<Host, 'probe'>;
+  /** Whether a node is known from the start. */
+  readonly isCommon: (overlayHex: string) => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -68,8 +72,8 @@ export class Prober {
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
     this.#subjects.set(peer.id, subject);
     this.#metrics.peers.set(this.#subjects.size);
-    // We have just reached it ourselves.
-    if (peer.direction === 'outbound') this.#noted(subject, true);
+    // We have just reached it ourselves, or need not.
+    if (peer.direction === 'outbound' || this.#deps.isCommon(peer.id)) this.#noted(subject, true);
     else {
       this.#due.add(subject);
       this.#work();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { givenRecords } from '../../../node/compose/given-records.ts';
+import { givenRecords, whereGiven } from '../../../node/compose/given-records.ts';
 import type { Ground } from '../../../node/compose/ground.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
@@ -31,4 +32,19 @@ test.each([
   const started = givenRecords({ 'peer-records': '/records' }, ground(readText));
   await expect(started).rejects.toMatchObject({ code: 'OPTION_INVALID' });
   await expect(started).rejects.toThrow(`--peer-records /records: ${why}`);
+});
+
+test('where a node listens is known by its transport identity, as long as its record is the one that was given', () => {
+  const id = 'QmQBDSWypmTn4fBckNJfHS2jFvJ4ysijezQeeimXf6vHp9';
+  const place = `/ip4/127.0.0.1/tcp/1635/p2p/${id}`;
+  const named = mintRecord(
+    { ...record, underlay: encodeUnderlays([place]) },
+    { signer: createSigner(testKey(2)), networkId: NETWORK_ID },
+  );
+  const holding = new Set([toHex(named.overlay)]);
+  const listensAt = whereGiven([record, named], (overlay) => holding.has(overlay));
+  expect(listensAt(id)).toEqual([place]);
+  expect(listensAt('QmSomebodyElse')).toBeUndefined();
+  holding.clear();
+  expect(listensAt(id)).toBeUndefined();
 });

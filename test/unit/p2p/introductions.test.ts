@@ -109,6 +109,24 @@ test('a second introduction that fails does not cost the peer its connection', a
   expect(await isServed(link)).toBe(true);
 });
 
+test.each([
+  ['it is known from the start', [THEIR_UNDERLAY], 0],
+  ['else', undefined, 1],
+])('a peer is asked where it listens unless %s', async (_case, known, times) => {
+  const clock = new ManualClock();
+  const node = await scriptedNode(clock, { listensAt: (id) => (id === THEIR_ID ? known : undefined) });
+  let asked = 0;
+  const link = Object.assign(node.link(), {
+    async listenAddresses() {
+      asked++;
+      return [THEIR_UNDERLAY];
+    },
+  });
+  const stream = await introduce(node, link, { clock });
+  expect(asked).toBe(times);
+  expect(Buffer.concat(stream.written).includes(Buffer.from(encodeUnderlays([THEIR_UNDERLAY])))).toBe(true);
+});
+
 test('a second connection of a peer belongs to it, and either may end', async () => {
   const { clock, node, connected, isServed } = await started();
   const [first, second] = [node.link(), node.link()];

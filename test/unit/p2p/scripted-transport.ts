@@ -5,7 +5,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { HostError, StreamError } from '../../../node/p2p/host.ts';
-import { createPeerHost } from '../../../node/p2p/peer-host.ts';
+import { createPeerHost, type PeerHostOptions } from '../../../node/p2p/peer-host.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
@@ -61,7 +61,10 @@ export interface ScriptedNode {
   failure: Error;
 }
 
-export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
+export async function scriptedNode(
+  clock: Clock,
+  options: Pick<PeerHostOptions, 'listensAt'> = {},
+): Promise<ScriptedNode> {
   let events: LinkEvents | undefined;
   const open = new Set<Link>();
   const transport: Transport = {
@@ -86,6 +89,7 @@ export async function scriptedNode(clock: Clock): Promise<ScriptedNode> {
       fullNode: true,
       allowPrivateCidrs: true,
       welcomeMessage: '',
+      ...options,
     },
     {
       transport,

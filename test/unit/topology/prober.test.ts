@@ -12,7 +12,11 @@ const PUBLIC = '/ip4/8.8.8.8/tcp/1634/p2p/QmQBDSWypmTn4fBckNJfHS2jFvJ4ysijezQeei
 const PRIVATE = '/ip4/10.0.0.1/tcp/1634/p2p/QmQBDSWypmTn4fBckNJfHS2jFvJ4ysijezQeeimXf6vHp9';
 
 /** @param chance of the jitter; a half is none */
-function prober({ allowPrivateCidrs = false, chance = 0.5 } = {}) {
+function prober({
+  allowPrivateCidrs = false,
+  chance = 0.5,
+  isCommon = (_id: string): boolean => false,
+} = {}) {
   const clock = new ManualClock();
   const results: string[] = [];
   const probes: (readonly string[])[] = [];
@@ -31,6 +35,7 @@ function prober({ allowPrivateCidrs = false, chance = 0.5 } = {}) {
       random: { bytes: (length) => new Uint8Array(length), below: (bound) => Math.floor(bound * chance) },
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
+      isCommon,
       onResult: (peer, reachability) => results.push(`${peer.id.slice(0, 2)} ${reachability}`),
     },
   );
@@ -56,6 +61,16 @@ test('a peer is probed right after it has connected', async () => {
 test('a peer that we have dialled ourselves counts as reached, and is probed after 10 minutes', async () => {
   const { clock, subject, count, results } = prober();
   subject.connected(peer('80', { direction: 'outbound' }));
+  expect(results).toEqual(['80 Public']);
+  await clock.advance(10 * MINUTE - 1);
+  expect(count()).toBe(0);
+  await clock.advance(1);
+  expect(count()).toBe(1);
+});
+
+test('a peer that is known from the start counts as reached, also when it has dialled us', async () => {
+  const { clock, subject, count, results } = prober({ isCommon: (id) => id.startsWith('80') });
+  subject.connected(peer('80', { direction: 'inbound' }));
   expect(results).toEqual(['80 Public']);
   await clock.advance(10 * MINUTE - 1);
   expect(count()).toBe(0);

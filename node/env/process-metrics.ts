@@ -14,7 +14,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { CounterSeries, GaugeSeries, HistogramSeries } from './metric-series.ts';
 
-const LOOP_RESOLUTION_MS = 10;
+/** Each look wakes the process: at 10 ms twice as much as all else that an idle node does in a small cluster. */
+const LOOP_RESOLUTION_MS = 20;
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const GC_KINDS: ReadonlyMap<unknown, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],

@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../env/clock.ts';
 
-/** Looks without news, in close succession, before they follow the blocks: at first, while batches are bought, and later. */
-const FIRST_LOOKS = 100;
+/** Looks without news, in close succession, before they follow the blocks. */
 const CLOSE_LOOKS = 20;
 /** Of the time between two blocks: a look that comes a little early finds the block at the next one, and stays in step. */
 const DUE = 0.95;
@@ -21,7 +20,7 @@ export interface PaceOptions {
 export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
-  #close = FIRST_LOOKS;
+  #close = CLOSE_LOOKS;
   /** Looks in a row that found nothing. */
   #misses = 0;
   /** Ends the running pause. */

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { Pace } from '../../../node/postage/pace.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 
-const FIRST_LOOKS = 100;
 const CLOSE_LOOKS = 20;
 const never = new AbortController().signal;
 
@@ -27,7 +26,7 @@ function paced({ pollIntervalMs = 100, blockTimeMs = 1000 } = {}) {
 test('looks follow each other closely at first, and after every block in which something was done', async () => {
   const { pace, pauses } = paced();
   const close = Array.from({ length: CLOSE_LOOKS }, () => 100);
-  expect(new Set(await pauses(FIRST_LOOKS))).toEqual(new Set([100]));
+  expect(new Set(await pauses(CLOSE_LOOKS))).toEqual(new Set([100]));
   expect((await pauses(1))[0]).toBeGreaterThan(100);
   pace.found({ empty: false });
   expect(await pauses(CLOSE_LOOKS)).toEqual(close);
@@ -35,27 +34,27 @@ test('looks follow each other closely at first, and after every block in which s
 
 test('the block after an empty one is looked for when it is due, and then less and less often', async () => {
   const { pace, pauses } = paced();
-  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });
   expect(await pauses(7)).toEqual([950, 100, 200, 400, 800, 950, 950]);
 });
 
 test('looks are never closer than they were asked to be', async () => {
   const { pace, pauses } = paced({ pollIntervalMs: 5000, blockTimeMs: 1000 });
-  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });
   expect(await pauses(3)).toEqual([5000, 5000, 5000]);
 });
 
 test('blocks that are far apart may come out of turn: a look is never more than ten short pauses away', async () => {
   const { pauses } = paced({ pollIntervalMs: 100, blockTimeMs: 1_000_000 });
-  await pauses(FIRST_LOOKS + 20);
+  await pauses(CLOSE_LOOKS + 20);
   expect(new Set(await pauses(5))).toEqual(new Set([1000]));
 });
 
 test('who is about to buy something ends the pause, and those that follow are short', async () => {
   const { clock, pace, pauses } = paced();
-  for (let n = 0; n < FIRST_LOOKS; n++) pace.nothing();
+  for (let n = 0; n < CLOSE_LOOKS; n++) pace.nothing();
   pace.found({ empty: true });
   const pause = pace.pause(never);
   await clock.advance(10);

@@ -18,8 +18,10 @@ import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts'
 
 /** The pause between rounds doubles up to so many times the first one. */
 const PAUSE_GROWTH_MAX = 30;
-/** A round waits for newcomers at most so many times the first pause. */
-const PATIENCE_PAUSES = 10;
+/** Peers arrive no more after so many first pauses without one. */
+const QUIET_PAUSES = 5;
+/** A round waits for that at most so many first pauses. */
+const PATIENCE_PAUSES = 30;
 /** Peers of this mode are rated; others serve nobody. */
 const RATED_MODE = 'full';
 
@@ -133,7 +135,7 @@ class PeerHealth implements Salud {
     const latest = clock.monotonic() + PATIENCE_PAUSES * pauseMs;
     for (;;) {
       const now = clock.monotonic();
-      const rest = Math.min(this.#arrivedAt + pauseMs, latest) - now;
+      const rest = Math.min(this.#arrivedAt + QUIET_PAUSES * pauseMs, latest) - now;
       if (rest <= 0) return;
       await clock.sleep(rest, signal);
     }

@@ -18,7 +18,7 @@ import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
 import {
   balancedCandidates,
-  EAGER_RETRY_MS,
+  eagerRetryMs,
   isGivenUp,
   REDIAL_MS,
   RETRY_MS,
@@ -63,8 +63,8 @@ interface Wait {
   /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Pause after the next failure of a node that is known from the start. */
-  readonly eagerMs: number;
+  /** Failed dials of a node that is known from the start, which are not counted as attempts. */
+  readonly eager: number;
 }
 
 export class Dialler {
@@ -241,16 +241,17 @@ export class Dialler {
     if (this.#deps.bins.isConnected(peer.id)) return;
     this.#deps.counters.retried(peer.id);
     const waited = this.#waiting.get(peer.id);
-    const eagerMs = waited?.eagerMs ?? EAGER_RETRY_MS;
-    if (eagerMs < RETRY_MS && this.#deps.isCommon(peer.id)) {
-      this.#wait(peer.id, eagerMs, { attempts: waited?.attempts ?? 0, eagerMs: 2 * eagerMs });
+    const eager = waited?.eager ?? 0;
+    const soonMs = this.#deps.isCommon(peer.id) ? eagerRetryMs(eager) : undefined;
+    if (soonMs !== undefined) {
+      this.#wait(peer.id, soonMs, { attempts: waited?.attempts ?? 0, eager: eager + 1 });
       return;
     }
     const attempts = (waited?.attempts ?? 0) + 1;
     const { overlay: own } = this.#deps.host;
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
       await this.#forget(peer.id);
-    } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
+    } else this.#wait(peer.id, RETRY_MS, { attempts, eager });
   }
 
   /** That says nothing about the peer: it is looked at again in the next regular round. */
@@ -267,8 +268,8 @@ export class Dialler {
 
   /** @param failed what stays of earlier failures; default: nothing */
   #wait(id: string, ms: number, failed: Partial<Omit<Wait, 'tryAfter'>> = {}): void {
-    const { attempts = 0, eagerMs = EAGER_RETRY_MS } = failed;
-    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eagerMs });
+    const { attempts = 0, eager = 0 } = failed;
+    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eager });
   }
 
   #isWaiting(id: string): boolean {

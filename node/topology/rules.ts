@@ -21,10 +21,11 @@ export const ROUND_MS = 15_000;
 /** After a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
- * After a first failed dial of a node that is known from the start, which may still be starting itself; it doubles until it
- * is `RETRY_MS`, and only then failures are counted.
+ * After so many failed dials in a row of a node that is known from the start, which may still be starting itself; only
+ * later ones are counted. The other one dials, too, as soon as it has started, unless it has peers enough: sooner, and
+ * both would dial at the same moment; later, and a cluster that starts would wait for its last links.
  */
-export const EAGER_RETRY_MS = 500;
+const EAGER_RETRIES_MS = [1_000, ...Array.from({ length: 28 }, () => 2_000)] as const;
 /** After a successful dial. */
 export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
@@ -33,6 +34,11 @@ const NEIGHBOUR_ATTEMPTS_MAX = 6;
 /** First pause when no bootnode answered; it doubles up to the longest. A local cluster's first node is up in a moment. */
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
+
+/** @param failed dials in a row before @returns milliseconds; undefined: no longer than any other node */
+export function eagerRetryMs(failed: number): number | undefined {
+  return EAGER_RETRIES_MS[failed];
+}
 
 /**
  * Slot of a peer in its bin: the four bits after the first bit in which it differs from `own`.

@@ -82,7 +82,8 @@ export class News {
 }
 
 function isNew({ cursors, epoch }: MessageOf<typeof Ack>, known: MessageOf<typeof Known>): boolean {
-  if (epoch !== known.epoch) return true;
+  // Of an empty reserve its epoch alone is no news to a peer that knows nothing: in a fresh network nobody has anything.
+  if (known.epoch !== 0n && epoch !== known.epoch) return true;
   return cursors.some(
     (cursor, bin) => bin >= known.from && bin <= known.to && cursor !== (known.cursors[bin] ?? 0n),
   );

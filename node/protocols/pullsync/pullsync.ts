@@ -112,8 +112,8 @@ export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
-   * The cursors once they are not what is known of these bins: at once the first time, or after some minutes without
-   * any news. @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
+   * The cursors once they are not what is known of these bins, the first time once there is anything in them, or after
+   * some minutes without any news. @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
    */
   changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
   /**

@@ -21,7 +21,7 @@ export const CURSORS = {
  */
 export const KNOWN_HEADER = 'known-cursors';
 
-/** What a peer has been told of our bins, and the ones that it pulls, both ends included. */
+/** What a peer has been told of our bins, epoch 0 if nothing, and the ones that it pulls, both ends included. */
 export const Known = {
   cursors: [1, ['repeated', 'uint64']],
   epoch: [2, 'uint64'],

@@ -84,6 +84,7 @@ test('the cursors are the highest bin id of each of 32 bins, with the epoch of t
 
 describe('who says what it knows of the cursors', () => {
   const NOTHING = { cursors: [], epoch: 0n, from: 0, to: 31 };
+  const OUTDATED = { ...NOTHING, epoch: 1n };
 
   /** Cursors that the node has told, and a question for what is beyond them. */
   async function told(filled = 0) {
@@ -97,7 +98,7 @@ describe('who says what it knows of the cursors', () => {
       return stream;
     };
     await clock.advance(1000);
-    const stream = await ask(NOTHING);
+    const stream = await ask(filled === 0 ? OUTDATED : NOTHING);
     const { cursors, epoch } = await stream.read(Ack);
     await stream.close();
     return { ...context, ask, told: stream, known: { cursors, epoch, from: 0, to: 31 } };
@@ -107,6 +108,19 @@ describe('who says what it knows of the cursors', () => {
     const { told: stream, known, node } = await told(2);
     expect(known).toMatchObject({ cursors: node.store.reserve.lastBinIds() });
     expect(stream.headers.has(KNOWN_HEADER)).toBe(true);
+  });
+
+  test('is told nothing of an empty reserve as long as it knows nothing and there is nothing', async () => {
+    const { clock, node, ask } = await told();
+    const ack = outcome((await ask(NOTHING)).read(Ack));
+    await clock.advance(10_000);
+    expect(ack).toEqual({});
+    await fill(node, chunksInBin(node.overlay, 4, 1));
+    await clock.advance(100);
+    expect(ack.value).toEqual({
+      cursors: node.store.reserve.lastBinIds(),
+      epoch: node.store.reserve.epoch(),
+    });
   });
 
   test('is not told that the node waits when it has not asked for it', async () => {

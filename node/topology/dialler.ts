@@ -18,7 +18,7 @@ import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
 import {
   balancedCandidates,
-  eagerRetryMs,
+  eagerPauseMs,
   isGivenUp,
   REDIAL_MS,
   RETRY_MS,
@@ -63,8 +63,8 @@ interface Wait {
   /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Failed dials of a node that is known from the start, which are not counted as attempts. */
-  readonly eager: number;
+  /** Waited so far for a node that is known from the start, whose failures are not counted as attempts. */
+  readonly eagerMs: number;
 }
 
 export class Dialler {
@@ -241,17 +241,19 @@ export class Dialler {
     if (this.#deps.bins.isConnected(peer.id)) return;
     this.#deps.counters.retried(peer.id);
     const waited = this.#waiting.get(peer.id);
-    const eager = waited?.eager ?? 0;
-    const soonMs = this.#deps.isCommon(peer.id) ? eagerRetryMs(eager) : undefined;
+    const eagerMs = waited?.eagerMs ?? 0;
+    const soonMs = this.#deps.isCommon(peer.id)
+      ? eagerPauseMs(eagerMs, this.#deps.bins.knownCount)
+      : undefined;
     if (soonMs !== undefined) {
-      this.#wait(peer.id, soonMs, { attempts: waited?.attempts ?? 0, eager: eager + 1 });
+      this.#wait(peer.id, soonMs, { attempts: waited?.attempts ?? 0, eagerMs: eagerMs + soonMs });
       return;
     }
     const attempts = (waited?.attempts ?? 0) + 1;
     const { overlay: own } = this.#deps.host;
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
       await this.#forget(peer.id);
-    } else this.#wait(peer.id, RETRY_MS, { attempts, eager });
+    } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
   }
 
   /** That says nothing about the peer: it is looked at again in the next regular round. */
@@ -268,8 +270,8 @@ export class Dialler {
 
   /** @param failed what stays of earlier failures; default: nothing */
   #wait(id: string, ms: number, failed: Partial<Omit<Wait, 'tryAfter'>> = {}): void {
-    const { attempts = 0, eager = 0 } = failed;
-    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eager });
+    const { attempts = 0, eagerMs = 0 } = failed;
+    this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eagerMs });
   }
 
   #isWaiting(id: string): boolean {

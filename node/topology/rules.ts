@@ -21,11 +21,15 @@ export const ROUND_MS = 15_000;
 /** After a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
- * After so many failed dials in a row of a node that is known from the start, which may still be starting itself; only
- * later ones are counted. The other one dials, too, as soon as it has started, unless it has peers enough: sooner, and
- * both would dial at the same moment; later, and a cluster that starts would wait for its last links.
+ * A node that is known from the start may still be starting itself. Failed dials of it are not counted for this time, and
+ * repeated after a pause that grows with the nodes that are known: this is how long a cluster that starts may wait for its
+ * last links, and so many dials in vain each node makes at most per second. The other one dials, too, as soon as it has
+ * started, unless it has peers enough.
  */
-const EAGER_RETRIES_MS = [1_000, ...Array.from({ length: 28 }, () => 2_000)] as const;
+const EAGER_MS = 60_000;
+const EAGER_PAUSE_MIN_MS = 1_000;
+const EAGER_PAUSE_PER_NODE_MS = 80;
+
 /** After a successful dial. */
 export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
@@ -35,9 +39,13 @@ const NEIGHBOUR_ATTEMPTS_MAX = 6;
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
 
-/** @param failed dials in a row before @returns milliseconds; undefined: no longer than any other node */
-export function eagerRetryMs(failed: number): number | undefined {
-  return EAGER_RETRIES_MS[failed];
+/**
+ * Pause after a failed dial of a node that is known from the start.
+ * @param waitedMs for it before @param known nodes @returns undefined: from now on it is like any other node
+ */
+export function eagerPauseMs(waitedMs: number, known: number): number | undefined {
+  if (waitedMs >= EAGER_MS) return undefined;
+  return Math.min(RETRY_MS, Math.max(EAGER_PAUSE_MIN_MS, known * EAGER_PAUSE_PER_NODE_MS));
 }
 
 /**

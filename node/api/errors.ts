@@ -164,7 +164,8 @@ const ERRORS = {
   // Node and connectivity: 5.10.
   PEER_NOT_FOUND: [404, 'peer not found'],
   PEER_CALL_FAILED: [500, CAUSE],
-  DIAL_FAILED: [500, { text: 'cause', before: 'libp2p connect: ' }],
+  DIAL_FAILED: [500, 'libp2p connect: the peer cannot be connected to'],
+  DIAL_REFUSED: [500, 'no supported addresses'],
   ALREADY_CONNECTED: [500, 'already connected'],
   PEER_BLOCKLISTED: [500, 'peer blocklisted'],
   SELF_DIAL: [500, 'cannot connect to self'],

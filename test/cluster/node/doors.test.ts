@@ -1,6 +1,7 @@
 /** What a web page, a stranger without a token and a holder of a small one can do to a node that runs. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -160,7 +161,54 @@ describe('with tokens in files', () => {
     expect((await http({ api: net.node(0).debug }, '/addresses', { headers })).status).toBe(200);
   });
 
-  test('none of them is in the log, on the command line or in an answer', async () => {
+  describe('svcnet', () => {
+    const stateDir = join(folder, 'attached');
+    const file = join(folder, 'locked.yaml');
+    const written = (token: string) => {
+      const { api, debug } = net.node(0);
+      writeFileSync(
+        file,
+        JSON.stringify({ chain: { rpc: net.chain.rpc }, nodes: [{ api, debug }], ...JSON.parse(token) }),
+      );
+      return file;
+    };
+
+    test('is told what is missing, or wrong', async () => {
+      const attached = (token: string) => Cluster.attachNetwork(written(token), { stateDir });
+      await expect(attached('{}')).rejects.toThrow('asks for a token: give it as token or tokenFile');
+      const wrong = attached('{"token":"wrong-token"}');
+      await expect(wrong).rejects.toThrow('does not accept the token that it was given');
+      await expect(wrong).rejects.not.toThrow('wrong-token');
+      await expect(attached('{"tokenFile":"nowhere"}')).rejects.toThrow('cannot read the token: ENOENT');
+    });
+
+    test('drives the node with its token, and keeps that to itself', async () => {
+      const network = await Cluster.attachNetwork(written('{"tokenFile":"api-token"}'), { stateDir });
+      await network.detach();
+      const again = await Cluster.attach('locked', { stateDir });
+      const node = again.node(0);
+      const data = Buffer.alloc(5000, 9);
+      const { reference } = await node.bytes.upload(data, { deferred: true });
+      expect(Buffer.compare(await node.bytes.download(reference), data)).toBe(0);
+      using subscription = await node.messages.listen('topic');
+      expect(subscription.closed).toBeUndefined();
+      expect(await node.client.metrics()).toContain('svc_');
+      const state = readFileSync(join(stateDir, 'clusters', 'locked', 'cluster.json'), 'utf8');
+      const shown = [JSON.stringify(again.toJSON()), inspect(again, { depth: 10 }), state].join('\n');
+      expect(shown).not.toContain(TOKENS['api-token']);
+      await again.stop();
+    });
+
+    test('sees with a read-only token, and is told what that is not for', async () => {
+      const network = await Cluster.attachNetwork(written('{"tokenFile":"api-read-token"}'), { stateDir });
+      expect(await network.node(0).client.peers()).toEqual([]);
+      const refused = network.node(0).bytes.upload(Buffer.from('x'));
+      await expect(refused).rejects.toThrow('403 the token is read-only: this operation needs the full one');
+      await network.stop();
+    });
+  });
+
+  test('neither they nor the key of the node are in the log, on the command line or in an answer', async () => {
     const node = net.node(0);
     const headers = bearer('api-token');
     await http(node, `/loggers/${Buffer.from('.').toString('base64')}/all`, { method: 'PUT', headers });
@@ -174,5 +222,7 @@ describe('with tokens in files', () => {
       ...answers.map(({ headers: sent, body }) => JSON.stringify(sent) + Buffer.from(body).toString()),
     ].join('\n');
     for (const token of Object.values(TOKENS)) expect(said).not.toContain(token);
+    expect(node.privateKey).toMatch(/^[0-9a-f]{64}$/);
+    expect(said).not.toContain(node.privateKey);
   });
 });

@@ -270,6 +270,7 @@ describe('peers', () => {
     [new HostError('ALREADY_CONNECTED', PEER), 'already connected'],
     [new HostError('PEER_BLOCKLISTED', ''), 'peer blocklisted'],
     [new HostError('SELF_DIAL', ''), 'cannot connect to self'],
+    [new HostError('PEER_NOT_ALLOWED', 'takes no other peers'), 'takes no other peers'],
     [new HostError('UNDERLAY_INVALID', 'of 169.254.1.1'), 'no supported addresses'],
   ])('connecting fails with %s', async (error, message) => {
     const turn = (knobs: Knobs) => void (knobs.connectError = error);

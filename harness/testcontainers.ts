@@ -5,7 +5,13 @@
  *     const headers = { 'svc-postage-batch-id': net.batchId(0) };
  *     await fetch(`${net.apiUrl(0)}/bytes`, { method: 'POST', headers, body: 'hello' });
  */
-import { AbstractStartedContainer, GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
+import {
+  AbstractStartedContainer,
+  GenericContainer,
+  getContainerRuntimeClient,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
 import { HarnessError } from './base/errors.ts';
 import { suggestion } from './base/words.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
@@ -22,6 +28,7 @@ const START_TIMEOUT_MS = 120_000;
 /** A network that has not been started. */
 export class StorageNetworkContainer extends GenericContainer {
   #nodes = NODES_DEFAULT;
+  readonly #hosts: string[] = [];
 
   /** @param image built from `node/Dockerfile` */
   constructor(image: string = IMAGE) {
@@ -60,13 +67,22 @@ export class StorageNetworkContainer extends GenericContainer {
     return this.withEnvironment({ SVCNET_DIALECT: dialect });
   }
 
+  /** Host names under which the nodes are asked, beside the aliases of the container and the name of its engine's machine. */
+  withAllowedHosts(...names: string[]): this {
+    this.#hosts.push(...names);
+    return this;
+  }
+
   /** Resolves when the whole network is usable. */
   override async start(): Promise<StartedStorageNetworkContainer> {
     const ofNodes = Array.from({ length: this.#nodes }, (_, index) => portsOf(index));
     const ports = [RPC_PORT, ...ofNodes.flatMap(({ api, debug }) => [api, debug])];
-    this.withEnvironment({ SVCNET_NODES: String(this.#nodes) }).withExposedPorts(
-      ...ports.filter((port) => !this.hasExposedPort(port)),
-    );
+    const { info } = await getContainerRuntimeClient();
+    const hosts = [info.containerRuntime.host, ...this.networkAliases, ...this.#hosts];
+    this.withEnvironment({
+      SVCNET_NODES: String(this.#nodes),
+      SVCNET_ALLOWED_HOSTS: hosts.join(','),
+    }).withExposedPorts(...ports.filter((port) => !this.hasExposedPort(port)));
     const started = await super.start();
     return new StartedStorageNetworkContainer(started, await documentOf(started));
   }

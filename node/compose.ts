@@ -104,6 +104,12 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
       ...(options['debug-api-enable'] ? { debugAddress: options['debug-api-addr'] } : {}),
       dialect: options['api-dialect'],
       corsAllowedOrigins: options['cors-allowed-origins'],
+      allowedHosts: options['allowed-hosts'],
+      tokens: {
+        api: options['api-token'],
+        apiRead: options['api-read-token'],
+        debug: options['debug-api-token'],
+      },
     },
     services,
     start.platform.listen,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from './env/clock.ts';
 import { processHeap, trimAtRest } from './env/heap.ts';
 import { resolveOptions } from './option-sources.ts';
-import { describeOptions, type NodeOptions, OptionError } from './options.ts';
+import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 import { VERSION } from './version.ts';
 
 /** Ctrl-C twice, or a stop that hangs: the process ends all the same. */
@@ -61,10 +61,18 @@ function options(argv: readonly string[]): NodeOptions {
     try {
       return parseConfiguration(readFileSync(path, 'utf8'));
     } catch (error) {
-      throw new OptionError(`configuration file ${path}: ${(error as Error).message.trim()}`);
+      // The first line says what and where. Those below show the text there, which may be a secret.
+      const [what = ''] = (error as Error).message.trim().split('\n', 1);
+      throw new OptionError(`configuration file ${path}: ${what.replace(/:$/, '')}`);
     }
   });
-  return { ...resolved, password: password(resolved) };
+  return {
+    ...resolved,
+    password: password(resolved),
+    'api-token': token(resolved, 'api-token'),
+    'api-read-token': token(resolved, 'api-read-token'),
+    'debug-api-token': token(resolved, 'debug-api-token'),
+  };
 }
 
 /** YAML, of which JSON is a part: the parser that is at hand reads the testbed's files without loading another one. */
@@ -89,10 +97,23 @@ function password(given: NodeOptions): string {
   if (given.password !== '') return given.password;
   if (given['password-file'] === '')
     throw new OptionError('--password or --password-file is required: it opens the key files');
+  return secretIn(given, 'password-file');
+}
+
+/** Empty: the node has none. */
+function token(given: NodeOptions, name: 'api-token' | 'api-read-token' | 'debug-api-token'): string {
+  const file = `${name}-file` as const;
+  if (given[name] !== '' || given[file] === '') return given[name];
+  const found = OPTIONS[name].parse(secretIn(given, file));
+  if (found !== undefined && found !== '') return found;
+  throw new OptionError(`--${file}: ${given[file]} holds no token, expected ${OPTIONS[name].expected}`);
+}
+
+function secretIn(given: NodeOptions, name: Extract<OptionName, `${string}-file`>): string {
   try {
-    return readFileSync(given['password-file'], 'utf8').replace(/^[\r\n]+|[\r\n]+$/g, '');
+    return readFileSync(given[name], 'utf8').replace(/^[\r\n]+|[\r\n]+$/g, '');
   } catch (error) {
-    throw new OptionError(`--password-file: ${(error as Error).message}`);
+    throw new OptionError(`--${name}: ${(error as Error).message}`);
   }
 }
 

@@ -22,6 +22,28 @@ function checkSwap(options: NodeOptions): void {
   }
 }
 
+/** Options that give a listener a token. */
+const API_TOKENS = ['api-token', 'api-token-file', 'api-read-token', 'api-read-token-file'] as const;
+const DEBUG_TOKENS = [...API_TOKENS, 'debug-api-token', 'debug-api-token-file'] as const;
+/** Addresses that this machine alone reaches. A name that is none of these may lead anywhere. */
+const LOOPBACK = /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost):\d+$/i;
+
+/** @throws OptionError naming an API that other machines reach and that nothing protects */
+export function checkListening(options: NodeOptions): void {
+  if (options['api-open']) return;
+  checkDoor('api-addr', API_TOKENS);
+  if (options['debug-api-enable']) checkDoor('debug-api-addr', DEBUG_TOKENS);
+
+  function checkDoor(name: 'api-addr' | 'debug-api-addr', tokens: readonly (keyof NodeOptions)[]): void {
+    const address = options[name];
+    if (LOOPBACK.test(address) || tokens.some((token) => options[token] !== '')) return;
+    throw new OptionError(
+      `--${name} ${address} is reachable from other machines without a token, and its API spends the node's money: ` +
+        'protect it with --api-token-file, listen at 127.0.0.1, or leave it open with --api-open',
+    );
+  }
+}
+
 /** A creditor refuses a second refresh within a second of its clock, milliseconds. */
 const REFRESH_INTERVAL_MIN_MS = 1000;
 /** Without an own minimum, a threshold is refused that is less than so many seconds of the refresh rate. */

@@ -1,6 +1,6 @@
 /** Options as they are given: on the command line, in the environment, in the configuration file. */
 import { nearest } from './nearest.ts';
-import { checkMode, checkPayments } from './option-rules.ts';
+import { checkListening, checkMode, checkPayments } from './option-rules.ts';
 import {
   environmentName,
   type NodeOptions,
@@ -40,6 +40,7 @@ export function resolveOptions(
   const options = resolved as NodeOptions;
   checkMode(options);
   checkPayments(options);
+  checkListening(options);
   return options;
 }
 
@@ -84,7 +85,7 @@ function parseConfig(document: unknown, path: string): Given {
     for (const item of Array.isArray(value) && 'repeatable' in OPTIONS[name] ? value : [value]) {
       if (!['string', 'number', 'boolean', 'bigint'].includes(typeof item)) {
         throw new OptionError(
-          `${path}: ${name}: got ${JSON.stringify(item)}, expected ${OPTIONS[name].expected}`,
+          `${path}: ${name}: got ${shown(name, JSON.stringify(item))}, expected ${OPTIONS[name].expected}`,
         );
       }
       assign(given, name, parseValue(name, String(item), `${path}: ${name}`));
@@ -101,8 +102,12 @@ function assign(given: Given, name: OptionName, value: unknown): void {
 function parseValue(name: OptionName, value: string, source: string): unknown {
   const parsed = OPTIONS[name].parse(value);
   if (parsed === undefined)
-    throw new OptionError(`${source}: got '${value}', expected ${OPTIONS[name].expected}`);
+    throw new OptionError(`${source}: got ${shown(name, `'${value}'`)}, expected ${OPTIONS[name].expected}`);
   return parsed;
+}
+
+function shown(name: OptionName, value: string): string {
+  return 'secret' in OPTIONS[name] ? 'another value' : value;
 }
 
 function knownName(name: string, show: (name: string) => string): OptionName {

@@ -14,6 +14,8 @@ interface OptionSpec<T> {
   readonly parse: (text: string) => T | undefined;
   /** May be given several times; a file holds a list. */
   readonly repeatable?: true;
+  /** Its value stands in no message. */
+  readonly secret?: true;
 }
 
 const text = (help: string, fallback: string | undefined): OptionSpec<string> => ({
@@ -21,6 +23,18 @@ const text = (help: string, fallback: string | undefined): OptionSpec<string> =>
   default: fallback,
   expected: 'text',
   parse: (value) => value,
+});
+
+const secret = (help: string): OptionSpec<string> & { readonly secret: true } => ({
+  ...text(help, ''),
+  secret: true,
+});
+
+/** As it stands in an `Authorization` header. */
+const token = (help: string): OptionSpec<string> & { readonly secret: true } => ({
+  ...secret(help),
+  expected: '16 to 512 letters, digits and - . _ ~ + / =',
+  parse: (value) => (/^(?:[\w.~+/=-]{16,512})?$/.test(value) ? value : undefined),
 });
 
 const flag = (help: string, fallback = false): OptionSpec<boolean> => ({
@@ -64,6 +78,7 @@ const list = (help: string, expected: string, item: RegExp): OptionSpec<readonly
 /** Pairs of a protocol and its value; which ones can be dialled is for the transport to say. */
 const MULTIADDRESS = /^(?:\/[^/\s]+\/[^/\s]+)+$/;
 const MULTIADDRESS_WITH_ID = /^(?:\/[^/\s]+\/[^/\s]+)*\/p2p\/[^/\s]+$/;
+const HOST_NAME = /^(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*)$/i;
 const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;
 
 /** @param fallback empty when the option may be left out */
@@ -155,13 +170,29 @@ const SECONDS_MAX = 1_000_000;
 export const OPTIONS = {
   config: text('configuration file (YAML, keys are option names)', ''),
   'data-dir': text('folder of everything the node keeps', '.svc'),
-  password: text('password of the key files', ''),
+  password: secret('password of the key files'),
   'password-file': text('file that holds the password of the key files', ''),
   'api-addr': address('address of the HTTP API', '127.0.0.1:1633'),
   'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
   'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
   'debug-api-enable': flag('serve the debug API as well'),
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
+  'api-token': token(
+    'token that opens the API and the debug API (Authorization: Bearer …); better in a file',
+  ),
+  'api-token-file': text('file that holds this token', ''),
+  'api-read-token': token(
+    'token that opens what neither changes nor costs anything and subscribes to nothing, on both APIs',
+  ),
+  'api-read-token-file': text('file that holds this token', ''),
+  'debug-api-token': token('token that opens the debug API alone'),
+  'debug-api-token-file': text('file that holds this token', ''),
+  'api-open': flag('let the APIs be reached from other machines without a token'),
+  'allowed-hosts': list(
+    'host names that the APIs answer to, beside addresses and localhost (repeatable, * for all)',
+    'a host name without a port, such as storage.example.org, or *',
+    HOST_NAME,
+  ),
   'api-dialect': word('names used in headers, paths and bodies of the API', 'svc', ['svc', 'swarm'] as const),
   'swap-endpoint': endpoint('JSON-RPC endpoint of the chain'),
   'full-node': flag('store and forward for others; else the node is a light one, which only asks', true),

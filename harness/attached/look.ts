@@ -1,5 +1,6 @@
 /** What one endpoint says of itself when it is asked for the first time: whether it is a storage node, and which. */
 import { messageOf } from '../base/errors.ts';
+import type { TokenSource } from '../base/token.ts';
 import { DIALECTS, type DialectName } from '../client/dialect.ts';
 import { ClientError } from '../client/errors.ts';
 import { HttpClient } from '../client/http.ts';
@@ -50,15 +51,17 @@ export interface NodeChain {
 
 /** @returns what it is, or what is wrong with it */
 export async function lookAtNode(
-  { name, api, debug }: NetworkFile['nodes'][number],
+  { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
   interruption?: AbortSignal,
 ): Promise<LookedAt | { readonly mistake: string }> {
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
   const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
   try {
-    const dialect = await dialectOf(name, api, signal);
+    const source = { token, tokenFile };
+    const dialect = await dialectOf({ node: name, base: api, ...source }, signal);
+    if (dialect === 'locked') return { mistake: mistakenToken(source) };
     if (dialect === undefined) return { mistake: 'answers, but is no storage node: GET /node names no mode' };
-    await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect] });
+    await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
     if (debug !== api) await answers(debug, signal);
     return await lookWith(client, dialect, signal);
   } catch (error) {
@@ -94,10 +97,20 @@ function isOurs({ underlay }: Addresses): boolean {
   return underlay.some((address) => ED25519_PEER.test(address));
 }
 
-async function dialectOf(node: string, api: string, signal: AbortSignal): Promise<DialectName | undefined> {
-  await using http = new HttpClient({ node, base: api });
+function mistakenToken({ token, tokenFile }: TokenSource): string {
+  return token === undefined && tokenFile === undefined
+    ? 'asks for a token: give it as token or tokenFile'
+    : 'does not accept the token that it was given';
+}
+
+async function dialectOf(
+  about: ConstructorParameters<typeof HttpClient>[0],
+  signal: AbortSignal,
+): Promise<DialectName | 'locked' | undefined> {
+  await using http = new HttpClient(about);
   const answer = await http.attempt({ method: 'GET', path: '/node', signal });
   const body = await answer.text();
+  if (answer.status === 401) return 'locked';
   if (answer.status !== 200) return undefined;
   try {
     const fields = Object.keys((JSON.parse(body) ?? {}) as object);

@@ -182,6 +182,8 @@ function recordOf({ node, seen }: Found): NodeRecord {
     overlay,
     ethereum: plainHex(ethereum),
     ...(node.key === undefined ? {} : { privateKey: node.key }),
+    ...(node.token === undefined ? {} : { token: node.token }),
+    ...(node.tokenFile === undefined ? {} : { tokenFile: node.tokenFile }),
     dataDir: '',
     log: '',
   };

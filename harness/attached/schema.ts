@@ -2,9 +2,10 @@
  * The file of a network that somebody else has started: what `svcnet attach -f network.yaml` reads and what
  * `Cluster.attachNetwork` accepts. What it leaves out is asked of the nodes.
  */
-import { basename, extname } from 'node:path';
+import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
+import { TOKEN, TOKEN_EXPECTED, type TokenSource } from '../base/token.ts';
 import { CONTRACT_NAMES } from '../chain/contracts.ts';
 import { explain, readDefinitionFile } from '../plan/definition.ts';
 import { clusterName, privateKey } from '../plan/fields.ts';
@@ -41,6 +42,13 @@ const nodeName = z
   .regex(/^[a-zA-Z0-9][\w.-]{0,39}$/, { error: NAME_EXPECTED })
   .refine((text) => text !== 'chain', { error: "another name than 'chain', which is that of the chain" });
 
+/** Where the token of nodes is that ask for one. */
+const TOKEN_FIELDS = {
+  token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
+  /** Relative to the network file. */
+  tokenFile: z.string({ error: 'the path of a file' }).min(1, { error: 'the path of a file' }).optional(),
+};
+
 const contracts = z.strictObject(
   Object.fromEntries(CONTRACT_NAMES.map((name) => [name, address.optional()])) as Record<
     (typeof CONTRACT_NAMES)[number],
@@ -69,8 +77,10 @@ const node = z.strictObject(
     name: nodeName.optional(),
     /** Private key of its account. */
     key: privateKey.optional(),
+    /** Default: that of the network. */
+    ...TOKEN_FIELDS,
   },
-  { error: 'a map with api, debug, name and key' },
+  { error: 'a map with api, debug, name, key and token' },
 );
 
 const batch = z.strictObject({ id: batchId, node: nodeName }, { error: 'a map with id and node' });
@@ -86,6 +96,7 @@ const schema = z.strictObject(
       .max(NODES_MAX, { error: `at most ${NODES_MAX} nodes` }),
     /** Default: the usable ones of each node. */
     batches: z.array(batch, { error: 'a list of batches, each with id and node' }).optional(),
+    ...TOKEN_FIELDS,
   },
   { error: 'a map with nodes' },
 );
@@ -95,17 +106,23 @@ export type NetworkInput = Omit<z.input<typeof schema>, 'name'> & { readonly nam
 
 type Parsed = z.output<typeof schema>;
 /** The same with names for all. */
-export interface NetworkFile extends Omit<Parsed, 'nodes'> {
+export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile'> {
   readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
 }
 
 /**
  * @param about.name of the network, instead of that in the document @param about.fallback its name where there is no other
+ * @param about.folder that paths are relative to
  * @throws HarnessError `DEFINITION_INVALID` with every mistake in a line of its own
  */
 export function parseNetwork(
   document: unknown,
-  { source, name, fallback = 'network' }: { source: string; name?: string; fallback?: string },
+  {
+    source,
+    name,
+    fallback = 'network',
+    folder = '.',
+  }: { source: string; name?: string; fallback?: string; folder?: string },
 ): NetworkFile {
   const input = withName(document, name, fallback);
   const parsed = schema.safeParse(input);
@@ -118,10 +135,12 @@ export function parseNetwork(
       mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'),
     );
   }
+  const { token, tokenFile, ...rest } = parsed.data;
   return {
-    ...parsed.data,
+    ...rest,
     nodes: parsed.data.nodes.map((one, index) => ({
       ...one,
+      ...tokenSource(hasToken(one) ? one : { token, tokenFile }, folder),
       name: one.name ?? defaultName(index),
       debug: one.debug ?? one.api,
     })),
@@ -132,7 +151,17 @@ export function parseNetwork(
 export async function readNetworkFile(path: string, name?: string): Promise<NetworkFile> {
   const document = await readDefinitionFile(path, '--file', 'failsafe');
   const fallback = basename(path, extname(path));
-  return parseNetwork(document, { source: path, fallback, ...(name === undefined ? {} : { name }) });
+  const folder = dirname(path);
+  return parseNetwork(document, { source: path, fallback, folder, ...(name === undefined ? {} : { name }) });
+}
+
+function hasToken({ token, tokenFile }: TokenSource): boolean {
+  return token !== undefined || tokenFile !== undefined;
+}
+
+function tokenSource({ token, tokenFile }: TokenSource, folder: string): TokenSource {
+  if (tokenFile !== undefined) return { tokenFile: resolve(folder, tokenFile) };
+  return token === undefined ? {} : { token };
 }
 
 /** Wherever it is from, a name is checked like any other value. */
@@ -146,7 +175,7 @@ function defaultName(index: number): string {
 }
 
 /** What each value allows by itself, but not together with the others. */
-function contradictions({ nodes, batches = [] }: Parsed): string[] {
+function contradictions({ nodes, batches = [], ...network }: Parsed): string[] {
   const names = nodes.map((one, index) => one.name ?? defaultName(index));
   const twice = (what: 'name' | 'api', values: readonly string[]) =>
     values.flatMap((value, index) => {
@@ -160,7 +189,13 @@ function contradictions({ nodes, batches = [] }: Parsed): string[] {
       ? []
       : [`batches[${index}].node: got '${owner}', expected one of ${names.join(', ')}`],
   );
+  const twofold = [network, ...nodes].flatMap(({ token, tokenFile }, index) =>
+    token === undefined || tokenFile === undefined
+      ? []
+      : [`${index === 0 ? '' : `nodes[${index - 1}].`}token: expected either token or tokenFile, got both`],
+  );
   return [
+    ...twofold,
     ...twice('name', names),
     ...twice(
       'api',

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
+import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
@@ -46,10 +47,12 @@ export class HttpClient implements AsyncDisposable {
   readonly base: string;
   readonly node: string;
   readonly #pool: Pool;
+  readonly #authorization: Authorization;
 
-  constructor(options: { node: string; base: string }) {
+  constructor(options: { node: string; base: string } & TokenSource) {
     this.base = options.base;
     this.node = options.node;
+    this.#authorization = new Authorization(options);
     this.#pool = new Pool(options.base, {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -58,6 +61,11 @@ export class HttpClient implements AsyncDisposable {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
+  }
+
+  /** What every request carries that lets it in. */
+  authorization(): Readonly<Record<string, string>> {
+    return this.#authorization.headers();
   }
 
   /** @throws ClientError for every status of 400 and above, and for every failure of the transport */
@@ -77,13 +85,14 @@ export class HttpClient implements AsyncDisposable {
   async attempt(options: RequestOptions): Promise<Answer> {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
+    const headers = { ...this.authorization(), ...options.headers };
     const deadline = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     try {
       const response = await this.#pool.request({
         method: options.method,
         path: options.path,
-        headers: { ...options.headers },
+        headers,
         // By default undici closes the connection after every HEAD; presence is asked for thousands of times.
         reset: false,
         signal,

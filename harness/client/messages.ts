@@ -119,7 +119,8 @@ export class MessagesClient {
   }
 
   async #open(path: string, signal?: AbortSignal): Promise<Subscription> {
-    const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path);
+    const headers = { ...this.#http.authorization() };
+    const socket = new WebSocket(this.#options.api.replace(/^http/, 'ws') + path, { headers });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     const subscription = new Subscription(socket);
     const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);

@@ -3,6 +3,7 @@
  * streams and are never collected unless the caller asks for bytes.
  */
 import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
+import type { TokenSource } from '../base/token.ts';
 import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
 import { GranteesClient } from './grantees.ts';
@@ -35,7 +36,7 @@ import type {
   Topology,
 } from './types.ts';
 
-export interface NodeClientOptions extends UploadsOptions {
+export interface NodeClientOptions extends UploadsOptions, TokenSource {
   /** Name for messages. */
   readonly node: string;
   /** Base URL of the main API. */
@@ -70,9 +71,12 @@ export class NodeClient implements AsyncDisposable {
   constructor(options: NodeClientOptions) {
     this.name = options.node;
     this.dialect = options.dialect ?? DIALECTS.svc;
-    this.#http = new HttpClient({ node: options.node, base: options.api });
+    const { node, token, tokenFile } = options;
+    this.#http = new HttpClient({ node, base: options.api, token, tokenFile });
     this.#debug =
-      options.debug === undefined ? this.#http : new HttpClient({ node: options.node, base: options.debug });
+      options.debug === undefined
+        ? this.#http
+        : new HttpClient({ node, base: options.debug, token, tokenFile });
     const uploads = new Uploads(this.#http, this.dialect, options);
     this.bytes = new BytesClient(this.#http, this.dialect, uploads);
     this.chunks = new ChunksClient(this.#http, this.dialect, uploads);
@@ -90,6 +94,11 @@ export class NodeClient implements AsyncDisposable {
     this.stake = new StakeClient(this.#http);
     this.redistribution = new RedistributionClient(this.#http);
     this.transactions = new TransactionsClient(this.#http);
+  }
+
+  /** Headers that let a request in, for programs that send their own. */
+  authorization(): Readonly<Record<string, string>> {
+    return this.#http.authorization();
   }
 
   async addresses(signal?: AbortSignal): Promise<Addresses> {

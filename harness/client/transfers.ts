@@ -241,7 +241,7 @@ export class ChunksClient {
     if (!isIterableOfChunks(chunks)) {
       throw argumentError(where, chunks, 'an iterable of Uint8Arrays');
     }
-    const headers = this.#uploads.headers(where, options);
+    const headers = { ...this.#http.authorization(), ...this.#uploads.headers(where, options) };
     const { base, node } = this.#http;
     const deadline = AbortSignal.timeout(options.timeoutMs ?? TRANSFER_TIMEOUT_MS);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);

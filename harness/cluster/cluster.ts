@@ -273,7 +273,9 @@ export class Cluster implements AsyncDisposable {
     const found = await findNetwork(file, source, signal);
     throwIfInterrupted(signal);
     const { name } = file;
-    const definition = { driver: 'attached', profile: 'production', ...file } as const;
+    // Without keys and tokens: those are in the records of the nodes alone.
+    const nodes = file.nodes.map(({ name: node, api, debug }) => ({ name: node, api, debug }));
+    const definition = { driver: 'attached', profile: 'production', ...file, nodes } as const;
     const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition });
     try {
       for (const node of found.nodes)

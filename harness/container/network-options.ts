@@ -19,6 +19,8 @@ usage: docker run -p 1633:1633 -p 8545:8545 svcnet network [--nodes 5] [--seed S
   --nodes N      number of nodes, 1 to ${NODES_MAX} (SVCNET_NODES, default 5)
   --seed S       keys, overlays, contracts and batches follow from it (SVCNET_SEED, default: drawn)
   --dialect D    names and values on HTTP: ${DIALECT_NAMES.join(', ')} (SVCNET_DIALECT, default svc)
+  --allowed-hosts NAMES   host names, separated by commas, that the APIs answer to beside addresses and localhost
+                 (SVCNET_ALLOWED_HOSTS); * for all
   -f FILE        cluster file (YAML) of a volume; flags and variables win over it
 
 The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545. When the network is usable the container
@@ -33,7 +35,10 @@ const KEYS = {
 } as const;
 
 type Key = keyof typeof KEYS;
-type Flags = { readonly [key in Key]?: string } & { readonly file?: string };
+type Flags = { readonly [key in Key]?: string } & {
+  readonly file?: string;
+  readonly allowedHosts?: string;
+};
 
 /** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function networkDefinition(
@@ -44,12 +49,14 @@ export async function networkDefinition(
   if (flags === undefined) return undefined;
   const file = flags.file === undefined ? {} : await readDefinitionFile(flags.file, '-f');
   const given = Object.keys(KEYS).map((key) => [key, valueOf(key as Key, flags, environment)] as const);
+  const hosts = hostNames(flags, environment);
   const input = {
     name: 'network',
     listen: '0.0.0.0',
     ports: PORT_RANGE,
     ...file,
     chain: { port: RPC_PORT, ...(file['chain'] as object | undefined) },
+    ...(hosts === undefined ? {} : { allowedHosts: hosts }),
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
   };
   const wanted = file['driver'] ?? 'embedded';
@@ -70,6 +77,7 @@ function parse(argv: readonly string[]): Flags | undefined {
     .option('--nodes <count>')
     .option('--seed <number>')
     .option('--dialect <name>')
+    .option('--allowed-hosts <names>')
     .option('-f, --file <path>')
     .option('-h, --help')
     .configureOutput({ writeErr: () => undefined })
@@ -84,6 +92,16 @@ function parse(argv: readonly string[]): Flags | undefined {
       hint: 'All flags: docker run --rm svcnet network --help',
     });
   }
+}
+
+/** The definition says what is wrong with one of them. */
+function hostNames(
+  { allowedHosts }: Flags,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] | undefined {
+  const text = allowedHosts ?? environment['SVCNET_ALLOWED_HOSTS'];
+  if (text === undefined || text === '') return undefined;
+  return text.split(',').map((name) => name.trim());
 }
 
 /** A flag wins over the variable; an empty variable is none. */

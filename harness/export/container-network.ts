@@ -2,6 +2,7 @@
  * A network whose chain and nodes are containers: the files that they read at their start. All of it follows from
  * the definition and the seed, so nothing has to be asked from a running chain.
  */
+import { isIPv4 } from 'node:net';
 import { type Account, createAccount } from '../../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
@@ -37,20 +38,23 @@ interface Surroundings {
   /** Where the chain keeps its state, as its container sees it. */
   readonly chainFolder: string;
   readonly nodeHost: (node: string) => string;
+  /** Other names under which its API is asked; addresses may be among them. */
+  readonly otherHosts?: (node: string, index: number) => readonly string[];
   /** Data directory of a node, as its container sees it. */
   readonly dataDir: (node: string) => string;
 }
 
 export function containerNetwork(
   { definition, seed }: { definition: Definition; seed: bigint },
-  { chainHost, chainFolder, nodeHost, dataDir }: Surroundings,
+  { chainHost, chainFolder, nodeHost, otherHosts = () => [], dataDir }: Surroundings,
 ): ContainerNetwork {
   const plan = planCluster(definition, seed);
   const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
-  const places = plan.nodes.map(({ name }) => ({
+  const places = plan.nodes.map(({ name }, index) => ({
     ports: NODE_PORTS,
     reached: { host: nodeHost(name), port: NODE_PORTS.p2p },
     listen: LISTEN,
+    hosts: [nodeHost(name), ...otherHosts(name, index)].filter((host) => !isIPv4(host)),
     dataDir: dataDir(name),
   }));
   const placed = placeNodes(plan, places, chainFacts(plan, deployer, chainHost));

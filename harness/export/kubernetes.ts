@@ -67,10 +67,18 @@ export function exportKubernetes(request: ExportRequest): Exported {
   const { definition } = request;
   const name = nameOf(definition);
   const pods = podNames(definition.nodes.map(({ count }) => count));
+  const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
     chainHost: CHAIN,
     chainFolder: CHAIN_FOLDER,
-    nodeHost: (node) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`,
+    nodeHost: hostOf,
+    // Its service, and what pods of other namespaces call both.
+    otherHosts: (node) => [
+      node,
+      ...['', '.svc', '.svc.cluster.local'].flatMap((end) =>
+        [node, hostOf(node)].map((host) => `${host}.${name}${end}`),
+      ),
+    ],
     dataDir: () => DATA_FOLDER,
   });
   const forwards = forwardCommands(request);

@@ -43,6 +43,8 @@ interface StackFile extends ExportedFile {
   readonly target: string;
 }
 
+const LOOPBACK = '127.0.0.1';
+
 /** What a stack has for one node. */
 interface StackNode {
   readonly node: ContainerNode;
@@ -56,6 +58,7 @@ export function exportStack(request: ExportRequest): Exported {
     chainHost: 'chain',
     chainFolder: CHAIN_FOLDER,
     nodeHost: (node) => node,
+    otherHosts: (_node, index) => [machineOf(request.machines, index)?.address ?? LOOPBACK],
     dataDir: () => DATA_FOLDER,
   });
   const chain: StackFile = {
@@ -84,7 +87,7 @@ export function exportStack(request: ExportRequest): Exported {
 
 /** The chain is where the first nodes are. */
 function stackDoors({ definition, machines }: ExportRequest): Doors {
-  const address = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
+  const address = (index: number) => machineOf(machines, index)?.address ?? LOOPBACK;
   // A published port cannot be kept to one interface, and this one can change everything about the chain.
   return doorsOf(definition, { chain: address(0), node: address });
 }

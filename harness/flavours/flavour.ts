@@ -71,6 +71,8 @@ export interface NodePlan {
   /** `host:port` that it tells its peers; undefined: the addresses of its interfaces. */
   readonly advertised?: string | undefined;
   readonly profile: Profile;
+  /** Host names that its API is asked by, beside addresses and localhost; options may name more. */
+  readonly allowedHosts: readonly string[];
   /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];
   /** Receiver of its traces, OTLP over HTTP: a URL, or `host:port`; undefined: it sends none, unless options say so. */

@@ -11,6 +11,7 @@ export const OWN_OPTIONS = [
   'p2p-addr',
   'debug-api-enable',
   'debug-api-addr',
+  'api-open',
   'nat-addr',
   'api-dialect',
   'swap-endpoint',
@@ -34,6 +35,13 @@ export const RESERVED_OPTIONS = [
   ...OWN_OPTIONS,
   'config',
   'password-file',
+  // Only the testbed's own requests would need them: see `tokenFile` of attached networks.
+  'api-token',
+  'api-token-file',
+  'api-read-token',
+  'api-read-token-file',
+  'debug-api-token',
+  'debug-api-token-file',
 ] as const satisfies readonly OptionName[];
 
 /** Durations and large amounts are text: `5s`, `'100000000000000000000'`. */

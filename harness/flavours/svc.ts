@@ -101,6 +101,8 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'p2p-addr': address('p2p'),
     'debug-api-enable': true,
     'debug-api-addr': address('debug'),
+    // Test networks hold test money, and a definition says where they listen.
+    'api-open': !plan.listen.startsWith('127.'),
     'nat-addr': plan.advertised ?? '',
     'api-dialect': plan.dialect,
     'swap-endpoint': network.rpc,
@@ -133,8 +135,15 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
     ...plan.options,
+    ...allowedHosts(plan),
     ...ownOptions(plan),
   };
+}
+
+/** A group may name more of them. */
+function allowedHosts({ allowedHosts: known, options }: NodePlan): { 'allowed-hosts'?: readonly unknown[] } {
+  const hosts = [...known, ...[options['allowed-hosts'] ?? []].flat()];
+  return hosts.length === 0 ? {} : { 'allowed-hosts': hosts };
 }
 
 /** JSON is YAML; a node reads it without loading a parser. */

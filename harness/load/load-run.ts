@@ -91,6 +91,7 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
     script: paths.script,
     config: paths.config,
     samples: helper ? undefined : paths.samples,
+    authorization: authorizationOf(cluster),
     signal,
     onLines(lines) {
       for (const line of lines) book.take(line, helper);
@@ -169,6 +170,12 @@ interface Shape {
   readonly ownMs: number | undefined;
   /** Of all of it, ms. */
   readonly totalMs: number;
+}
+
+function authorizationOf({ nodes }: Cluster): Record<string, string> {
+  return Object.fromEntries(
+    nodes.flatMap(({ name, client }) => Object.values(client.authorization()).map((value) => [name, value])),
+  );
 }
 
 /** A script of a user may have scenarios of its own; k6 says what it would do. */

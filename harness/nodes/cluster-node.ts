@@ -140,6 +140,8 @@ export class ClusterNode {
       node: record.name,
       api: this.api,
       debug: this.debug,
+      token: record.token,
+      tokenFile: record.tokenFile,
       dialect: DIALECTS[this.dialect],
       defaultBatch: deps.batch,
       onUploaded: (uploaded) => deps.onUploaded(this, uploaded),

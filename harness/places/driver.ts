@@ -113,6 +113,8 @@ export interface Place {
   readonly listen: string;
   readonly ports: NodePorts;
   readonly dataDir: string;
+  /** Names under which its API is asked; absent: by addresses alone. */
+  readonly hosts?: readonly string[];
   /** Name of its container, where it has one. */
   readonly container?: string;
 }

@@ -80,7 +80,9 @@ export async function readDefinitionFile(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
     }
-    throw new HarnessError('DEFINITION_INVALID', `${path}: ${messageOf(error).trim()}`, { cause: error });
+    // The first line says what and where. Those below show the text there, which may be a key or a token.
+    const [what = ''] = messageOf(error).trim().split('\n', 1);
+    throw new HarnessError('DEFINITION_INVALID', `${path}: ${what.replace(/:$/, '')}`);
   }
   if (document === null || document === undefined) return {};
   if (typeof document !== 'object' || Array.isArray(document)) {
@@ -124,7 +126,16 @@ export function explain(issue: Issue, input: unknown, known = keysAt): string[] 
   const value = valueAt(input, issue.path);
   const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
   const near = typeof value === 'string' ? suggestion(value, words) : '';
-  return [`${at === '' ? 'document' : at}: got ${shown(value)}, expected ${issue.message}${near}`];
+  const got = isSecret(issue.path) ? 'another value' : shown(value);
+  return [`${at === '' ? 'document' : at}: got ${got}, expected ${issue.message}${near}`];
+}
+
+/** Keys whose values stand in no message. */
+const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
+
+/** One of the contracts is a token, too. */
+function isSecret(path: readonly PropertyKey[]): boolean {
+  return path.some((part) => SECRETS.has(part)) && !path.includes('contracts');
 }
 
 /** Of a union's branches the one that was meant: the one that got further into the value than its kind. */

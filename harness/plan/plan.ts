@@ -89,6 +89,8 @@ export interface NodePlace {
   readonly reached: { readonly host: string; readonly port: number };
   /** Address that its listeners take. */
   readonly listen: string;
+  /** Names under which its API is asked; absent: by addresses alone. */
+  readonly hosts?: readonly string[];
   readonly dataDir: string;
 }
 
@@ -140,6 +142,7 @@ export function placeNodes(
       listen: place.listen,
       advertised: advertisedAt(place),
       profile: definition.profile,
+      allowedHosts: [...(place.hosts ?? []), ...definition.allowedHosts],
       cors: definition.cors,
       otlp: definition.otlp,
       options: node.options,

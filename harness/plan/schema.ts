@@ -235,6 +235,11 @@ const cors = z
   })
   .transform((value): readonly string[] => (typeof value === 'string' ? [value] : value));
 
+const HOSTS_EXPECTED = OPTIONS['allowed-hosts'].expected;
+const hostName = z
+  .string({ error: HOSTS_EXPECTED })
+  .refine((text) => OPTIONS['allowed-hosts'].parse(text)?.length === 1, { error: HOSTS_EXPECTED });
+
 /** Receiver of traces of the nodes, OTLP over HTTP. */
 const otlp = z
   .string({ error: OPTIONS['tracing-endpoint'].expected })
@@ -267,6 +272,8 @@ export const schema = z.strictObject(
     coldGossip: z.boolean({ error: 'true or false' }).default(false),
     ports: ports.default('free'),
     cors: cors.prefault([]),
+    /** Host names that the APIs of nodes of our own answer to, beside addresses, localhost and their own. */
+    allowedHosts: z.array(hostName, { error: 'a list of host names' }).default([]),
     otlp: otlp.optional(),
     batches: batches.prefault({}),
     swap: swap.prefault(true),

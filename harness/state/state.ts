@@ -52,6 +52,9 @@ export interface NodeRecord {
   readonly ethereum: string;
   /** Key of its account, 64 hex digits; absent: nobody has said it. */
   readonly privateKey?: string;
+  /** What its API asks for, or the path of a file that holds it; absent: nothing. */
+  readonly token?: string;
+  readonly tokenFile?: string;
   /** Name of its container, where it has one. */
   readonly container?: string;
   /** As the node sees it; empty where svcnet has not started it. */

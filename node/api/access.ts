@@ -16,7 +16,7 @@ interface AccessDeps {
 /** To be called when the request has arrived. */
 export function observeRequest(exchange: Exchange, deps: AccessDeps): void {
   const { clock, log } = deps.services;
-  const { method, response } = exchange;
+  const { id, method, response } = exchange;
   const startMs = clock.monotonic();
   let recorded = false;
   deps.metrics.requestCount.inc();
@@ -30,6 +30,6 @@ export function observeRequest(exchange: Exchange, deps: AccessDeps): void {
     deps.metrics.responseCodeCount.inc({ code: String(status), method });
     deps.metrics.responseDuration.observe(durationMs / 1000);
     if (!log.isLevelEnabled('debug')) return;
-    log.debug({ method, route: exchange.route, status, durationMs, port: deps.port }, 'request answered');
+    log.debug({ id, method, route: exchange.route, status, durationMs, port: deps.port }, 'request answered');
   }
 }

@@ -43,7 +43,7 @@ export async function dispatch(
 ): Promise<void> {
   const { signal, release } = requestSignal(exchange.response, deps.stopping);
   exchange.response.once('close', release);
-  const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);
+  const failed = (error: unknown) => errorAnswer(error, deps, exchange);
   let answer: Answer;
   try {
     answer = bound(await operate(exchange, { ...deps, signal }), deps.services.tracing);
@@ -147,12 +147,15 @@ function methodAnswer(routes: PathRoutes, { method, response }: Exchange): Answe
 export function errorAnswer(
   error: unknown,
   deps: Pick<DispatchDeps, 'services' | 'dialect'>,
-  route: string,
+  { id, route }: Pick<Exchange, 'id' | 'route'>,
 ): Answer {
   const refused = answerOf(error, 'INTERNAL');
   const status = statusOf(refused);
   if (status >= 500 && refused.code !== 'NODE_STARTING') {
-    deps.services.log.debug({ err: refused.cause ?? refused, code: refused.code, route }, 'operation failed');
+    deps.services.log.debug(
+      { id, err: refused.cause ?? refused, code: refused.code, route },
+      'operation failed',
+    );
   }
   return { status, json: errorBody(refused, deps.dialect) };
 }

@@ -108,6 +108,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     `HTTP/1.1 ${status} ${message}`,
     'Connection: close',
     `Content-Type: ${JSON_CONTENT_TYPE}`,
+    'X-Content-Type-Options: nosniff',
     `Content-Length: ${body.length}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

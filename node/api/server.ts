@@ -2,9 +2,11 @@
  * The HTTP server of a node: two listeners built from one route table. Everything that the API promises about paths,
  * methods, headers and bodies is done here and in `dispatch.ts` (`http-api-completion.md` 3).
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { observeRequest } from './access.ts';
+import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
 import { createMatcher } from './by-host.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
@@ -12,17 +14,19 @@ import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
+import { createRequestIds, REQUEST_ID_HEADER } from './exchange/request-id.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
 import type { Listener, Listening } from './listen.ts';
 import { API_METRICS } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
+import type { Port } from './route/route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
-interface ApiOptions {
+interface ApiOptions extends AdmissionOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
   /** Absent: no debug listener. */
@@ -92,27 +96,45 @@ export function createListeners(
     cors: createCors(options.corsAllowedOrigins, dialect),
     metrics: services.metrics.register(API_METRICS),
   };
-  const upgrades = acceptUpgrades({ cors: shared.cors, stopping: stopping.signal, clock: services.clock });
-  const withUpgrades = { ...shared, upgrades };
+  const upgrades = acceptUpgrades({ stopping: stopping.signal, clock: services.clock });
+  const { ethereum } = services.node;
+  const started = services.clock.now().toString(36);
+  const requestId = createRequestIds(`${toHex(ethereum.subarray(0, 4))}-${started}`);
+  const onPort = (port: Port) => {
+    const admission = createAdmission(options, { cors: shared.cors, port });
+    return createListener({ ...shared, upgrades, requestId, admission, port });
+  };
   return {
-    main: createListener({ ...withUpgrades, port: 'main' }),
-    debug:
-      options.debugAddress === undefined ? undefined : createListener({ ...withUpgrades, port: 'debug' }),
+    main: onPort('main'),
+    debug: options.debugAddress === undefined ? undefined : onPort('debug'),
     abort: () => stopping.abort(new ServerStoppingError()),
     finished: () => upgrades.finished(),
   };
 }
 
-type ListenerDeps = DispatchDeps & { readonly cors: Cors; readonly upgrades: Upgrades };
+type ListenerDeps = DispatchDeps & {
+  readonly cors: Cors;
+  readonly upgrades: Upgrades;
+  readonly admission: Admission;
+  readonly requestId: (request: IncomingMessage) => string;
+};
 
 function createListener(deps: ListenerDeps): Listener {
   const matchOf = createMatcher(deps.routes, deps.port);
   const handle: Listener['handle'] = (request, response) => {
-    const exchange: Exchange = { request, response, method: request.method ?? '', route: '' };
+    const { method = '' } = request;
+    const exchange: Exchange = { request, response, method, id: deps.requestId(request), route: '' };
     observeRequest(exchange, deps);
-    prepare(request, response, deps);
+    prepare(exchange, deps);
     const target = targetOf(request.url ?? '/');
     const match = matchOf(target, request.headers.host);
+    const row = match?.routes.byMethod.get(method);
+    const failed = (error: unknown) => errorAnswer(error, deps, exchange);
+    const refusal = deps.admission.refusal(request, row);
+    if (refusal !== undefined) {
+      return send(exchange, { ...failed(refusal.error), headers: refusal.headers }, failed);
+    }
+    if (row?.response === 'octets' && row.ownOrigin !== true) response.setHeader(...SANDBOX);
     if (target.kind === 'route' && match !== undefined) {
       const { routes, params } = match;
       const known = Object.assign(exchange, { route: routes.path, routes, params, query: target.query });
@@ -122,7 +144,6 @@ function createListener(deps: ListenerDeps): Listener {
       else void tracedRequest(known, { tracing, dialect }, () => dispatch(known, deps));
       return;
     }
-    const failed = (error: unknown) => errorAnswer(error, deps, exchange.route);
     send(exchange, answerWithoutRoute(target, failed), failed);
   };
   return {
@@ -132,11 +153,14 @@ function createListener(deps: ListenerDeps): Listener {
 }
 
 /** What every answer carries. */
-function prepare(request: IncomingMessage, response: ServerResponse, deps: ListenerDeps): void {
+function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void {
   const { origin, host } = request.headers;
+  const allowed = deps.admission.isHostAllowed(host);
   const headers = {
     date: httpDate(deps.services.clock.now()),
-    ...deps.cors.headersFor(origin, host),
+    [REQUEST_ID_HEADER]: id,
+    'x-content-type-options': 'nosniff',
+    ...(allowed ? deps.cors.headersFor(origin, host) : {}),
     ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
     // No request more on this connection.
     ...(deps.stopping.aborted ? { connection: 'close' } : {}),
@@ -148,6 +172,15 @@ function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer):
   if (target.kind === 'redirect') return { status: 301, headers: { location: target.location } };
   return failed(new ApiError(target.kind === 'malformed' ? 'MALFORMED_URL' : 'NOT_FOUND'));
 }
+
+/**
+ * For content under the API's own host: a page of it runs, but with an origin of its own that is accepted nowhere, and so
+ * it is a stranger to the API. As an image, a script or a download the content is what it is without.
+ */
+const SANDBOX = [
+  'content-security-policy',
+  'sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts',
+] as const;
 
 const NO_STORE = {
   'cache-control': 'no-cache, no-store, must-revalidate',

@@ -1,9 +1,10 @@
 /** TCP sockets: dialling, listening, and the bytes of one connection. The only file of the real network that has them. */
+import { lookup } from 'node:dns';
 import { once } from 'node:events';
-import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
+import { connect, createServer, isIPv4, type LookupFunction, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Power, PowerState } from '../env/power.ts';
-import { isDialable, plainAddress, withoutPeerId } from './address/underlay.ts';
+import { isDialable, isPeerAddress, plainAddress, withoutPeerId } from './address/underlay.ts';
 import { HostError, StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { RawStream } from './transport.ts';
@@ -50,19 +51,32 @@ export interface Tcp {
   listen(address: string, events: TcpEvents): Promise<TcpListener>;
 }
 
-/** @param power of a node that can be frozen and cut from outside */
-export function createTcp(power?: Power): Tcp {
+/**
+ * @param power of a node that can be frozen and cut from outside
+ * @param resolve finds the addresses of a name
+ */
+export function createTcp(power?: Power, resolve: LookupFunction = lookup): Tcp {
   return {
-    dial: (underlay, signal) => dial(underlay, signal, power),
+    dial: (underlay, signal) => dial(underlay, signal, { power, resolve: peerAddresses(resolve) }),
     listen: (address, events) => listen(address, events, power),
   };
 }
 
-async function dial(underlay: string, signal: AbortSignal, power?: Power): Promise<TcpConnection> {
+async function dial(
+  underlay: string,
+  signal: AbortSignal,
+  { power, resolve }: { readonly power: Power | undefined; readonly resolve: LookupFunction },
+): Promise<TcpConnection> {
   if (!isDialable(underlay)) throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
   signal.throwIfAborted();
   const { host, port, family } = target(underlay);
-  const socket = connect({ host, port, ...(family === undefined ? {} : { family }), ...SOCKET_OPTIONS });
+  const socket = connect({
+    host,
+    port,
+    lookup: resolve,
+    ...(family === undefined ? {} : { family }),
+    ...SOCKET_OPTIONS,
+  });
   if (power !== undefined) supply(socket, power);
   try {
     await once(socket, 'connect', { signal });
@@ -75,6 +89,20 @@ async function dial(underlay: string, signal: AbortSignal, power?: Power): Promi
     throw Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
   }
   return new Connection(socket, plainAddress(withoutPeerId(underlay)), power);
+}
+
+/** Without what no peer can have: its owner may have a name lead anywhere. */
+function peerAddresses(resolve: LookupFunction): LookupFunction {
+  return (name, options, callback) => {
+    resolve(name, { ...options, all: true }, (error, found) => {
+      const all = (Array.isArray(found) ? found : []).filter(({ address }) => isPeerAddress(address));
+      const [first] = all;
+      if (error !== null) callback(error, []);
+      else if (first === undefined) callback(new Error(`no peer can be at ${name}`), []);
+      else if (options.all === true) callback(null, all);
+      else callback(null, first.address, first.family);
+    });
+  };
 }
 
 async function listen(address: string, events: TcpEvents, power?: Power): Promise<TcpListener> {

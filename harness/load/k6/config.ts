@@ -5,6 +5,11 @@
 
 /** Variable of k6 that names the first file. */
 export const CONFIG_VARIABLE = 'SVCNET_LOAD';
+/**
+ * Variable of k6 with the `Authorization` headers of those nodes that ask for one, JSON by name. A variable and no file: the
+ * load's folder is kept with its report.
+ */
+export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
 /** What a line of the helper library begins with; all others are the script's own. */
 export const RECORD_MARK = 'svcnet ';
 

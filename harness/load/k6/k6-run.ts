@@ -17,7 +17,7 @@ import {
   spawnProgram,
   usageOf,
 } from '../../machine/processes.ts';
-import { CONFIG_VARIABLE } from './config.ts';
+import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
 
 const LOOK_MS = 250;
@@ -55,6 +55,8 @@ export interface K6RunOptions {
   readonly config: string;
   /** For scripts without the helper library: where k6 writes every sample. */
   readonly samples: string | undefined;
+  /** By the names of nodes; empty: none asks for one. */
+  readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Told of each line that k6 has written since the last look, and of a look that found none. */
   readonly onLines: (lines: readonly string[]) => void;
@@ -78,7 +80,11 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   for (const path of [log, pidFile, output]) rmSync(path, { force: true });
   const lines = new LineTail(output);
   const spawned = await spawnProgram({
-    command: { file: '/bin/sh', args: ['-c', GUARD, pidFile, ...argumentsOf(options, container)], env: {} },
+    command: {
+      file: '/bin/sh',
+      args: ['-c', GUARD, pidFile, ...argumentsOf(options, container)],
+      env: { [AUTHORIZATION_VARIABLE]: JSON.stringify(options.authorization) },
+    },
     logFile: log,
     stopWithParent: true,
     compileCache: undefined,
@@ -140,6 +146,9 @@ function argumentsOf({ k6, folder, script, config, samples }: K6RunOptions, cont
     container,
     '--network',
     'host',
+    // By name alone: its value is for nobody who lists processes.
+    '--env',
+    AUTHORIZATION_VARIABLE,
     ...user,
     ...mount,
     k6.where,

@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import type { ContainerCreateOptions } from 'dockerode';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -203,6 +204,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
         listen: LISTEN,
         ports: { ...NODE_PORTS, debug },
         dataDir: `${DATA_FOLDER}/${NODE_FOLDER}`,
+        hosts: [name, reachedAt(listen)].filter((host) => !isIPv4(host)),
         container: partName(options, name),
       };
     },

@@ -56,6 +56,8 @@ nodes:
 #ports: free
 # Origins that browsers may call the nodes from, * for all.
 #cors: []
+# Host names that the APIs answer to, beside addresses, localhost and the names of containers; * for all.
+#allowedHosts: []
 # Receiver of traces of the nodes, OTLP over HTTP; without, they send none. Example:
 #otlp: http://127.0.0.1:4318
 # Which nodes are connected: mesh leaves it to them; ring, star, { random: 3 } (each node has at least so many peers) or

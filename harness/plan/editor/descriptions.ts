@@ -48,6 +48,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'ports.stride': 'From one node to the next.',
   'ports.debug': 'range: two above the API; free: anywhere.',
   cors: 'Origins that browsers may call the nodes from, * for all.',
+  allowedHosts:
+    'Host names that the APIs of nodes of our own answer to, beside addresses, localhost and the names of containers; * for all.',
   otlp: 'Where the nodes send traces: a receiver of OpenTelemetry, OTLP over HTTP.',
   batches: 'Batches of each node; the first one is the default of its uploads. false: none.',
   'batches.depth': 'Logarithm of the number of chunks.',

@@ -8,6 +8,8 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
+  /** For its answer and for the log. */
+  readonly id: string;
   /** Path of the route table, once it is known. */
   route: string;
 }

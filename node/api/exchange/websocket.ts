@@ -8,7 +8,6 @@ import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../env/clock.ts';
 import { responseOn } from '../../env/upgrade.ts';
-import type { Cors } from '../cors.ts';
 import { ApiError } from '../errors.ts';
 import type { Socket, SocketHandler } from './answer.ts';
 import type { Exchange } from './exchange.ts';
@@ -40,7 +39,7 @@ export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
 export interface Upgrades {
   /**
    * Makes the request's connection a WebSocket and leaves it to the handler.
-   * @throws ApiError `UPGRADE_FAILED`, `ORIGIN_REFUSED` when the handshake is none
+   * @throws ApiError `UPGRADE_FAILED` when the handshake is none
    */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
   /** Remembers the connection of a request for a WebSocket. @returns what answers it until then */
@@ -51,7 +50,6 @@ export interface Upgrades {
 
 interface UpgradeDeps {
   readonly clock: Clock;
-  readonly cors: Pick<Cors, 'accepts'>;
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -85,7 +83,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
     upgrade({ request, response }, handler) {
       const connection = connections.get(request);
       if (connection === undefined) throw new ApiError('UPGRADE_FAILED');
-      checkHandshake(request, deps.cors);
+      checkHandshake(request);
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
@@ -122,10 +120,8 @@ function createWebSocketServer(): WebSocketServer {
   });
 }
 
-function checkHandshake({ headers }: IncomingMessage, cors: UpgradeDeps['cors']): void {
+function checkHandshake({ headers }: IncomingMessage): void {
   if (headers['sec-websocket-version'] !== VERSION) throw new ApiError('UPGRADE_FAILED');
-  const { origin, host } = headers;
-  if (origin !== undefined && !cors.accepts(origin, host)) throw new ApiError('ORIGIN_REFUSED');
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new ApiError('UPGRADE_FAILED');
 }
 

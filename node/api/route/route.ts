@@ -15,6 +15,8 @@ import type { SchemaName } from './schemas.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
+/** What an operation does beside its answer: it changes something, has others work for money, or has news sent. */
+type Effect = 'changes' | 'costs' | 'subscribes';
 
 /** The request line and its headers, as sent. */
 export interface RequestView {
@@ -60,6 +62,12 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly path: string;
   readonly port: Port | 'both';
   readonly summary: string;
+  /** Of a GET; every other method changes something. */
+  readonly effect?: Effect;
+  /** For what watches the node: answered under every host name, and without a token. */
+  readonly forProbes?: true;
+  /** Its content has an origin of its own, which is that of no operation: it needs no sandbox. */
+  readonly ownOrigin?: true;
   /** Gates of the path; every row of one path has the same. */
   readonly gates: readonly GateName[];
   readonly params?: P;
@@ -96,6 +104,11 @@ export function route<
   H extends HeaderTable = NoParams,
 >(row: RouteSpec<P, Q, H>): Route {
   return row;
+}
+
+/** @returns undefined: it only reads */
+export function effectOf({ method, effect }: Route): Effect | undefined {
+  return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');
 }
 
 /** Answer of an operation that has nothing to tell. */

@@ -83,6 +83,7 @@ export const CHUNK_ROUTES = [
     method: 'GET',
     path: '/chunks/stream',
     port: 'main',
+    effect: 'changes',
     summary: 'upload chunks over a WebSocket',
     gates: ['started'],
     headers: STREAM_HEADERS,

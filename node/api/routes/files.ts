@@ -144,6 +144,7 @@ export const HOST_FILE_ROUTE = route({
   path: '/{path}',
   port: 'main',
   summary: 'file of a collection that the host name tells',
+  ownOrigin: true,
   // Also while the node starts.
   gates: [],
   params: { subdomain: required(reference), path: optional(text, '') },

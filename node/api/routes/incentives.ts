@@ -115,6 +115,7 @@ export const INCENTIVE_ROUTES = [
     method: 'GET',
     path: '/rchash/{depth}/{anchor1}/{anchor2}',
     port: 'both',
+    effect: 'costs',
     summary: 'reserve sample with inclusion proofs',
     gates: ['started', 'incentives'],
     params: { depth: optional(uint(8), 0), anchor1: required(hex), anchor2: required(hex) },

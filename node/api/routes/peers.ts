@@ -69,8 +69,10 @@ export const PEER_ROUTES = [
     params: { multiAddress: required(multiAddress, { field: 'multi-address' }) },
     success: [200],
     response: 'OverlayAddress',
-    failure: 'PEER_CALL_FAILED',
-    errors: { DIAL_FAILED: 'DIAL_FAILED' },
+    // One answer for whatever became of the dial, so that nobody scans a network with it. The log has the reason. What
+    // this node has decided is said: it tells no more of the other one than a success would.
+    failure: 'DIAL_FAILED',
+    errors: { UNDERLAY_INVALID: 'DIAL_REFUSED', PEER_NOT_ALLOWED: 'PEER_CALL_FAILED' },
     async handle({ params, services: { host }, signal }) {
       const peer = await host.connect([params.multiAddress], signal);
       return { status: 200, json: { address: peer.id } };

@@ -35,6 +35,7 @@ export const PIN_ROUTES = [
     method: 'GET',
     path: '/pins/check',
     port: 'main',
+    effect: 'costs',
     summary: 'whether every chunk of pinned content is there and is right, root by root',
     gates: ['started'],
     query: { ref: optional(hex, undefined) },

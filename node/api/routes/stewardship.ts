@@ -17,6 +17,7 @@ export const STEWARDSHIP_ROUTES = [
     method: 'GET',
     path: '/stewardship/{reference}',
     port: 'main',
+    effect: 'costs',
     summary: 'whether content can be retrieved from the network',
     gates: ['started'],
     params: PATH,

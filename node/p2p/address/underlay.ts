@@ -1,6 +1,7 @@
 /** Lists of multiaddresses as bytes: `p2p-protocols.md` 3.2. Vectors: `test/vectors/p2p.json`. */
 import { uvarintSize } from '../codec/table.ts';
 import { decodeMultiaddress, encodeMultiaddress } from './multiaddress.ts';
+import { ip4, ip6, MultiaddressError } from './multiaddress-values.ts';
 
 /** First byte of a list; no multiaddress starts with it. */
 const LIST = 0x99;
@@ -73,10 +74,46 @@ export function plainAddress(address: string): string {
   );
 }
 
-/** Can we dial it? Plain TCP to an address or a name, no relay. */
+/** Can we dial it? Plain TCP to a name, or to an address that a peer can have; no relay. */
 export function isDialable(underlay: string): boolean {
-  return /^\/(ip4|ip6|dns|dns4|dns6)\/[^/]+\/tcp\/\d+(\/p2p\/[^/]+)?$/.test(underlay);
+  const match = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+(\/p2p\/[^/]+)?$/.exec(underlay);
+  if (match === null) return false;
+  const [, kind = '', host = ''] = match;
+  // An address in the place of a name would be dialled without being looked up.
+  const isName = kind.startsWith('dns') && !/^[\d.]+$|:/.test(host);
+  return isName || isPeerAddress(host);
 }
+
+/**
+ * Whether a peer can have this address. Link-local, unspecified, multicast, reserved and broadcast addresses are none:
+ * behind them are services of the own machine and of its network, such as the metadata of a cloud at 169.254.169.254,
+ * and strangers tell a node what to dial. @param address IPv4 or IPv6
+ */
+export function isPeerAddress(address: string): boolean {
+  try {
+    return address.includes(':') ? isPeerIp6(ip6.write(address)) : isPeerIp4(ip4.write(address));
+  } catch (error) {
+    if (error instanceof MultiaddressError) return false;
+    throw error;
+  }
+}
+
+function isPeerIp4([first = 0, second = 0]: Uint8Array): boolean {
+  return first !== 0 && first < 224 && !(first === 169 && second === 254);
+}
+
+function isPeerIp6(bytes: Uint8Array): boolean {
+  const [first = 0, second = 0] = bytes;
+  if (first === 0xff || (first === 0xfe && (second & 0xc0) === 0x80)) return false;
+  const prefix = Buffer.from(bytes.subarray(0, 12)).toString('hex');
+  // The loopback address is the only one of the first block that is in use.
+  if (prefix === UNSPECIFIED_PREFIX) return /^0{7}1$/.test(Buffer.from(bytes.subarray(12)).toString('hex'));
+  return !IP4_PREFIXES.includes(prefix) || isPeerIp4(bytes.subarray(12));
+}
+
+const UNSPECIFIED_PREFIX = '00'.repeat(12);
+/** Of IPv6 addresses that stand for the IPv4 address at their end: mapped, and translated (RFC 6052). */
+const IP4_PREFIXES: readonly string[] = [`${'00'.repeat(10)}ffff`, `0064ff9b${'00'.repeat(8)}`];
 
 /** Loopback addresses lead every other machine to itself: they are of use only where there is nothing else. */
 export function withoutLoopback(underlays: readonly string[]): readonly string[] {

@@ -11,6 +11,19 @@ if (path === undefined) {
 /** @type {LoadConfig} */
 export const config = JSON.parse(open(path));
 
+/** @type {Record<string, string>} headers by the names of nodes */
+const authorizations = JSON.parse(__ENV['SVCNET_LOAD_AUTHORIZATION'] ?? '{}');
+
+/**
+ * What lets a request in, where the node asks for it.
+ * @param {TargetNode} node
+ * @returns {Record<string, string>}
+ */
+export function authorization({ name }) {
+  const header = authorizations[name];
+  return header === undefined ? {} : { authorization: header };
+}
+
 /** Things that were uploaded before the load began. One copy for all users of k6. */
 export const objects = new SharedArray('objects', () => {
   /** @type {LoadData} */

@@ -1,6 +1,6 @@
 /** Requests to nodes in the dialect that each speaks, and their failures. */
 import http from 'k6/http';
-import { config } from './config.js';
+import { authorization, config } from './config.js';
 import { OperationError } from './operations.js';
 
 /** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
@@ -29,7 +29,7 @@ export function ask(node, { method, path, body = null, headers = {} }, responseT
   // One name for all, else k6 keeps a series for each reference.
   const tags = { name: `${method} ${path.split('?')[0]?.replace(/[0-9a-f]{40,}/g, 'HEX') ?? ''}` };
   const response = http.request(method, `${node.api}${path}`, body, {
-    headers,
+    headers: { ...authorization(node), ...headers },
     responseType,
     tags,
     timeout: TIMEOUT,

@@ -1,6 +1,8 @@
 /** A WebSocket of a node as promises: opened, message after message, closed; each in time or with an `OperationError`. */
+
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';
+import { authorization } from './config.js';
 import { OperationError } from './operations.js';
 
 /** @import { FailureRecord, TargetNode } from '../../../harness/load/k6/config.ts' */
@@ -38,7 +40,9 @@ export class Socket {
    */
   constructor(node, path, headers) {
     this.#what = `${node.name}: ${path}`;
-    this.#socket = new WebSocket(`${node.api.replace(/^http/, 'ws')}${path}`, null, { headers });
+    this.#socket = new WebSocket(`${node.api.replace(/^http/, 'ws')}${path}`, null, {
+      headers: { ...authorization(node), ...headers },
+    });
     this.#socket.binaryType = 'arraybuffer';
     this.#socket.addEventListener('open', () => {
       this.#isOpen = true;

@@ -35,6 +35,8 @@ async function start(): Promise<Running> {
     debugAddress: '127.0.0.1:0',
     dialect: 'svc',
     corsAllowedOrigins: [],
+    allowedHosts: [],
+    tokens: {},
   } as const;
   const api = createApi(options, services, listen);
   await api.start();
@@ -54,7 +56,7 @@ async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
 }
 
 function uploadHead(length: number, deferred = true): string {
-  return `POST /bytes HTTP/1.1\r\nHost: node\r\nsvc-postage-batch-id: ${BATCH}\r\nsvc-tag: 1\r\nsvc-deferred-upload: ${deferred}\r\nContent-Length: ${length}\r\n\r\n`;
+  return `POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nsvc-postage-batch-id: ${BATCH}\r\nsvc-tag: 1\r\nsvc-deferred-upload: ${deferred}\r\nContent-Length: ${length}\r\n\r\n`;
 }
 
 /** A file of 64 MiB in three chunks: every leaf is the same one. */
@@ -169,7 +171,7 @@ describe('answers before the body is read', () => {
     const { port } = await start();
     const socket = await raw(
       port,
-      'POST /nowhere HTTP/1.1\r\nHost: node\r\nContent-Length: 100000000\r\n\r\n',
+      'POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000000\r\n\r\n',
     );
     const closed = new Promise((resolve) => socket.once('close', resolve));
     const part = Buffer.alloc(1_000_000);
@@ -202,7 +204,7 @@ describe('downloads', () => {
     };
     const socket = await raw(
       port,
-      `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n`,
+      `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`,
     );
     socket.pause();
     let before = -1;
@@ -241,7 +243,7 @@ describe('downloads', () => {
         return chunk;
       },
     });
-    const socket = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\n\r\n`);
+    const socket = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     socket.resume();
     await vi.waitFor(() => expect(asked.length).toBeGreaterThan(300));
     expect(asked.at(-1)?.aborted).toBe(false);
@@ -272,7 +274,7 @@ describe('connections', () => {
     const { port } = await start();
     const socket = await raw(
       port,
-      'GET /health HTTP/1.1\r\nHost: n\r\n\r\nGET /node HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /node HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
     );
     const answer = await text(socket);
     socket.end();
@@ -283,10 +285,10 @@ describe('connections', () => {
   test.each([
     ['GARBAGE\r\n\r\n', 400, 'Bad Request'],
     ['GET / HTTP/9.9\r\n\r\n', 400, 'Bad Request'],
-    ['GET / HTTP/1.1\r\nHost: n\r\nbad header\r\n\r\n', 400, 'Bad Request'],
-    ['POST /bytes HTTP/1.1\r\nHost: n\r\nContent-Length: x\r\n\r\n', 400, 'Bad Request'],
+    ['GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nbad header\r\n\r\n', 400, 'Bad Request'],
+    ['POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n', 400, 'Bad Request'],
     [
-      `GET / HTTP/1.1\r\nHost: n\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
+      `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
       431,
       'Request Header Fields Too Large',
     ],
@@ -318,7 +320,7 @@ describe('connections', () => {
     const bound = taken.address();
     const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
     const api = createApi(
-      { address, dialect: 'svc', corsAllowedOrigins: [] },
+      { address, dialect: 'svc', corsAllowedOrigins: [], allowedHosts: [], tokens: {} },
       await simulatedNode(knobs()),
       listen,
     );
@@ -368,7 +370,7 @@ describe('names of files on the wire', () => {
       body: 'hello',
     });
     const { reference } = (await body.json()) as { reference: string };
-    const ask = `${method} /svc/${reference}/ HTTP/1.1\r\nHost: node\r\nConnection: close\r\n${header}\r\n`;
+    const ask = `${method} /svc/${reference}/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${header}\r\n`;
     const answer = Buffer.concat(await Array.fromAsync(await raw(port, ask))).toString('utf8');
     expect(answer).toContain(`\r\ncontent-disposition: inline; filename="${NAME}"\r\n`);
   });

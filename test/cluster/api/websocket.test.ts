@@ -32,6 +32,8 @@ async function start(clock: Clock = systemClock()): Promise<Running> {
     address: '127.0.0.1:0',
     dialect: 'svc',
     corsAllowedOrigins: ['http://app.test'],
+    allowedHosts: [],
+    tokens: {},
   } as const;
   const api = createApi(options, services, listen);
   await api.start();
@@ -79,7 +81,7 @@ async function handshake(
   changes: Record<string, string | undefined>,
   line = `GET /gsoc/subscribe/${ADDRESS} HTTP/1.1`,
 ): Promise<string> {
-  const headers: Record<string, string | undefined> = { Host: 'node', ...GOOD, ...changes };
+  const headers: Record<string, string | undefined> = { Host: '127.0.0.1', ...GOOD, ...changes };
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}: ${value}`],
   );
@@ -103,14 +105,25 @@ describe('the handshake', () => {
     ['no version', { 'Sec-WebSocket-Version': undefined }, 400],
     ['no key', { 'Sec-WebSocket-Key': undefined }, 400],
     ['a key that is too short', { 'Sec-WebSocket-Key': 'dGhl' }, 400],
-    ['a page of another origin', { Origin: 'http://evil.test' }, 403],
-    ['such a page, and no key', { Origin: 'http://evil.test', 'Sec-WebSocket-Key': undefined }, 403],
   ])('%s is refused', async (_what, changes, status) => {
     const { port, turn } = await start();
     const answer = await handshake(port, changes);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(answer.toLowerCase()).toContain('sec-websocket-version: 13\r\n');
     expect(answer).toContain(`{"code":${status},"message":"upgrade failed"}`);
+    expect(turn.subscriptions.size).toBe(0);
+  });
+
+  test.each([
+    ['a page of another origin', { Origin: 'http://evil.test' }],
+    ['such a page, and no key', { Origin: 'http://evil.test', 'Sec-WebSocket-Key': undefined }],
+    ['a sandboxed page', { Origin: 'null' }],
+    ['a page whose host name leads here', { Origin: 'http://evil.test', Host: 'evil.test' }],
+  ])('%s is refused with 403 before it subscribes', async (_what, changes) => {
+    const { port, turn } = await start();
+    const answer = await handshake(port, changes);
+    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+    expect(answer).toContain('not allowed');
     expect(turn.subscriptions.size).toBe(0);
   });
 
@@ -141,7 +154,7 @@ describe('the handshake', () => {
     const { port } = await start();
     const offers = 'Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate';
     const head = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`);
-    const lines = [`GET /pss/subscribe/t HTTP/1.1`, 'Host: node', ...head, offers];
+    const lines = [`GET /pss/subscribe/t HTTP/1.1`, 'Host: 127.0.0.1', ...head, offers];
     const socket = await raw(port, `${lines.join('\r\n')}\r\n\r\n`);
     const answer = String(await new Promise((resolve) => socket.once('data', resolve)));
     socket.destroy();
@@ -269,7 +282,7 @@ describe('a stopping node', () => {
   test('does not wait for one that does not answer', async () => {
     const { api, port, turn } = await start();
     const lines = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`);
-    const head = ['GET /pss/subscribe/topic HTTP/1.1', 'Host: node', ...lines].join('\r\n');
+    const head = ['GET /pss/subscribe/topic HTTP/1.1', 'Host: 127.0.0.1', ...lines].join('\r\n');
     const socket = await raw(port, `${head}\r\n\r\n`);
     await vi.waitFor(() => expect(turn.subscriptions.size).toBe(1));
     const ended = new Promise((resolve) => socket.once('close', resolve));

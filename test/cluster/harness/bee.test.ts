@@ -54,6 +54,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
     ports: { api: 1633, p2p: 1634, debug: 1633 },
     listen: '127.0.0.1',
     profile: 'fast',
+    allowedHosts: [],
     cors: [],
     options: {},
     dataDir: '/data',

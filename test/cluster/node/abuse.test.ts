@@ -79,7 +79,7 @@ async function answerTo(door: 'api' | 'p2p', request: string | Uint8Array): Prom
 
 function uploadHead(length: number | 'chunked', more: Record<string, string> = {}, path = '/bytes'): string {
   const headers = {
-    host: 'x',
+    host: '127.0.0.1',
     'svc-postage-batch-id': node.batch ?? '',
     'content-type': 'application/octet-stream',
     ...(length === 'chunked' ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(length) }),

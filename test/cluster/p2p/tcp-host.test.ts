@@ -199,3 +199,38 @@ test('a closed listener has closed what it accepted, and has no address', async 
   expect(await closedBy(back)).toBeUndefined();
   expect(there.listener.addresses()).toEqual([]);
 });
+
+test.each([
+  ['169.254.169.254', 4],
+  ['0.0.0.0', 4],
+  ['fe80::1', 6],
+  ['::ffff:169.254.169.254', 6],
+] as const)('a name that leads to %s is not dialled', async (address, family) => {
+  const asked: string[] = [];
+  const named = createTcp(undefined, (name, _options, callback) => {
+    asked.push(name);
+    callback(null, [{ address, family }]);
+  });
+  const dialled = named.dial('/dns/metadata.example/tcp/80', never);
+  // Said before a socket is opened; one that was would end with an error of the system.
+  await expect(dialled).rejects.toThrow(
+    'connection error metadata.example:80: no peer can be at metadata.example',
+  );
+  expect(asked).toEqual(['metadata.example']);
+});
+
+test('of a name with several addresses those are dialled that a peer can have', async () => {
+  await using there = await listening();
+  const port = there.underlay.split('/')[4];
+  const named = createTcp(undefined, (_name, _options, callback) =>
+    callback(null, [
+      { address: '169.254.169.254', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ]),
+  );
+  for (const kind of ['dns', 'dns4']) {
+    const connection = await named.dial(`/${kind}/node.example/tcp/${port}`, never);
+    expect((await there.next()).remoteAddress).toContain('/ip4/127.0.0.1/');
+    connection.abort(new Error('done'));
+  }
+});

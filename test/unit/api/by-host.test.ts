@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ROUTES } from '../../../node/api/routes/table.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
@@ -111,13 +112,23 @@ describe('content by host name', () => {
     expect((await get('/index.html', { host, 'if-none-match': String(etag) })).statusCode).toBe(304);
   });
 
-  test.each(['/health', '/v1/health', '/stamps', '/metrics', '/node'])(
-    'the operation %s of the node wins on any host',
+  test.each(['/health', '/v1/health', '/readiness'])(
+    'the answer of the node to probes at %s wins on any host',
     async (path) => {
-      const [here, there] = [await get(path), await get(path, { host: 'node' })];
+      const [here, there] = [await get(path), await get(path, { host: 'localhost' })];
       expect(here.statusCode).toBe(200);
-      expect(here.headers['content-type']).toBe(there.headers['content-type']);
-      expect(here.body).not.toContain('of the site');
+      expect(here.json()).toEqual(there.json());
+    },
+  );
+
+  test.each(ROUTES.filter(({ forProbes }) => forProbes !== true).map(({ method, path }) => [method, path]))(
+    '%s %s of the node is not there',
+    async (method, path) => {
+      const request = { method: method as 'GET', url: path.replaceAll(/\{[^}]+\}/g, '1'), headers: { host } };
+      const answer = await kit.api.main.inject(request);
+      if (method === 'GET') expect(Object.values(SITE)).toContain(answer.body);
+      else expect(answer.statusCode).toBe(405);
+      expect((await kit.api.debug.inject(request)).statusCode).toBe(404);
     },
   );
 
@@ -125,12 +136,15 @@ describe('content by host name', () => {
     expect((await kit.api.debug.inject({ url: '/index.html', headers: { host } })).statusCode).toBe(404);
   });
 
-  test.each(['svc.localhost', 'a.svc.example', 'localhost', 'notsvc.localhost'])(
-    '%s is the host of a node',
-    async (name) => {
-      expect((await get('/', { host: name })).body).toBe('svc node\n');
-    },
-  );
+  test('a site is no sandbox: its pages have an origin of their own', async () => {
+    const { headers } = await get('/index.html');
+    expect(headers['content-security-policy']).toBeUndefined();
+    expect(headers['x-content-type-options']).toBe('nosniff');
+  });
+
+  test.each(['svc.localhost', 'localhost', 'notsvc.localhost'])('%s is the host of a node', async (name) => {
+    expect((await get('/', { host: name })).body).toBe('svc node\n');
+  });
 
   test('GET is the only method', async () => {
     for (const method of ['HEAD', 'POST', 'DELETE'] as const) {
@@ -151,7 +165,7 @@ describe('content by host name', () => {
     const root = await site(starting);
     starting.knobs.state = 'starting';
     expect((await get('/', { host: `${root}.svc.localhost` }, starting)).statusCode).toBe(200);
-    expect((await get(`/svc/${root}/`, { host: 'node' }, starting)).statusCode).toBe(503);
+    expect((await get(`/svc/${root}/`, { host: 'localhost' }, starting)).statusCode).toBe(503);
   });
 
   test.each([

@@ -1,6 +1,7 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { createAccessControl } from '../../../node/act/access-control.ts';
+import type { Tokens } from '../../../node/api/admission/tokens.ts';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
@@ -108,12 +109,24 @@ export interface Kit {
 }
 
 export async function startKit(
-  options: { dialect?: DialectName; corsAllowedOrigins?: string[] } = {},
+  options: {
+    dialect?: DialectName;
+    corsAllowedOrigins?: string[];
+    allowedHosts?: string[];
+    tokens?: Tokens;
+  } = {},
 ): Promise<Kit> {
   const turn = knobs();
   const services = await simulatedNode(turn);
   const name = options.dialect ?? 'svc';
-  const settings = { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [], debugAddress: '' };
+  const settings = {
+    corsAllowedOrigins: [],
+    allowedHosts: [],
+    tokens: {},
+    ...options,
+    dialect: name,
+    debugAddress: '',
+  };
   const { main, debug } = createListeners(settings, services);
   if (debug === undefined) throw new Error('there is no debug listener');
   return {

@@ -270,11 +270,32 @@ describe('peers', () => {
     [new HostError('ALREADY_CONNECTED', PEER), 'already connected'],
     [new HostError('PEER_BLOCKLISTED', ''), 'peer blocklisted'],
     [new HostError('SELF_DIAL', ''), 'cannot connect to self'],
-    [new HostError('DIAL_FAILED', 'connection refused'), 'libp2p connect: connection refused'],
-    [new HostError('HANDSHAKE_FAILED', 'other network'), 'other network'],
+    [new HostError('PEER_NOT_ALLOWED', 'takes no other peers'), 'takes no other peers'],
+    [new HostError('UNDERLAY_INVALID', 'of 169.254.1.1'), 'no supported addresses'],
   ])('connecting fails with %s', async (error, message) => {
     const turn = (knobs: Knobs) => void (knobs.connectError = error);
     expect((await ask('POST', '/connect/ip4/127.0.0.1/tcp/1', turn)).body).toEqual({ code: 500, message });
+  });
+
+  test('connecting to a closed port, to another service, to a name of nobody and to a light node fails alike', async () => {
+    const errors = [
+      new HostError('DIAL_FAILED', 'connection error 10.0.0.1:22: ECONNREFUSED'),
+      new HostError('DIAL_FAILED', 'getaddrinfo ENOTFOUND db.internal'),
+      new HostError('DIAL_PAUSED', 'too many failures'),
+      new HostError('HANDSHAKE_FAILED', 'other network'),
+      new HostError('PEER_IS_LIGHT', 'target peer is a light node'),
+      new Error('protocol negotiation: unexpected bytes SSH-2.0'),
+      new DOMException('The operation timed out', 'TimeoutError'),
+    ];
+    const answers = await Promise.all(
+      errors.map((error) =>
+        ask('POST', '/connect/ip4/127.0.0.1/tcp/1', (knobs) => void (knobs.connectError = error)),
+      ),
+    );
+    const message = 'libp2p connect: the peer cannot be connected to';
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body)))).toEqual(
+      new Set([JSON.stringify({ code: 500, message })]),
+    );
   });
 
   test('what is no multi-address is refused', async () => {

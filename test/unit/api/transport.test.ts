@@ -291,7 +291,7 @@ describe('cross-origin requests', () => {
   });
 
   test.each(['http', 'https'])('the own host is always allowed over %s', async (scheme) => {
-    const { api } = await startKit();
+    const { api } = await startKit({ allowedHosts: ['node.local'] });
     const own = `${scheme}://Node.local:1633`;
     const { headers } = await api.main.inject({
       url: '/health',

@@ -239,3 +239,61 @@ test.each([
 ])('payments that can are not: %j', (argv) => {
   expect(() => resolve(argv)).not.toThrow();
 });
+
+test.each([
+  ['--api-addr', '0.0.0.0:1633'],
+  ['--api-addr', '[::]:1633'],
+  ['--api-addr', '192.168.1.7:1633'],
+  ['--api-addr', 'storage.example:1633'],
+  ['--api-addr', 'localhost.example:1633'],
+  ['--debug-api-addr', '0.0.0.0:1635'],
+])('%s %s without a token is refused with what to do, in both dialects', (flag, address) => {
+  for (const dialect of ['svc', 'swarm']) {
+    const given = [flag, address, '--debug-api-enable', '--api-dialect', dialect];
+    const message = failure(given);
+    expect(message).toContain(`${flag} ${address} is reachable from other machines without a token`);
+    for (const way of ['--api-token-file', '127.0.0.1', '--api-open']) expect(message).toContain(way);
+    expect(() => resolve([...given, '--api-open'])).not.toThrow();
+    for (const name of ['api-token', 'api-read-token']) {
+      expect(() => resolve([...given, `--${name}`, 'a-token-of-16-and-more'])).not.toThrow();
+      expect(() => resolve([...given, `--${name}-file`, '/run/token'])).not.toThrow();
+    }
+  }
+});
+
+test.each(['127.0.0.1:1633', '127.8.8.8:1', '[::1]:1633', 'localhost:1633', 'a.localhost:0'])(
+  'an API at %s needs no token',
+  (address) => {
+    expect(() => resolve(['--api-addr', address])).not.toThrow();
+  },
+);
+
+test('the token of the debug API protects that one alone', () => {
+  const token = ['--debug-api-token', 'a-token-of-16-and-more', '--debug-api-enable'];
+  expect(() => resolve([...token, '--debug-api-addr', '0.0.0.0:1635'])).not.toThrow();
+  expect(failure([...token, '--api-addr', '0.0.0.0:1633'])).toContain('--api-addr 0.0.0.0:1633');
+  expect(() => resolve(['--debug-api-addr', '0.0.0.0:1635'])).not.toThrow();
+});
+
+test.each(['short', 'with space in the middle', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(513)])(
+  "a token such as '%s' is refused without being told",
+  (token) => {
+    const messages = [
+      failure(['--api-token', token]),
+      failure([], { SVC_API_READ_TOKEN: token }),
+      failure(['--config', 'f'], {}, { 'debug-api-token': token }),
+      failure(['--config', 'f'], {}, { 'debug-api-token': [token] }),
+    ];
+    for (const message of messages) {
+      expect(message).toContain('expected 16 to 512 letters');
+      expect(message).not.toContain(token);
+    }
+  },
+);
+
+test.each(['storage.example:1633', 'http://storage.example', 'a b', '-a', 'a..b'])(
+  "'%s' is no host name",
+  (name) => {
+    expect(failure(['--allowed-hosts', name])).toContain('expected a host name without a port');
+  },
+);

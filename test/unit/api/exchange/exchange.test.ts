@@ -50,7 +50,7 @@ function answering(count: number) {
   };
   const headers = { 'content-length': String(count * memory.length) };
   send(
-    { request, response, method: 'GET', route: '' },
+    { request, response, method: 'GET', id: 'id', route: '' },
     { status: 200, headers, stream: pieces() },
     (error) => {
       throw error;

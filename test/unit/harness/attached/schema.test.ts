@@ -69,11 +69,51 @@ test('every mistake is named in a line of its own, with key, value and what was 
     "network.yaml: unknown key 'chain.contracts.tokn', did you mean 'token'? (known: token, postageStamp, postagePriceOracle, stakeRegistry, redistribution, chequebookFactory, swapPriceOracle)",
     "network.yaml: nodes[0].api: got 'http://127.0.0.1:1633/path', expected an http or https URL without a path, such as http://127.0.0.1:1633",
     'network.yaml: nodes[1].api: got nothing, expected an http or https URL without a path, such as http://127.0.0.1:1633',
-    "network.yaml: unknown key 'nodes[1].ipa', did you mean 'api'? (known: api, debug, name, key)",
+    "network.yaml: unknown key 'nodes[1].ipa', did you mean 'api'? (known: api, debug, name, key, token, tokenFile)",
     "network.yaml: nodes[2].name: got 'chain', expected another name than 'chain', which is that of the chain",
     "network.yaml: batches[0].id: got 'abc', expected the id of a batch: 64 hex digits, 0x optional",
-    "network.yaml: unknown key 'notes', did you mean 'nodes'? (known: name, chain, nodes, batches)",
+    "network.yaml: unknown key 'notes', did you mean 'nodes'? (known: name, chain, nodes, batches, token, tokenFile)",
   ]);
+});
+
+test('a token is that of the network, unless a node has one, and its file is beside the network file', async () => {
+  const path = join(folder, 'locked.yaml');
+  const nodes = [
+    `{ api: '${API}' }`,
+    `{ api: '${API}1', token: of-the-node }`,
+    `{ api: '${API}2', tokenFile: /run/x }`,
+  ];
+  writeFileSync(path, `tokenFile: tokens/all\nnodes: [${nodes.join(', ')}]\n`);
+  const network = await readNetworkFile(path);
+  expect(network.nodes.map(({ token, tokenFile }) => ({ token, tokenFile }))).toEqual([
+    { token: undefined, tokenFile: join(folder, 'tokens/all') },
+    { token: 'of-the-node', tokenFile: undefined },
+    { token: undefined, tokenFile: '/run/x' },
+  ]);
+  expect(network).not.toHaveProperty('tokenFile');
+});
+
+test('a token twice is a contradiction', () => {
+  const both = { token: 'a', tokenFile: 'b' };
+  expect(mistakesOf({ ...both, nodes: [{ api: API, ...both }] })).toEqual([
+    'network.yaml: token: expected either token or tokenFile, got both',
+    'network.yaml: nodes[0].token: expected either token or tokenFile, got both',
+  ]);
+});
+
+test('neither a key nor a token stands in a message', async () => {
+  const key = 'ab'.repeat(31).concat('a');
+  const token = 'a secret with spaces';
+  const mistakes = mistakesOf({ token, nodes: [{ api: API, key, token }] });
+  expect(mistakes).toEqual([
+    'network.yaml: nodes[0].key: got another value, expected a private key: 64 hex digits, 0x optional',
+    'network.yaml: nodes[0].token: got another value, expected a token: letters, digits and - . _ ~ + / =',
+    'network.yaml: token: got another value, expected a token: letters, digits and - . _ ~ + / =',
+  ]);
+  const path = join(folder, 'broken.yaml');
+  writeFileSync(path, `nodes:\n  - { api: ${API}, key: ${key}, token: [${key} }\n`);
+  await expect(readNetworkFile(path)).rejects.toThrow(path);
+  await expect(readNetworkFile(path)).rejects.not.toThrow(key);
 });
 
 test('a document without nodes is told what it lacks', () => {

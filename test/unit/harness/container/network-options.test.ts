@@ -35,6 +35,14 @@ test('without anything it is five embedded nodes that listen on all addresses of
   });
 });
 
+test('the host names that it answers to are those of the variable, or of the flag', async () => {
+  const environment = { SVCNET_ALLOWED_HOSTS: 'docker, storage.example' };
+  expect((await defined([], environment)).allowedHosts).toEqual(['docker', 'storage.example']);
+  expect((await defined(['--allowed-hosts', 'other'], environment)).allowedHosts).toEqual(['other']);
+  expect((await defined([], { SVCNET_ALLOWED_HOSTS: '' })).allowedHosts).toEqual([]);
+  await expect(defined(['--allowed-hosts', 'a:80'])).rejects.toThrow("allowedHosts[0]: got 'a:80'");
+});
+
 test('nodes are at 1633 and every ten above, with p2p and debug API behind, the chain at 8545', async () => {
   const ports = wantedPorts(await defined(['--nodes', '2'])).map(({ port }) => port);
   expect(ports).toEqual([8545, 1633, 1634, 1635, 1643, 1644, 1645]);

@@ -48,7 +48,12 @@ test('the first container prepares the network that the file describes, of the s
     parse(networkFile?.content ?? ''),
   );
   const config = JSON.parse(readFileSync(join(folder, 'node-1', 'config.yaml'), 'utf8')) as object;
-  expect(config).toMatchObject({ 'welcome-message': 'a $HOME of one', 'nat-addr': 'node-1:1634' });
+  expect(config).toMatchObject({
+    'welcome-message': 'a $HOME of one',
+    'nat-addr': 'node-1:1634',
+    'api-open': true,
+    'allowed-hosts': ['node-1'],
+  });
   expect(environment['SVCNET_SEED']).toBe('${SVCNET_SEED:-42}');
   const other = await prepared({ SVCNET_DEFINITION, SVCNET_SEED: '43' });
   expect(readFileSync(join(other, 'env'), 'utf8')).not.toBe(readFileSync(join(folder, 'env'), 'utf8'));

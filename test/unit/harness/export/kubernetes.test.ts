@@ -20,7 +20,7 @@ function exported(input: DefinitionInput = MIXED) {
   return {
     text: file?.content ?? '',
     manifests: manifests.filter((manifest) => manifest !== null),
-    network: parse(network?.content ?? '') as { nodes: { name: string }[] },
+    network: parse(network?.content ?? '') as { name: string; nodes: { name: string }[] },
     file,
   };
 }
@@ -172,6 +172,12 @@ test('each node of the network file has a service that leads to one pod, whose c
     expect(JSON.parse(config ?? '')).toMatchObject({
       'node-name': name,
       'nat-addr': `${selected[0]?.name}.nodes:1634`,
+      'api-open': true,
+      'allowed-hosts': expect.arrayContaining([
+        name,
+        `${selected[0]?.name}.nodes`,
+        `${name}.${network.name}.svc.cluster.local`,
+      ]),
     });
   }
 });

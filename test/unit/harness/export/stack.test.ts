@@ -131,6 +131,22 @@ test('the same seed is exported byte for byte the same, so that deploying it aga
   expect(names(MIXED).filter((name) => changed.includes(name))).toHaveLength(1);
 });
 
+test('a node answers to its service and to the name of its machine, which other machines reach', () => {
+  const machines = [
+    { name: 'one', address: 'one.example' },
+    { name: 'two', address: '10.0.0.2' },
+  ];
+  const { contents } = exported({ nodes: 2, allowedHosts: ['storage.example'] }, machines);
+  const [first, second] = [0, 1].map((index) =>
+    JSON.parse(contents.get(`configs/node-${index}.yaml`)?.content ?? ''),
+  );
+  expect(first).toMatchObject({
+    'api-open': true,
+    'allowed-hosts': ['node-0', 'one.example', 'storage.example'],
+  });
+  expect(second).toMatchObject({ 'api-open': true, 'allowed-hosts': ['node-1', 'storage.example'] });
+});
+
 test('a node is told its name in the network, and the configuration of a node names the chain and the bootnodes', () => {
   const { contents } = exported();
   expect(JSON.parse(contents.get('configs/node-4.yaml')?.content ?? '')).toMatchObject({

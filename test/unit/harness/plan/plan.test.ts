@@ -21,6 +21,13 @@ function planOf(input: DefinitionInput): ClusterPlan {
   return planCluster(parseDefinition(input, 'options'), 7n);
 }
 
+const FACTS = {
+  contracts: CONTRACTS,
+  startBlock: 3,
+  rpcOf: (node: string) => `http://chain/${node}`,
+  chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
+};
+
 /** All nodes on one host, each with ports of its own. */
 function placed(input: DefinitionInput): NodePlan[] {
   const plan = planOf(input);
@@ -30,13 +37,11 @@ function placed(input: DefinitionInput): NodePlan[] {
     listen: '0.0.0.0',
     dataDir: `/data/${name}`,
   }));
-  const facts = {
-    contracts: CONTRACTS,
-    startBlock: 3,
-    rpcOf: (node: string) => `http://chain/${node}`,
-    chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
-  };
-  return placeNodes(plan, places, facts).map((node) => node.plan);
+  return placeNodes(plan, places, FACTS).map((node) => node.plan);
+}
+
+function optionsOf(node: NodePlan): Record<string, unknown> {
+  return JSON.parse(svcFlavour.files(node).find(({ path }) => path === 'config.yaml')?.content ?? '');
 }
 
 const bootnodeHosts = ({ network }: NodePlan) =>
@@ -157,6 +162,35 @@ test('the origins of the cluster are those of its nodes, unless a group names ot
   expect(configs).toMatchObject([{ 'cors-allowed-origins': [cors] }, { 'cors-allowed-origins': '*' }]);
 });
 
+test('a node answers to the names of its place, of the cluster and of its group', () => {
+  const group = { options: { 'allowed-hosts': 'group.example,other.example' } };
+  const plan = planOf({ allowedHosts: ['cluster.example'], nodes: [{}, group] });
+  const places = plan.nodes.map(({ name }) => ({
+    ports: { api: 1, p2p: 2, debug: 3 },
+    reached: { host: name, port: 2 },
+    hosts: [name],
+    listen: '127.0.0.1',
+    dataDir: '/data',
+  }));
+  const hosts = placeNodes(plan, places, FACTS).map(({ plan: node }) => optionsOf(node)['allowed-hosts']);
+  expect(hosts).toEqual([
+    ['node-0', 'cluster.example'],
+    ['node-1', 'cluster.example', 'group.example,other.example'],
+  ]);
+});
+
+test('a node that other machines reach is told that it may be', () => {
+  const [node] = placed({ nodes: 1 });
+  if (node === undefined) throw new Error('there is no node');
+  const opened = (listen: string) => optionsOf({ ...node, listen })['api-open'];
+  expect(['0.0.0.0', '192.168.0.3', '127.0.0.1', '127.0.0.9'].map(opened)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
 test('all nodes send their traces where the cluster says, unless a group says otherwise', () => {
   const nodes = placed({
     otlp: 'http://collector:4318',
@@ -198,6 +232,5 @@ test('a boot Bee is a bootnode as well, a full one is not', () => {
 
 test('a place is needed for every node', () => {
   const plan = planOf({ nodes: 2 });
-  const facts = { contracts: CONTRACTS, startBlock: 1, rpcOf: () => '', chequebookOf: () => undefined };
-  expect(() => placeNodes(plan, [], facts)).toThrow('no place for node-0: 0 are given');
+  expect(() => placeNodes(plan, [], FACTS)).toThrow('no place for node-0: 0 are given');
 });

@@ -127,6 +127,39 @@ test.each([
   expect(isDialable(underlay)).toBe(expected);
 });
 
+test.each([
+  '/ip4/169.254.169.254/tcp/80',
+  '/ip4/0.0.0.0/tcp/1634',
+  '/ip4/0.1.2.3/tcp/1634',
+  '/ip4/224.0.0.1/tcp/1634',
+  '/ip4/239.255.255.250/tcp/1900',
+  '/ip4/240.0.0.1/tcp/1634',
+  '/ip4/255.255.255.255/tcp/1634',
+  '/ip6/::/tcp/1634',
+  '/ip6/fe80::1/tcp/1634',
+  '/ip6/febf:ffff::1/tcp/1634',
+  '/ip6/fe80::1%eth0/tcp/1634',
+  '/ip6/ff02::1/tcp/1634',
+  '/ip6/::ffff:169.254.169.254/tcp/80',
+  '/ip6/::FFFF:a9fe:a9fe/tcp/80',
+  '/ip6/0:0:0:0:0:ffff:0:0/tcp/80',
+  '/ip6/64:ff9b::a9fe:a9fe/tcp/80',
+  '/ip6/::7f00:1/tcp/80',
+  '/ip4/0251.0376.1.1/tcp/80',
+  '/ip4/2851995905/tcp/80',
+  '/dns4/169.254.169.254/tcp/80',
+  '/dns6/fe80::1/tcp/80',
+])('%s is no address of a peer and never dialled', (underlay) => {
+  expect(isDialable(underlay)).toBe(false);
+});
+
+test.each(['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip6/::ffff:10.0.0.1/tcp/1', '/ip4/223.1.1.1/tcp/1'])(
+  '%s may be one',
+  (underlay) => {
+    expect(isDialable(underlay)).toBe(true);
+  },
+);
+
 test('loopback addresses are left out where there are others', () => {
   const [local, lan, open] = [
     '/ip4/127.0.0.1/tcp/1',

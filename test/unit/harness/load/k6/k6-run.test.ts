@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runK6 } from '../../../../../harness/load/k6/k6-run.ts';
 
+const TOKEN = 'full-token-of-the-tests';
 let folder: string;
 
 beforeEach(() => {
@@ -25,6 +26,7 @@ async function run(work: string, signal: AbortSignal = new AbortController().sig
     script: join(folder, 'script.js'),
     config: join(folder, 'config.json'),
     samples: undefined,
+    authorization: { 'node-0': `Bearer ${TOKEN}` },
     signal,
     onLines: (more) => void lines.push(...more),
   });
@@ -41,6 +43,15 @@ test('lines and words of an earlier load into the same folder are none of this o
     'last',
   ]);
   expect(readFileSync(join(folder, 'k6.log'), 'utf8')).toBe('words\n');
+});
+
+test('what lets it in is in its environment alone', async () => {
+  const [environment, ...line] = await run(
+    'echo "$SVCNET_LOAD_AUTHORIZATION" >>"$out"; tr "\\0" "\\n" </proc/$PPID/cmdline >>"$out"; exit 0',
+  );
+  expect(JSON.parse(environment ?? '')).toEqual({ 'node-0': `Bearer ${TOKEN}` });
+  expect(line.length).toBeGreaterThan(3);
+  expect(line.join('\n')).not.toContain(TOKEN);
 });
 
 test('an end that is none of a load is told with the last words', async () => {

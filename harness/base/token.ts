@@ -1,0 +1,42 @@
+/** The token by which a node lets a client in. It is sent, and shown nowhere. */
+import { readFileSync } from 'node:fs';
+import { HarnessError, messageOf } from './errors.ts';
+
+/** Where a token is: here, or in a file. Neither: the node asks for none. */
+export interface TokenSource {
+  readonly token?: string | undefined;
+  /** Absolute path. */
+  readonly tokenFile?: string | undefined;
+}
+
+export const TOKEN = /^[\w.~+/=-]+$/;
+export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
+
+/** Reads a file when it is needed first: a cluster is forgotten also when its token is gone. */
+export class Authorization {
+  readonly #source: TokenSource;
+  #read: string | undefined;
+
+  constructor(source: TokenSource) {
+    this.#source = source;
+  }
+
+  /** Of a request. @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token */
+  headers(): Readonly<Record<string, string>> {
+    const { token, tokenFile } = this.#source;
+    if (token === undefined && tokenFile === undefined) return {};
+    this.#read ??= token ?? tokenIn(tokenFile as string);
+    return { authorization: `Bearer ${this.#read}` };
+  }
+}
+
+function tokenIn(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new HarnessError('DEFINITION_INVALID', `cannot read the token: ${messageOf(cause)}`, { cause });
+  }
+  if (TOKEN.test(text)) return text;
+  throw new HarnessError('DEFINITION_INVALID', `${path} holds no token, expected ${TOKEN_EXPECTED}`);
+}

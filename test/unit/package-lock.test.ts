@@ -1,0 +1,54 @@
+/** What an installation brings is what was looked at: every package is known by its hash, and runs nothing when it comes. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly allowScripts: Readonly<Record<string, boolean>>;
+}
+interface Locked extends Partial<Manifest> {
+  readonly version: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly hasInstallScript?: boolean;
+}
+
+/** They work without their scripts, which npm therefore does not run. */
+const UNAPPROVED = ['cpu-features', 'protobufjs', 'ssh2'];
+
+const read = (name: string) =>
+  JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')) as unknown;
+const manifest = read('package.json') as Manifest;
+const { '': root, ...packages } = (read('package-lock.json') as { packages: Record<string, Locked> })
+  .packages;
+const locked = Object.entries(packages);
+
+test('the lock file is that of the manifest, whose versions are exact', () => {
+  for (const kind of ['dependencies', 'devDependencies'] as const) {
+    expect(root?.[kind]).toEqual(manifest[kind]);
+    for (const [name, version] of Object.entries(manifest[kind])) {
+      expect(version, name).toMatch(/^\d+\.\d+\.\d+/);
+      expect(packages[`node_modules/${name}`]?.version).toBe(version);
+    }
+  }
+});
+
+test('every package has its hash, but for programs of other platforms', () => {
+  for (const [path, { integrity, optional, os }] of locked) {
+    if (integrity === undefined) expect([optional, os?.length], path).toEqual([true, 1]);
+    else expect(integrity, path).toMatch(/^sha512-/);
+  }
+});
+
+test('no package comes from an address of its own', () => {
+  expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+});
+
+test('packages that would run something when they are installed are those that were decided about', () => {
+  const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript === true);
+  const names = scripted.map(([path]) => path.replace(/^.*node_modules\//, ''));
+  expect(new Set(names)).toEqual(new Set([...Object.keys(manifest.allowScripts), ...UNAPPROVED]));
+});

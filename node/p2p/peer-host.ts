@@ -36,6 +36,7 @@ import {
 } from './host.ts';
 import { HANDSHAKE_METRICS, P2P_METRICS } from './metrics.ts';
 import { Blocklist } from './peers/blocklist.ts';
+import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
 import { Dialling, type DiallingOptions, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
@@ -110,6 +111,7 @@ class PeerHost implements Host {
   readonly #deps: PeerHostDeps;
   readonly #sessions = new Sessions();
   readonly #blocklist: Blocklist;
+  readonly #conduct: Conduct;
   readonly #dialling: Dialling;
   /** Inbound links of nodes that are no peers yet. */
   readonly #strangers = new Strangers<Link>();
@@ -139,6 +141,7 @@ class PeerHost implements Host {
     this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
+    this.#conduct = new Conduct(deps.clock);
     const { chequebook, givenRecord: given } = options;
     this.#ownRecord = new OwnRecord(
       { signer: deps.signer, networkId, nonce },
@@ -446,6 +449,24 @@ class PeerHost implements Host {
       this.#metrics.blocklistErrors.inc();
       throw error;
     }
+  }
+
+  misbehaved(peer: Peer, what: string, weight = 1): void {
+    const { log } = this.#deps;
+    log.debug({ peer: peer.id, what }, 'peer misbehaves');
+    if (this.#conduct.bears(peer, weight)) return;
+    const session = this.#sessions.of(peer.id);
+    if (session?.peer !== peer) return;
+    const reason = `misbehaves: ${what}`;
+    log.info({ peer: peer.id, address: peer.remoteAddress, what }, 'peer refused for a while: it misbehaves');
+    this.blocklist(peer.id, MISCONDUCT_MS, reason).catch((err: unknown) => {
+      log.warn({ err, peer: peer.id }, 'peer not blocklisted');
+      this.#close(session, reason);
+    });
+  }
+
+  isSuspect(peer: Peer): boolean {
+    return this.#conduct.isSuspect(peer);
   }
 
   blocklisted(): BlocklistEntry[] {

@@ -30,7 +30,8 @@ export function newSession(
   setMaxListeners(0, controller.signal);
   const { overlay } = record;
   const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
-  const peer = { ...known, ...said, closed: controller.signal };
+  const { remoteAddress } = link;
+  const peer = { ...known, ...said, remoteAddress, closed: controller.signal };
   return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map(), settled: false };
 }
 

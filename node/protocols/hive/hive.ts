@@ -2,7 +2,8 @@
  * Gossip of address records, in the version that each peer understands. `p2p-protocols.md` 4.2.
  *
  *   announcer                                 receiver
- *   Peers{at most 30 records}  ──►            over its budget → reset, nothing is read
+ *   Peers{at most 30 records}  ──►            over the budget of its connection → reset, nothing is read
+ *                                             over the budget of its overlay or address → only what we have is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             those and all that we have a record of → topology
  *
@@ -12,7 +13,9 @@ import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
+import { RateLimits } from '../../env/turns/rate-limit.ts';
 import type { BzzAddress } from '../../p2p/address/record.ts';
+import { isPrivate } from '../../p2p/address/underlay.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import {
   type AddressBook,
@@ -23,9 +26,10 @@ import {
   type Peer,
   StreamError,
 } from '../../p2p/host.ts';
+import { sourceOf } from '../../p2p/peers/connection-gate.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, isNoNews, judge, toAnnounce } from './rules.ts';
+import { Budget, isHeld, isNoNews, judge, NEARBY_NEWS, NEWS, SOURCE_NEWS, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -40,7 +44,7 @@ export interface HiveOptions {
 }
 
 export interface HiveDeps {
-  readonly host: Pick<Host, 'overlay' | 'open' | 'handle' | 'onDisconnected'>;
+  readonly host: Pick<Host, 'overlay' | 'open' | 'handle' | 'onDisconnected' | 'misbehaved'>;
   readonly addressBook: AddressBook;
   readonly clock: Clock;
   readonly log: Logger;
@@ -69,12 +73,18 @@ class Gossip implements Hive {
   readonly #metrics: MetricsOf<typeof HIVE_METRICS>;
   readonly #inbound = new Map<string, Budget>();
   readonly #outbound = new Map<string, Budget>();
+  readonly #news: RateLimits;
+  readonly #sourceNews: RateLimits;
+  readonly #nearbyNews: RateLimits;
   readonly #listeners: ((overlaysHex: readonly string[]) => void)[] = [];
 
   constructor(options: HiveOptions, deps: HiveDeps) {
     this.#options = options;
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HIVE_METRICS);
+    this.#news = new RateLimits(NEWS, deps.clock);
+    this.#sourceNews = new RateLimits(SOURCE_NEWS, deps.clock);
+    this.#nearbyNews = new RateLimits(NEARBY_NEWS, deps.clock);
   }
 
   onLearned(listener: (overlaysHex: readonly string[]) => void): void {
@@ -117,6 +127,8 @@ class Gossip implements Hive {
     this.#metrics.received.inc();
     this.#metrics.receivedPeers.inc(peers.length);
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
+      // It has the same budget, and stops by itself.
+      this.#deps.host.misbehaved(stream.peer, 'gossip over its budget');
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
     if (this.#options.bootnodeMode) return;
@@ -129,6 +141,10 @@ class Gossip implements Hive {
     const taken: AddressRecord[] = [];
     const learned: string[] = [];
     for (const wire of peers) {
+      if (!isHeld(wire, generation, context) && !this.#mayTellNews(stream.peer)) {
+        this.#dropped(stream.peer, 'TOO_MUCH_NEWS');
+        continue;
+      }
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
@@ -139,6 +155,11 @@ class Gossip implements Hive {
     if (learned.length > 0) for (const listener of this.#listeners) listener(learned);
     await Promise.all(writes);
     log.debug({ peer: stream.peer.id, records: peers.length, taken: taken.length }, 'peers announced');
+  }
+
+  #mayTellNews({ id, remoteAddress }: Peer): boolean {
+    const sources = isPrivate(remoteAddress) ? this.#nearbyNews : this.#sourceNews;
+    return this.#news.of(id).tryTake(1) && sources.of(sourceOf(remoteAddress)).tryTake(1);
   }
 
   #dropped(peer: Peer, reason: string): void {

@@ -39,6 +39,16 @@ export class Budget {
   }
 }
 
+/**
+ * Records that are news to us, by the overlay that tells them: what is kept of them lasts, so this budget does, over
+ * connections. It is spent only on what we do not have yet; a peer that comes back tells what we know mostly.
+ */
+export const NEWS = { burst: 256, perSecond: 0.1 } as const;
+/** By address: whoever tells more does so under ever new overlays. */
+export const SOURCE_NEWS = { burst: 512, perSecond: 0.2 } as const;
+/** By private address: a network of hundreds of nodes may be behind one, each of them news once. */
+export const NEARBY_NEWS = { burst: 1_024, perSecond: 1 } as const;
+
 export type DropReason =
   | 'OWN_OVERLAY'
   /** We have the same addresses. */
@@ -66,6 +76,18 @@ export interface ReceiveContext {
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
+}
+
+/** Whether a record says what we have: then it costs neither a look at its signature nor room. */
+export function isHeld(
+  wire: MessageOf<typeof BzzAddress>,
+  generation: Generation,
+  { stored }: Pick<ReceiveContext, 'stored'>,
+): boolean {
+  const known = stored(wire.overlay);
+  if (known === undefined) return false;
+  if (generation === '15.0.0') return generationOf(known) === '15.0.0' && equalRecords(known, wire);
+  return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
 /** One gossiped record, in the version in which it came. A record that fails is dropped alone. */

@@ -17,6 +17,16 @@ export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
 
+/** How a refusal begins in which a storer says that a stamp is not valid; forwarders put their own words in front of it. */
+const BAD_STAMP = 'invalid stamp: ';
+
+export function refusesStamp(error: unknown): boolean {
+  return error instanceof PushsyncError && error.message.includes(BAD_STAMP);
+}
+
+/** Weight of a fault that may be somebody else's: Bees pass on stamps and receipts without looking at their signatures. */
+export const PASSED_ON = 1 / 8;
+
 /** Storers without room after which a push ends: as many as it places copies. The rest would send it to these again. */
 export const NO_ROOM_MAX = 3;
 

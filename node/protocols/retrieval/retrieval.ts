@@ -9,7 +9,7 @@
  *   7 apply the credit                        6 apply the debit, cache what was forwarded
  *
  * A failure before step 4 is told in Delivery.err and closes the stream in order; one after it resets the stream.
- * Whatever is not applied is released.
+ * Whatever is not applied is released. Who asks for one chunk after the other that nobody has waits for its answers.
  *
  * The origin asks the closest peer, one more every second and after every failure, up to 32 failures; a forwarder
  * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
@@ -26,6 +26,7 @@ import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
+import { RateLimits } from '../../env/turns/rate-limit.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
@@ -40,6 +41,7 @@ import {
   FAILED_SKIP_MS,
   FORWARDER,
   isAddress,
+  MISSES,
   MULTIPLEX,
   mayForward,
   ORIGIN,
@@ -48,7 +50,7 @@ import {
 import { Delivery, RETRIEVAL, Request } from './wire.ts';
 
 export interface RetrievalDeps {
-  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
@@ -96,9 +98,12 @@ class RetrievalProtocol implements Retrieval {
   readonly #failed: SkipList;
   readonly #own = new SingleFlight<Chunk>();
   readonly #forwarded = new SingleFlight<Chunk>();
+  /** Of chunks that nobody had, by who asked for them. */
+  readonly #misses: RateLimits;
 
   constructor(deps: RetrievalDeps) {
     this.#deps = deps;
+    this.#misses = new RateLimits(MISSES, deps.clock);
     this.#metrics = deps.metrics.register(RETRIEVAL_METRICS);
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
@@ -195,9 +200,12 @@ class RetrievalProtocol implements Retrieval {
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    const misses = this.#misses.of(requester.id);
+    await misses.take(1, deadline.signal);
     const chunk = await this.#forwarded.join(id, deadline.signal, (flight) =>
       this.#search({ address, id, of }, flight, requester),
     );
+    misses.giveBack(1);
     return { chunk, forwarded: true };
   }
 
@@ -277,7 +285,10 @@ class RetrievalProtocol implements Retrieval {
     } catch (error) {
       this.#metrics.errors.inc();
       events?.add('ask-failed', address, { of, peer: peer.id, attempt, detail: reasonOf(error) });
-      if (error instanceof ChunkError) this.#metrics.invalid.inc();
+      if (error instanceof ChunkError) {
+        this.#metrics.invalid.inc();
+        this.#deps.host.misbehaved(peer, 'delivers what is not the chunk');
+      }
       throw error;
     } finally {
       credit.release();

@@ -25,6 +25,25 @@ export class RateLimit {
     return true;
   }
 
+  /** Whether more was charged than there was: then `ready` waits. */
+  owes(): boolean {
+    this.#refill();
+    return this.#tokens < 0;
+  }
+
+  /** Resolves when nothing is owed, and takes nothing. @throws the signal's reason */
+  async ready(signal: AbortSignal): Promise<void> {
+    while (this.owes()) {
+      await this.#clock.sleep(Math.ceil(-this.#tokens / this.#perMs), signal);
+    }
+  }
+
+  /** Takes in any case, also what is not there yet: `ready` waits for it. */
+  charge(count: number): void {
+    this.#refill();
+    this.#tokens -= count;
+  }
+
   /** What was taken in advance for something that does not count. */
   giveBack(count: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
@@ -83,7 +102,7 @@ export class RateLimits {
     const limit = this.#limits.get(name) ?? new RateLimit(this.#limit, this.#clock);
     this.#limits.delete(name);
     this.#limits.set(name, limit);
-    if (this.#limits.size > this.#namesMax) this.#forget();
+    if (this.#limits.size > this.#namesMax) this.#forget(name);
     return limit;
   }
 
@@ -92,8 +111,10 @@ export class RateLimits {
     return this.#limits.get(name)?.isFull() ?? true;
   }
 
-  #forget(): void {
-    for (const [name, limit] of this.#limits) if (limit.isFull()) this.#limits.delete(name);
+  #forget(newest: string): void {
+    for (const [name, limit] of this.#limits) {
+      if (name !== newest && limit.isFull()) this.#limits.delete(name);
+    }
     if (this.#limits.size > this.#namesMax) this.#limits.delete(this.#limits.keys().next().value as string);
   }
 }

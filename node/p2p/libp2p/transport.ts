@@ -9,6 +9,7 @@ import type { Link, LinkEvents, Transport } from '../transport.ts';
 import type { Secure, SecureChannel } from './channel.ts';
 import { PING_SIZE } from './identify.ts';
 import { Libp2pLink } from './link.ts';
+import type { HeldBytes } from './yamux.ts';
 
 /** Securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
@@ -62,6 +63,7 @@ export class Libp2pTransport implements Transport {
   /** Connections that are being secured. */
   readonly #upgrading = new Strangers<TcpConnection>();
   readonly #links = new Set<Libp2pLink>();
+  readonly #held: HeldBytes = { count: 0 };
   readonly #stopped = new AbortController();
   #listener: TcpListener | undefined;
   #events: LinkEvents | undefined;
@@ -177,6 +179,7 @@ export class Libp2pTransport implements Transport {
       log,
       defer,
       events,
+      held: this.#held,
       identity: () => ({
         publicKey,
         agentVersion,

@@ -13,9 +13,7 @@ import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
-import { RateLimits } from '../../env/turns/rate-limit.ts';
 import type { BzzAddress } from '../../p2p/address/record.ts';
-import { isPrivate } from '../../p2p/address/underlay.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import {
   type AddressBook,
@@ -26,10 +24,10 @@ import {
   type Peer,
   StreamError,
 } from '../../p2p/host.ts';
-import { sourceOf } from '../../p2p/peers/connection-gate.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, isHeld, isNoNews, judge, NEARBY_NEWS, NEWS, SOURCE_NEWS, toAnnounce } from './rules.ts';
+import { Budget, isHeld, isNoNews, judge, NEWS, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -73,18 +71,14 @@ class Gossip implements Hive {
   readonly #metrics: MetricsOf<typeof HIVE_METRICS>;
   readonly #inbound = new Map<string, Budget>();
   readonly #outbound = new Map<string, Budget>();
-  readonly #news: RateLimits;
-  readonly #sourceNews: RateLimits;
-  readonly #nearbyNews: RateLimits;
+  readonly #news: PeerLimits;
   readonly #listeners: ((overlaysHex: readonly string[]) => void)[] = [];
 
   constructor(options: HiveOptions, deps: HiveDeps) {
     this.#options = options;
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HIVE_METRICS);
-    this.#news = new RateLimits(NEWS, deps.clock);
-    this.#sourceNews = new RateLimits(SOURCE_NEWS, deps.clock);
-    this.#nearbyNews = new RateLimits(NEARBY_NEWS, deps.clock);
+    this.#news = new PeerLimits(NEWS, deps.clock);
   }
 
   onLearned(listener: (overlaysHex: readonly string[]) => void): void {
@@ -141,7 +135,7 @@ class Gossip implements Hive {
     const taken: AddressRecord[] = [];
     const learned: string[] = [];
     for (const wire of peers) {
-      if (!isHeld(wire, generation, context) && !this.#mayTellNews(stream.peer)) {
+      if (!isHeld(wire, generation, context) && !this.#news.tryTake(stream.peer, 1)) {
         this.#dropped(stream.peer, 'TOO_MUCH_NEWS');
         continue;
       }
@@ -155,11 +149,6 @@ class Gossip implements Hive {
     if (learned.length > 0) for (const listener of this.#listeners) listener(learned);
     await Promise.all(writes);
     log.debug({ peer: stream.peer.id, records: peers.length, taken: taken.length }, 'peers announced');
-  }
-
-  #mayTellNews({ id, remoteAddress }: Peer): boolean {
-    const sources = isPrivate(remoteAddress) ? this.#nearbyNews : this.#sourceNews;
-    return this.#news.of(id).tryTake(1) && sources.of(sourceOf(remoteAddress)).tryTake(1);
   }
 
   #dropped(peer: Peer, reason: string): void {

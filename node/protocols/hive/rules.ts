@@ -40,14 +40,15 @@ export class Budget {
 }
 
 /**
- * Records that are news to us, by the overlay that tells them: what is kept of them lasts, so this budget does, over
- * connections. It is spent only on what we do not have yet; a peer that comes back tells what we know mostly.
+ * Records that are news to us: what is kept of them lasts, so this budget does, over connections. It is spent only on
+ * what we do not have yet; a peer that comes back tells mostly what we know. Hundreds of nodes may be behind a private
+ * address, each of them news once.
  */
-export const NEWS = { burst: 256, perSecond: 0.1 } as const;
-/** By address: whoever tells more does so under ever new overlays. */
-export const SOURCE_NEWS = { burst: 512, perSecond: 0.2 } as const;
-/** By private address: a network of hundreds of nodes may be behind one, each of them news once. */
-export const NEARBY_NEWS = { burst: 1_024, perSecond: 1 } as const;
+export const NEWS = {
+  peer: { perSecond: 0.1, burst: 256 },
+  source: { perSecond: 0.2, burst: 512 },
+  nearby: { perSecond: 1, burst: 1_024 },
+} as const;
 
 export type DropReason =
   | 'OWN_OVERLAY'

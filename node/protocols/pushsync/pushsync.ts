@@ -37,6 +37,7 @@ import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
@@ -57,6 +58,7 @@ import {
   ORIGIN,
   PASSED_ON,
   PushsyncError,
+  REFUSALS,
   type Receipt,
   refusesStamp,
   storerOf,
@@ -148,10 +150,12 @@ class PushsyncProtocol implements Pushsync {
   readonly #deps: PushsyncDeps;
   readonly #metrics: MetricsOf<typeof PUSHSYNC_METRICS>;
   readonly #failed: SkipList;
+  readonly #refusals: PeerLimits;
 
   constructor(options: PushsyncOptions, deps: PushsyncDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#refusals = new PeerLimits(REFUSALS, deps.clock);
     this.#metrics = deps.metrics.register(PUSHSYNC_METRICS);
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
@@ -248,6 +252,9 @@ class PushsyncProtocol implements Pushsync {
     const of = this.#deps.events?.add('received', message.address, { peer: stream.peer.id });
     let receipt: Receipt;
     let debit: Debit;
+    // Undefined on the usual way, which then does not wait for another turn.
+    const pause = this.#refusals.ready(stream.peer, signal);
+    if (pause !== undefined) await pause;
     try {
       receipt = await this.#take(message, stream.peer, signal, of);
       debit = this.#reserveDebit(stream.peer, message.address);
@@ -277,6 +284,9 @@ class PushsyncProtocol implements Pushsync {
   /** A batch that we do not know, or that seems too small, may be one whose events we have not read yet. */
   #blame(sender: Peer, error: unknown): void {
     const { host } = this.#deps;
+    const ofTheDelivery =
+      error instanceof ChunkError || error instanceof PostageError || refusesStamp(causeOf(error));
+    if (ofTheDelivery) this.#refusals.charge(sender, 1);
     if (error instanceof ChunkError) host.misbehaved(sender, error.message);
     else if (isBadStamp(error)) host.misbehaved(sender, `stamp: ${error.message}`, PASSED_ON);
   }
@@ -503,6 +513,10 @@ class PushsyncProtocol implements Pushsync {
 
 function isSuperseded(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && error.code === 'SUPERSEDED';
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
 }
 
 function isBadStamp(error: unknown): error is PostageError {

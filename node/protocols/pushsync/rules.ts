@@ -24,6 +24,17 @@ export function refusesStamp(error: unknown): boolean {
   return error instanceof PushsyncError && error.message.includes(BAD_STAMP);
 }
 
+/**
+ * Deliveries of one peer that are refused for what they are, also for a batch that we do not know: each is hashed first.
+ * Beyond it deliveries wait. Who uploads with a batch that we have not read of yet loses some hundred to that, and then
+ * waits for it here.
+ */
+export const REFUSALS = {
+  peer: { perSecond: 100, burst: 400 },
+  source: { perSecond: 100, burst: 800 },
+  nearby: { perSecond: 400, burst: 2_000 },
+} as const;
+
 /** Weight of a fault that may be somebody else's: Bees pass on stamps and receipts without looking at their signatures. */
 export const PASSED_ON = 1 / 8;
 

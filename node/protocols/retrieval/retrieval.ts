@@ -26,9 +26,10 @@ import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
-import { RateLimits } from '../../env/turns/rate-limit.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
+import { Slots } from '../../env/turns/slots.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
@@ -46,6 +47,7 @@ import {
   mayForward,
   ORIGIN,
   RetrievalError,
+  SEARCHES_MAX,
 } from './rules.ts';
 import { Delivery, RETRIEVAL, Request } from './wire.ts';
 
@@ -98,12 +100,13 @@ class RetrievalProtocol implements Retrieval {
   readonly #failed: SkipList;
   readonly #own = new SingleFlight<Chunk>();
   readonly #forwarded = new SingleFlight<Chunk>();
-  /** Of chunks that nobody had, by who asked for them. */
-  readonly #misses: RateLimits;
+  /** Of chunks that were not found, by who asked for them. */
+  readonly #misses: PeerLimits;
+  readonly #slots = new WeakMap<Peer, Slots>();
 
   constructor(deps: RetrievalDeps) {
     this.#deps = deps;
-    this.#misses = new RateLimits(MISSES, deps.clock);
+    this.#misses = new PeerLimits(MISSES, deps.clock);
     this.#metrics = deps.metrics.register(RETRIEVAL_METRICS);
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
@@ -200,13 +203,38 @@ class RetrievalProtocol implements Retrieval {
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    const misses = this.#misses.of(requester.id);
-    await misses.take(1, deadline.signal);
-    const chunk = await this.#forwarded.join(id, deadline.signal, (flight) =>
-      this.#search({ address, id, of }, flight, requester),
+    const { signal: ending } = deadline;
+    const chunk = await this.#rationed(requester, ending, () =>
+      this.#forwarded.join(id, ending, (flight) => this.#search({ address, id, of }, flight, requester)),
     );
-    misses.giveBack(1);
     return { chunk, forwarded: true };
+  }
+
+  /** Searches for one requester: so many at once, and after many that found nothing the next ones wait. */
+  async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
+    const slots = this.#slotsOf(requester);
+    await slots.acquire(signal);
+    try {
+      await this.#misses.ready(requester, signal);
+      return await this.#counted(requester, search);
+    } finally {
+      slots.release();
+    }
+  }
+
+  async #counted<T>(requester: Peer, search: () => Promise<T>): Promise<T> {
+    try {
+      return await search();
+    } catch (error) {
+      this.#misses.charge(requester, 1);
+      throw error;
+    }
+  }
+
+  #slotsOf(requester: Peer): Slots {
+    const slots = this.#slots.get(requester) ?? new Slots(SEARCHES_MAX);
+    this.#slots.set(requester, slots);
+    return slots;
   }
 
   /** @param requester whom a forwarded request comes from; absent for own requests */

@@ -153,11 +153,11 @@ function manyRecords(count: number): AddressRecord[] {
 
 test('what is news is bounded over connections, and what we have costs nothing', async () => {
   const world = await gossips();
-  const records = manyRecords(NEWS.burst + 200);
-  expect(await toldAnew(world, records)).toBe(NEWS.burst);
-  expect(await toldAnew(world, records.slice(0, NEWS.burst))).toBe(NEWS.burst);
+  const records = manyRecords(NEWS.peer.burst + 200);
+  expect(await toldAnew(world, records)).toBe(NEWS.peer.burst);
+  expect(await toldAnew(world, records.slice(0, NEWS.peer.burst))).toBe(NEWS.peer.burst);
   await world.clock.advance(100_000);
-  expect(await toldAnew(world, records.slice(NEWS.burst))).toBeLessThan(50);
+  expect(await toldAnew(world, records.slice(NEWS.peer.burst))).toBeLessThan(50);
 });
 
 test('a flood of gossip over its budget costs the sender its connection', async () => {

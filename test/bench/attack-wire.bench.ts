@@ -15,11 +15,11 @@ import type { BenchResult } from './result.ts';
 export const name = 'A node of three under attack on its p2p port, round trips of 4 KiB';
 
 const SIZE = 4096;
-const PHASE_MS = 6_000;
+const PHASE_MS = 3_500;
 /** Between two round trips: a client that waits for the node, not one that loads it. */
 const PAUSE_MS = 10;
 /** After which the node has taken up the attack. */
-const LEAD_MS = 1_000;
+const LEAD_MS = 500;
 
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));

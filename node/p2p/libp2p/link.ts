@@ -25,7 +25,7 @@ const NEGOTIATION_TIMEOUT_MS = 10_000;
 const IDENTIFY_TIMEOUT_MS = 2_000;
 /**
  * Streams that the other side may open. Beyond it nothing more is read from it until they have come back: a peer that
- * opens streams only to reset them would else keep a core busy. No node gets as many chunks over one link.
+ * opens streams only to reset them would else keep a core busy. Several times what a link carries of chunks.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
 /** How long a closing socket may take to send what it holds. */

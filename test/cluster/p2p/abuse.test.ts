@@ -267,9 +267,10 @@ describe('memory is bounded', () => {
     }
     await intruder.closed;
     expect(most / MIB).toBeLessThan(200);
-    // What the connection held goes when its streams have heard of its end.
-    await expectServing();
-    expect((liveBytes() - before) / MIB).toBeLessThan(30);
+    // What the connection held goes when its streams have heard of its end, which takes some turns on a busy machine.
+    const left = () => (liveBytes() - before) / MIB;
+    for (let turns = 0; turns < 50 && left() >= 30; turns++) await expectServing();
+    expect(left()).toBeLessThan(30);
   });
 
   test('of a client that pings and never reads', async () => {

@@ -6,10 +6,10 @@
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
+import type { RateLimit } from '../env/turns/rate-limit.ts';
 import { type Peer, StreamError } from '../p2p/host.ts';
 import type { BinRange, Changed, Cursors, Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { BIN_ID_MAX } from '../protocols/pullsync/rules.ts';
-import type { RateLimit } from '../protocols/rate-limit.ts';
 import type { Intervals } from './intervals.ts';
 import type { PULLER_METRICS } from './metrics.ts';
 import type { PullProgress } from './pull-progress.ts';

@@ -1,29 +1,58 @@
-/** The first look at the chain: an endpoint that starts together with the node is waited for. */
+/**
+ * What a start asks of the chain. An endpoint that starts together with the node is waited for, and so is one whose answer
+ * is none: one that is cut short, or of another type, may come of a proxy that restarts, and says nothing about the chain.
+ */
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { type Chain, ChainError } from './ports.ts';
+import { type Chain, ChainError, type ChainErrorCode } from './ports.ts';
 
-/** For so long; later outages are waited out by whoever meets them. */
+/** For so long each question is asked again; later outages are waited out by whoever meets them. */
 export const FIRST_CONTACT_MS = 10_000;
-const PAUSE_MS = 250;
+/** First pause, doubled up to the longest. */
+const PAUSE_MIN_MS = 250;
+const PAUSE_MAX_MS = 1_000;
+
+/** Of answers that say nothing about what was asked. */
+const NO_ANSWER: ReadonlySet<ChainErrorCode> = new Set(['RPC_UNREACHABLE', 'RPC_ERROR']);
+
+interface AskDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
 
 /** @returns the chain's id @throws ChainError of the last attempt, the signal's reason */
-export async function firstContact(
-  {
-    chain,
-    clock,
-    log,
-  }: { readonly chain: Pick<Chain, 'chainId'>; readonly clock: Clock; readonly log: Logger },
+export function firstContact(
+  { chain, ...deps }: AskDeps & { readonly chain: Pick<Chain, 'chainId'> },
   signal: AbortSignal,
 ): Promise<bigint> {
+  return askAtStart('the id of the chain', () => chain.chainId(signal), deps, signal);
+}
+
+/**
+ * @param what the question, as the log and the error name it
+ * @param ask may be called again after a ChainError `RPC_UNREACHABLE` or `RPC_ERROR`
+ * @throws ChainError of the last attempt, what else `ask` throws, the signal's reason
+ */
+export async function askAtStart<T>(
+  what: string,
+  ask: () => Promise<T>,
+  { clock, log }: AskDeps,
+  signal: AbortSignal,
+): Promise<T> {
   const until = clock.monotonic() + FIRST_CONTACT_MS;
-  for (let attempt = 1; ; attempt++) {
+  for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
     try {
-      return await chain.chainId(signal);
+      return await ask();
     } catch (error) {
-      if (!(error instanceof ChainError) || clock.monotonic() >= until) throw error;
-      if (attempt === 1) log.warn({ err: error }, 'the chain does not answer yet, trying again');
+      signal.throwIfAborted();
+      if (!(error instanceof ChainError) || !NO_ANSWER.has(error.code)) throw error;
+      const leftMs = until - clock.monotonic();
+      if (leftMs <= 0) {
+        const message = `${what}: not learned from the chain within ${FIRST_CONTACT_MS / 1000} s: ${error.message}`;
+        throw new ChainError(error.code, message, { cause: error });
+      }
+      if (pauseMs === PAUSE_MIN_MS) log.warn({ err: error, what }, 'the chain does not answer, asking again');
+      await clock.sleep(Math.min(pauseMs, leftMs), signal);
     }
-    await clock.sleep(PAUSE_MS, signal);
   }
 }

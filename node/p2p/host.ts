@@ -21,6 +21,8 @@ export interface Peer {
   readonly fullNode: boolean;
   readonly direction: 'inbound' | 'outbound';
   readonly generation: Generation;
+  /** Multiaddress from which or at which it is connected, without its identity: what it cannot make up, unlike its record. */
+  readonly remoteAddress: string;
   /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
   readonly welcomeMessage: string;
@@ -191,6 +193,14 @@ export interface Host {
    * @throws HostError `NETWORK_UNAVAILABLE`: without a network what looks like the peer's fault is not
    */
   blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void>;
+  /**
+   * Counts something that no honest node sends. A few are borne; then the peer is disconnected, and refused for a while.
+   * The count is kept over connections. @param what for the log and the blocklist
+   * @param weight 1 unless told; less for what an honest node may pass on from others without looking
+   */
+  misbehaved(peer: Peer, what: string, weight?: number): void;
+  /** Whether it has misbehaved lately, or others of its public address have. */
+  isSuspect(peer: Peer): boolean;
   blocklisted(): BlocklistEntry[];
   networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;

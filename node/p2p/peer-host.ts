@@ -36,9 +36,11 @@ import {
 } from './host.ts';
 import { HANDSHAKE_METRICS, P2P_METRICS } from './metrics.ts';
 import { Blocklist } from './peers/blocklist.ts';
+import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
 import { Dialling, type DiallingOptions, isUnreachable } from './peers/dialling.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
+import { Strangers } from './peers/strangers.ts';
 import { FramedStream } from './stream/framed-stream.ts';
 import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
 
@@ -47,6 +49,10 @@ import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
  * and takes a minute at most for that.
  */
 const STRANGER_MAX_MS = 120_000;
+/** Links at once: full bins, the light nodes beside them, and strangers. Beyond it strangers go, never a peer. */
+export const LINKS_MAX = 1_500;
+/** Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
+export const LINKS_PER_PEER_MAX = 4;
 
 export interface PeerHostOptions extends DiallingOptions {
   readonly networkId: bigint;
@@ -107,8 +113,12 @@ class PeerHost implements Host {
   readonly #deps: PeerHostDeps;
   readonly #sessions = new Sessions();
   readonly #blocklist: Blocklist;
+  readonly #conduct: Conduct;
   readonly #dialling: Dialling;
-  readonly #strangers = new Map<Link, Disposable>();
+  /** Inbound links of nodes that are no peers yet. */
+  readonly #strangers = new Strangers<Link>();
+  /** Ends a link on which nobody introduces itself. */
+  readonly #patience = new Map<Link, Disposable>();
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
@@ -135,6 +145,7 @@ class PeerHost implements Host {
     this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
     this.#blocklist = new Blocklist(deps);
+    this.#conduct = new Conduct(deps.clock);
     const { chequebook, givenRecord: given } = options;
     this.#ownRecord = new OwnRecord(
       { signer: deps.signer, networkId, nonce },
@@ -173,8 +184,7 @@ class PeerHost implements Host {
       protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
       opened: (link) => this.#opened(link),
       closed: (link) => {
-        this.#strangers.get(link)?.[Symbol.dispose]();
-        this.#strangers.delete(link);
+        this.#known(link);
         const orphan = this.#sessions.removeLink(link);
         if (orphan !== undefined) this.#end(orphan, 'connection closed');
       },
@@ -197,11 +207,31 @@ class PeerHost implements Host {
 
   #opened(link: Link): void {
     this.#sessions.addLink(link);
-    const leave = () => {
-      const known = this.#sessions.ofRemote(link.remoteId) !== undefined;
-      if (!known) link.close(new StreamError('STREAM_RESET', 'no introduction'));
-    };
-    this.#strangers.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
+    const session = this.#sessions.ofRemote(link.remoteId);
+    if (session !== undefined) this.#limitLinks(session, link);
+    else {
+      const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
+      this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
+      // One that we have dialled is bounded by the dials.
+      const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
+      leaves?.close(tooMany());
+    }
+    if (this.#sessions.linkCount > LINKS_MAX) this.#strangers.oldest()?.close(tooMany());
+  }
+
+  /** One more link of a peer takes the place of the oldest one that is neither this nor the one it introduced itself on. */
+  #limitLinks(session: Session, newest: Link): void {
+    const links = this.#sessions.links(session.remoteId);
+    if (links.length <= LINKS_PER_PEER_MAX) return;
+    const own = this.#sessions.linkOf(session);
+    links.find((link) => link !== own && link !== newest)?.close(tooMany());
+  }
+
+  /** It is no stranger's link any more. */
+  #known(link: Link): void {
+    this.#strangers.delete(link);
+    this.#patience.get(link)?.[Symbol.dispose]();
+    this.#patience.delete(link);
   }
 
   async connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer> {
@@ -364,6 +394,9 @@ class PeerHost implements Host {
     const connectedAt = this.#deps.clock.now();
     const session = newSession(link, introduction, { ...how, id, connectedAt });
     const known = this.#sessions.register(session);
+    if ((known ?? session).remoteId === link.remoteId) {
+      for (const one of this.#sessions.links(link.remoteId)) this.#known(one);
+    }
     return known === undefined ? { session, isNew: true } : { session: known, isNew: false };
   }
 
@@ -426,6 +459,24 @@ class PeerHost implements Host {
     }
   }
 
+  misbehaved(peer: Peer, what: string, weight = 1): void {
+    const { log } = this.#deps;
+    log.debug({ peer: peer.id, what }, 'peer misbehaves');
+    if (this.#conduct.bears(peer, weight)) return;
+    const session = this.#sessions.of(peer.id);
+    if (session?.peer !== peer) return;
+    const reason = `misbehaves: ${what}`;
+    log.info({ peer: peer.id, address: peer.remoteAddress, what }, 'peer refused for a while: it misbehaves');
+    this.blocklist(peer.id, MISCONDUCT_MS, reason).catch((err: unknown) => {
+      log.warn({ err, peer: peer.id }, 'peer not blocklisted');
+      this.#close(session, reason);
+    });
+  }
+
+  isSuspect(peer: Peer): boolean {
+    return this.#conduct.isSuspect(peer);
+  }
+
   blocklisted(): BlocklistEntry[] {
     return this.#blocklist.list();
   }
@@ -476,4 +527,8 @@ class PeerHost implements Host {
     }
     this.#welcomeMessage = text;
   }
+}
+
+function tooMany(): StreamError {
+  return new StreamError('STREAM_RESET', 'too many connections');
 }

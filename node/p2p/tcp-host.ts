@@ -20,6 +20,9 @@ export interface TcpConnection {
   readonly raw: RawStream;
   /** Must the writer wait until it is told to go on? */
   isFull(): boolean;
+  /** Takes nothing more from the other end, whose window fills, until `resume`. */
+  pause(): void;
+  resume(): void;
   /** What is written in between leaves in one system call. */
   corked(work: () => void): void;
   onDrain(listener: () => void): void;
@@ -211,6 +214,14 @@ class Connection implements TcpConnection {
 
   isFull(): boolean {
     return this.#socket.writableNeedDrain;
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
   }
 
   corked(work: () => void): void {

@@ -24,6 +24,9 @@ export const PAGE_BLOCKS = 5000;
 const STALL_MS = 10 * 60_000;
 /** A head below what was read before may be a lagging endpoint: it is asked this often before the start is refused. */
 const RESET_PROBES = 3;
+/** Nothing at the contract's address may be an answer that was cut short: asked so often, with pauses, before the start is refused. */
+const CONTRACT_PROBES = 3;
+const CONTRACT_PAUSE_MS = 250;
 
 export interface ListenerOptions {
   /** `0x` and 40 lower-case hex. */
@@ -234,8 +237,12 @@ async function checkStart(
   { chain, clock, lastBlock, anchors }: ListenerDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const accepted = await postageToken(chain, contract, signal);
-  if (accepted !== token) throw contractMissing(contract, token, accepted);
+  let accepted = await postageToken(chain, contract, signal);
+  for (let probe = 1; accepted !== token; probe++) {
+    if (probe === CONTRACT_PROBES) throw contractMissing(contract, token, accepted);
+    await clock.sleep(CONTRACT_PAUSE_MS, signal);
+    accepted = await postageToken(chain, contract, signal);
+  }
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;

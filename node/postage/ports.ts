@@ -61,11 +61,14 @@ export type PostageErrorCode =
 
 export class PostageError extends Error {
   readonly code: PostageErrorCode;
+  /** The chain may say otherwise by now: what we have read of it ends at some block. */
+  readonly passing: boolean;
 
-  constructor(code: PostageErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: PostageErrorCode, message: string, options?: ErrorOptions & { passing?: boolean }) {
     super(message, options);
     this.name = 'PostageError';
     this.code = code;
+    this.passing = options?.passing ?? false;
   }
 }
 

@@ -14,7 +14,7 @@ export function validateStamp(address: Uint8Array, stamp: Stamp, batch: Batch): 
   const signer = signerOf(address, stamp);
   const index = new DataView(stamp.index.buffer, stamp.index.byteOffset, stamp.index.length);
   if (index.getUint32(0) !== bucketOf(address, batch.bucketDepth)) throw invalid('bucket mismatch');
-  if (index.getUint32(4) >= slotsPerBucket(batch)) throw invalid('invalid index');
+  if (index.getUint32(4) >= slotsPerBucket(batch)) throw invalid('invalid index', { passing: true });
   if (!equalBytes(signer, batch.owner)) throw invalid('owner mismatch');
 }
 
@@ -28,6 +28,6 @@ function signerOf(address: Uint8Array, stamp: Stamp): Uint8Array {
   }
 }
 
-function invalid(reason: string, options?: ErrorOptions): PostageError {
+function invalid(reason: string, options?: ErrorOptions & { passing?: boolean }): PostageError {
   return new PostageError('STAMP_INVALID', reason, options);
 }

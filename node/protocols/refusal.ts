@@ -9,9 +9,13 @@ const REFUSED_MS = 60_000;
 const REASON = 'unexpected request while in light mode';
 
 /** The host as protocols have it that this node asks and does not serve: whoever opens one is refused for a minute. */
-export function refusingHost(host: Host): Pick<Host, 'overlay' | 'open' | 'handle'> {
+export function refusingHost(
+  host: Host,
+): Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'> {
   return {
     overlay: host.overlay,
+    misbehaved: (...fault) => host.misbehaved(...fault),
+    isSuspect: (peer) => host.isSuspect(peer),
     open: (peer, protocolId, options) => host.open(peer, protocolId, options),
     handle: (protocol) => host.handle(protocol, ({ peer }) => host.blocklist(peer.id, REFUSED_MS, REASON)),
   };

@@ -12,12 +12,14 @@ import type { Retrieval } from './retrieval/retrieval.ts';
 /** Protocol id → name of the span in which a stream of it is served; absent: in none. */
 type ServedAs = Readonly<Record<string, string>>;
 
-type StreamHost = Pick<Host, 'overlay' | 'open' | 'handle'>;
+type StreamHost = Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'>;
 
 /** The host as protocols have it whose streams carry the context of the work that opens them. */
 export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedAs): StreamHost {
   return {
     overlay: host.overlay,
+    misbehaved: (...fault) => host.misbehaved(...fault),
+    isSuspect: (peer) => host.isSuspect(peer),
     open(peer, protocolId, options) {
       const current = tracing.current();
       if (current === undefined) return host.open(peer, protocolId, options);

@@ -11,6 +11,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Random } from '../env/random.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
+import { askAtStart } from '../onchain/first-contact.ts';
 import {
   type Chain,
   ChainError,
@@ -79,12 +80,15 @@ export async function obtainChequebook(
 async function verify(
   chequebook: Uint8Array,
   factory: string,
-  { chain, signer }: DeploymentDeps,
+  deps: DeploymentDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(await isDeployed(chain, { factory, chequebook }, signal)))
+  const { chain, signer } = deps;
+  const known = () => isDeployed(chain, { factory, chequebook }, signal);
+  if (!(await askAtStart('whether the factory knows the chequebook', known, deps, signal)))
     throw new SwapError('NOT_FROM_FACTORY', `${toAddress(chequebook)} of factory ${factory}`);
-  const issuer = await issuerOf(chain, chequebook, signal);
+  const issuing = () => issuerOf(chain, chequebook, signal);
+  const issuer = await askAtStart('the issuer of the chequebook', issuing, deps, signal);
   if (!equalBytes(issuer, signer.address)) {
     const found = `${toAddress(chequebook)} has the issuer ${toAddress(issuer)}`;
     throw new SwapError('FOREIGN_CHEQUEBOOK', `${found}, expected ${toAddress(signer.address)}`);
@@ -109,7 +113,7 @@ class Deployment {
     const { factory } = this.#options;
     await this.#funded();
     log.info({ factory }, 'deploying a chequebook');
-    const receipt = await this.#once(DEPLOYMENT, () => ({
+    const receipt = await this.#done(DEPLOYMENT, () => ({
       to: factory,
       data: encodeDeploy(signer.address, random.bytes(SALT_SIZE)),
       gasLimit: DEPLOY_GAS,
@@ -126,7 +130,7 @@ class Deployment {
     const { initialDeposit: amount, token } = this.#options;
     if (this.#read(DEPOSIT) === DONE) return;
     if (amount > 0n) {
-      await this.#once(DEPOSIT, () => ({
+      await this.#done(DEPOSIT, () => ({
         to: token,
         data: encodeTransfer(chequebook, amount),
         gasLimit: TRANSFER_GAS,
@@ -134,6 +138,11 @@ class Deployment {
       }));
     }
     await this.#deps.state.put(DEPOSIT, encode(DONE));
+  }
+
+  /** `#once`, also when an answer on the way to it is none: what was noted is gone on with. */
+  #done(key: string, request: () => TransactionRequest): Promise<Receipt> {
+    return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
   /** One transaction, noted under `key`: goes on with the one of an earlier start, unless that came to nothing. */
@@ -179,10 +188,17 @@ class Deployment {
     const { token, initialDeposit } = this.#options;
     const until = clock.monotonic() + FUNDS_TIMEOUT_MS;
     for (;;) {
-      const [tokens, native] = await Promise.all([
-        tokenBalance(chain, token, signer.address, this.#signal),
-        chain.nativeBalance(toAddress(signer.address), this.#signal),
-      ]);
+      const balances = () =>
+        Promise.all([
+          tokenBalance(chain, token, signer.address, this.#signal),
+          chain.nativeBalance(toAddress(signer.address), this.#signal),
+        ]);
+      const [tokens, native] = await askAtStart(
+        'the balance of the account',
+        balances,
+        this.#deps,
+        this.#signal,
+      );
       if (tokens >= initialDeposit && native > 0n) return;
       const missing = { account: toAddress(signer.address), tokens, needed: initialDeposit, native };
       if (clock.monotonic() >= until) {

@@ -4,7 +4,8 @@
  * to 20 s, so that nodes that start together find each other at once; a slow dial does not hold up the next round, so
  * that one node that hangs does not keep the others apart; no breaker stops all dials after a hundred failures; a bin
  * below the radius is balanced first, and then filled up to eight peers; a bin of the neighbourhood is filled up to as
- * many, those first that spread over it; a few dials at once, as the processor gets them done.
+ * many, those first that spread over it; a few dials at once, as the processor gets them done; an address that is dialled
+ * in vain again and again, under whichever overlays, rests.
  */
 import { BINS } from '../chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
@@ -14,6 +15,7 @@ import { decodeUnderlays, isPrivate } from '../p2p/address/underlay.ts';
 import { type AddressBook, type Host, HostError } from '../p2p/host.ts';
 import { isUnreachable } from '../p2p/peers/dialling.ts';
 import type { Bins, KnownPeer } from './bins.ts';
+import { DialTargets } from './dial-targets.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import type { PeerCounters } from './peer-counters.ts';
 import {
@@ -70,12 +72,14 @@ interface Wait {
 export class Dialler {
   readonly #options: DiallerOptions;
   readonly #deps: DiallerDeps;
+  readonly #targets: DialTargets;
   readonly #waiting = new Map<string, Wait>();
   readonly #running = new Map<string, { readonly since: number; readonly done: Promise<void> }>();
 
   constructor(options: DiallerOptions, deps: DiallerDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#targets = new DialTargets(deps.clock);
   }
 
   /** Peers that are being dialled now. */
@@ -178,25 +182,35 @@ export class Dialler {
   }
 
   async #dial(peer: KnownPeer, signal: AbortSignal): Promise<void> {
-    const { clock, host, metrics } = this.#deps;
-    const underlays = this.#underlays(peer);
-    if (underlays === undefined) {
+    const { clock, host, metrics, isCommon } = this.#deps;
+    const claimed = this.#underlays(peer);
+    if (claimed === undefined) {
       this.#deps.bins.forget(peer.id);
       return;
     }
-    if (underlays.length === 0) {
+    if (claimed.length === 0) {
       this.#leave(peer.id);
+      return;
+    }
+    const trusted = isCommon(peer.id);
+    const underlays = trusted ? claimed : this.#targets.take(claimed);
+    if (underlays.length === 0) {
+      await this.#failed(peer, new HostError('DIAL_FAILED', 'its addresses were dialled in vain too often'));
       return;
     }
     using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
     metrics.attempts.inc();
+    const startedAt = clock.now();
     try {
       const connected = await host.connect(underlays, deadline.signal);
       metrics.outbound.inc();
-      if (connected.id === peer.id) this.#wait(peer.id, REDIAL_MS);
-      else {
+      if (connected.id === peer.id) {
+        if (!trusted) this.#targets.reached(underlays);
+        this.#wait(peer.id, REDIAL_MS);
+      } else {
         await this.#forget(peer.id);
-        await host.disconnect(connected.id, 'overlay mismatch');
+        // One that was there before loses nothing because somebody else claims its address.
+        if (connected.connectedAt >= startedAt) await host.disconnect(connected.id, 'overlay mismatch');
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -98,6 +98,8 @@ async function cheques(): Promise<BenchResult[]> {
         open: () => Promise.reject(new Error('nothing is paid back')),
         onConnect: () => undefined,
         onConnected: () => undefined,
+        blocklist: () => Promise.reject(new Error('nobody misbehaves here')),
+        misbehaved: () => undefined,
       },
       accounting: { paymentReceived: () => undefined, paidAhead: () => undefined },
       swap: {
@@ -170,6 +172,7 @@ function peer(n: number): Peer {
     generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
+    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
     connectedAt: 0,
     closed: new AbortController().signal,
   };

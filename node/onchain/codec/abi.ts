@@ -10,6 +10,7 @@ import { hexBytes, malformed } from './hex.ts';
 const WORD_SIZE = 32;
 const SELECTOR_SIZE = 4;
 const ADDRESS_SIZE = 20;
+const ADDRESS_BITS = 160n;
 const UINT256_END = 1n << 256n;
 
 /** One static argument: a number (uintN), bytes32 or a 20-byte address as bytes or 0x-hex, or a flag. */
@@ -80,8 +81,15 @@ export function readWords(hex: string, about: string): WordReader {
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw malformed(`${about}: ${number} is too large`);
       return Number(number);
     },
-    bool: (index) => uint(index) !== 0n,
-    address: (index) => word(index).slice(WORD_SIZE - ADDRESS_SIZE),
+    bool(index) {
+      const flag = uint(index);
+      if (flag > 1n) throw malformed(`${about}: ${flag} is no flag`);
+      return flag === 1n;
+    },
+    address(index) {
+      if (uint(index) >> ADDRESS_BITS !== 0n) throw malformed(`${about}: not an address`);
+      return word(index).slice(WORD_SIZE - ADDRESS_SIZE);
+    },
     bytes32: (index) => word(index).slice(),
   };
 }

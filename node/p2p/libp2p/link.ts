@@ -1,6 +1,7 @@
 import { abortable, LazyDeadline } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
+import { RateLimit } from '../../env/turns/rate-limit.ts';
 import { isLoopback, isPrivate, peerIdOf, withPeerId } from '../address/underlay.ts';
 import { StreamError } from '../host.ts';
 import { FramedStream } from '../stream/framed-stream.ts';
@@ -16,12 +17,17 @@ import {
   PING_ID,
 } from './identify.ts';
 import { acceptProtocol, ProposedStream, proposeInTurn } from './multistream.ts';
-import { YamuxSession, type YamuxStream } from './yamux.ts';
+import { type HeldBytes, YamuxSession, type YamuxStream } from './yamux.ts';
 
 /** Until an opened stream has named its protocol. */
 const NEGOTIATION_TIMEOUT_MS = 10_000;
 /** A dialler that does not answer identify is known by the address it came from; its handshake waits this long at most. */
 const IDENTIFY_TIMEOUT_MS = 2_000;
+/**
+ * Streams that the other side may open. Beyond it nothing more is read from it until they have come back: a peer that
+ * opens streams only to reset them would else keep a core busy. Several times what a link carries of chunks.
+ */
+export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
 /** How long a closing socket may take to send what it holds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -33,6 +39,8 @@ export interface LinkDeps {
   /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
+  /** Bytes that all links of the node hold. */
+  readonly held?: HeldBytes;
 }
 
 /** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
@@ -45,6 +53,9 @@ export class Libp2pLink implements Link {
   readonly #channel: SecureChannel;
   readonly #deps: LinkDeps;
   readonly #session: YamuxSession;
+  readonly #streams: RateLimit;
+  /** Of a link that waits for its streams to come back. */
+  #pausing: AbortController | undefined;
   #ended = false;
 
   constructor(channel: SecureChannel, end: Pick<Link, 'remoteAddress' | 'direction'>, deps: LinkDeps) {
@@ -54,13 +65,18 @@ export class Libp2pLink implements Link {
     this.lastHeard = deps.clock.monotonic();
     this.#channel = channel;
     this.#deps = deps;
+    this.#streams = new RateLimit(STREAMS, deps.clock);
     this.#session = new YamuxSession(
       { client: end.direction === 'outbound' },
       {
         send: (bytes) => this.#send(bytes),
         defer: deps.defer,
-        accepted: (stream) => void this.#accept(stream),
+        accepted: (stream) => {
+          this.#streams.charge(1);
+          void this.#accept(stream);
+        },
         broken: (error) => this.#breakOff(error),
+        ...(deps.held === undefined ? {} : { held: deps.held }),
       },
     );
   }
@@ -160,9 +176,23 @@ export class Libp2pLink implements Link {
         if (bytes === undefined) return this.close(closedByOther());
         this.lastHeard = this.#deps.clock.monotonic();
         this.#session.receive(bytes);
+        if (this.#streams.owes()) await this.#pause();
       }
     } catch (error) {
       this.close(error as Error);
+    }
+  }
+
+  /** What it has sent stays with it. */
+  async #pause(): Promise<void> {
+    const { connection } = this.#channel;
+    this.#pausing = new AbortController();
+    connection.pause();
+    try {
+      await this.#streams.ready(this.#pausing.signal);
+    } finally {
+      this.#pausing = undefined;
+      connection.resume();
     }
   }
 
@@ -204,6 +234,7 @@ export class Libp2pLink implements Link {
   #end(reason: Error): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#pausing?.abort(reason);
     this.#session.end(reason);
     this.#deps.ended(this);
   }

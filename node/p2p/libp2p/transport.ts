@@ -3,18 +3,16 @@ import type { Logger } from '../../env/logger.ts';
 import { peerIdOf } from '../address/underlay.ts';
 import { HostError, StreamError } from '../host.ts';
 import { ConnectionGate } from '../peers/connection-gate.ts';
+import { Strangers } from '../peers/strangers.ts';
 import type { Tcp, TcpConnection, TcpListener } from '../tcp-host.ts';
 import type { Link, LinkEvents, Transport } from '../transport.ts';
 import type { Secure, SecureChannel } from './channel.ts';
 import { PING_SIZE } from './identify.ts';
 import { Libp2pLink } from './link.ts';
+import type { HeldBytes } from './yamux.ts';
 
 /** Securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
-/** Connections that are being secured; more are refused, so that strangers cannot take all memory. */
-const UPGRADES_MAX = 256;
-/** Connections at once: full bins, and strangers that probe us. */
-const LINKS_MAX = 1_500;
 /** How often the links are looked after. */
 const KEEP_ALIVE_MS = 30_000;
 /** A link without any byte for this long, in spite of two pings, is dead. */
@@ -62,11 +60,13 @@ export class Libp2pTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #deps: TransportDeps;
   readonly #gate = new ConnectionGate();
+  /** Connections that are being secured. */
+  readonly #upgrading = new Strangers<TcpConnection>();
   readonly #links = new Set<Libp2pLink>();
+  readonly #held: HeldBytes = { count: 0 };
   readonly #stopped = new AbortController();
   #listener: TcpListener | undefined;
   #events: LinkEvents | undefined;
-  #upgrading = 0;
 
   constructor(options: TransportOptions, deps: TransportDeps) {
     this.localId = options.localId;
@@ -151,13 +151,12 @@ export class Libp2pTransport implements Transport {
   async #upgradeInbound(connection: TcpConnection, events: LinkEvents): Promise<void> {
     const { clock, log, secure } = this.#deps;
     const remote = connection.remoteAddress;
-    const isFull = this.#upgrading >= UPGRADES_MAX || this.#links.size >= LINKS_MAX;
-    if (isFull || !this.#gate.enter(remote, clock.monotonic())) {
-      connection.abort(new HostError('DIAL_FAILED', 'too many connections'));
+    if (!this.#gate.enter(remote, clock.monotonic())) {
+      connection.abort(tooMany());
       return;
     }
     connection.onClosed(() => this.#gate.left(remote));
-    this.#upgrading++;
+    this.#upgrading.add(connection, remote)?.abort(tooMany());
     using deadline = clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
     try {
       const channel = await secure(connection, 'listener', { signal: deadline.signal });
@@ -166,7 +165,7 @@ export class Libp2pTransport implements Transport {
       log.debug({ err: error, remote }, 'inbound connection not secured');
       connection.abort(error as Error);
     } finally {
-      this.#upgrading--;
+      this.#upgrading.delete(connection);
     }
   }
 
@@ -180,6 +179,7 @@ export class Libp2pTransport implements Transport {
       log,
       defer,
       events,
+      held: this.#held,
       identity: () => ({
         publicKey,
         agentVersion,
@@ -215,6 +215,10 @@ export class Libp2pTransport implements Transport {
       }
     }
   }
+}
+
+function tooMany(): HostError {
+  return new HostError('DIAL_FAILED', 'too many connections');
 }
 
 function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {

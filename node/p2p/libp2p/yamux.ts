@@ -35,6 +35,18 @@ const OUTBOX_BYTES_MAX = 256 * WINDOW;
 /** Unread bytes of all streams of a link together; 256 full windows. */
 const UNREAD_MAX = 256 * WINDOW;
 
+/**
+ * What all links of a node hold together, unread or not sent yet. Once it is this much a link that holds more than its
+ * share breaks; honest ones hold next to nothing.
+ */
+export const HELD_MAX = 128 * 2 ** 20;
+export const HELD_SHARE = 4 * 2 ** 20;
+
+/** A sum that links share. */
+export interface HeldBytes {
+  count: number;
+}
+
 export interface YamuxDeps {
   /** Writes to the channel. False: wait for `drained()`. */
   send(bytes: Uint8Array): boolean;
@@ -44,6 +56,8 @@ export interface YamuxDeps {
   accepted(stream: YamuxStream): void;
   /** The other side broke the protocol: the channel has to go. */
   broken(error: Error): void;
+  /** Absent: of this connection alone. */
+  readonly held?: HeldBytes;
 }
 
 /** One connection: streams of both sides. */
@@ -55,6 +69,7 @@ export class YamuxSession {
   #nextId: number;
   #inbound = 0;
   #unread = 0;
+  readonly #held: HeldBytes;
   #ended: Error | undefined;
 
   #outbox: Uint8Array[] = [];
@@ -71,6 +86,7 @@ export class YamuxSession {
   /** @param options.client true on the dialling side, which takes the odd stream ids */
   constructor(options: { client: boolean }, deps: YamuxDeps) {
     this.#deps = deps;
+    this.#held = deps.held ?? { count: 0 };
     this.#nextId = options.client ? 1 : 2;
   }
 
@@ -106,10 +122,12 @@ export class YamuxSession {
   end(reason: Error): void {
     if (this.#ended !== undefined) return;
     this.#ended = new StreamError('STREAM_RESET', 'the connection is closed', { cause: reason });
-    this.#outbox = [];
+    this.#takeOutbox();
     this.#blocked?.resolve();
     this.#blocked = undefined;
     for (const stream of this.#streams.values()) stream.fail(this.#ended);
+    // What was counted and refused belongs to no stream.
+    this.unread(-this.#unread);
   }
 
   /** The channel has room again. */
@@ -217,14 +235,19 @@ export class YamuxSession {
     header.writeUInt32BE(length, 8);
     this.#outbox.push(header);
     if (body !== undefined) this.#outbox.push(body);
-    this.#outboxSize += HEADER_SIZE + (body?.length ?? 0);
+    const size = HEADER_SIZE + (body?.length ?? 0);
+    this.#outboxSize += size;
+    this.#held.count += size;
     if (this.#outboxSize >= OUTBOX_MAX && this.#blocked === undefined) this.#flush();
     else this.#scheduleFlush();
   }
 
   #scheduleFlush(): void {
     if (this.#blocked !== undefined) {
-      const full = this.#outbox.length > OUTBOX_PIECES_MAX || this.#outboxSize > OUTBOX_BYTES_MAX;
+      const full =
+        this.#outbox.length > OUTBOX_PIECES_MAX ||
+        this.#outboxSize > OUTBOX_BYTES_MAX ||
+        this.#isBeyond(this.#outboxSize);
       if (full) this.#breakOff(violation('the other side does not read'));
       return;
     }
@@ -244,17 +267,31 @@ export class YamuxSession {
 
   #flush(): void {
     if (this.#blocked !== undefined || this.#outbox.length === 0) return;
-    const bytes = Buffer.concat(this.#outbox, this.#outboxSize);
+    const size = this.#outboxSize;
+    const bytes = Buffer.concat(this.#takeOutbox(), size);
+    if (!this.#deps.send(bytes) && this.#ended === undefined) this.#blocked = Promise.withResolvers();
+  }
+
+  #takeOutbox(): Uint8Array[] {
+    const outbox = this.#outbox;
+    this.#held.count -= this.#outboxSize;
     this.#outbox = [];
     this.#outboxSize = 0;
-    if (!this.#deps.send(bytes) && this.#ended === undefined) this.#blocked = Promise.withResolvers();
+    return outbox;
+  }
+
+  /** Whether all links together hold too much, and this one its part of it. */
+  #isBeyond(bytes: number): boolean {
+    return this.#held.count > HELD_MAX && bytes > HELD_SHARE;
   }
 
   /** Counts unread bytes of all streams. */
   unread(change: number): void {
     this.#unread += change;
+    this.#held.count += change;
     // Not while they become fewer: streams that end give back what is over the limit.
-    if (change > 0 && this.#unread > UNREAD_MAX) throw violation('too many unread bytes on one connection');
+    if (change > 0 && (this.#unread > UNREAD_MAX || this.#isBeyond(this.#unread)))
+      throw violation('too many unread bytes on one connection');
   }
 
   forget(stream: YamuxStream): void {

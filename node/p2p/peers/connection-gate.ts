@@ -62,7 +62,8 @@ function tokensAt(source: Source, nowMs: number): number {
   return Math.min(SOURCE_BURST, source.tokens + ((nowMs - source.at) / 1000) * SOURCE_PER_SECOND);
 }
 
-function sourceOf(remote: string): string {
+/** What counts as one source. @param remote multiaddress */
+export function sourceOf(remote: string): string {
   const [, kind, host = ''] = remote.split('/');
   return kind === 'ip6' ? prefix56(host) : host;
 }

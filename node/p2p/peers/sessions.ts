@@ -30,7 +30,8 @@ export function newSession(
   setMaxListeners(0, controller.signal);
   const { overlay } = record;
   const said = { overlay, ethereum, fullNode, underlays, welcomeMessage };
-  const peer = { ...known, ...said, closed: controller.signal };
+  const { remoteAddress } = link;
+  const peer = { ...known, ...said, remoteAddress, closed: controller.signal };
   return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map(), settled: false };
 }
 
@@ -42,8 +43,15 @@ export class Sessions {
   readonly #byOverlay = new Map<string, Session>();
   readonly #byRemoteId = new Map<string, Session>();
   readonly #links = new Map<string, Set<Link>>();
+  #linkCount = 0;
+
+  /** Of all identities, introduced or not. */
+  get linkCount(): number {
+    return this.#linkCount;
+  }
 
   addLink(link: Link): void {
+    this.#linkCount++;
     const links = this.#links.get(link.remoteId);
     if (links === undefined) this.#links.set(link.remoteId, new Set([link]));
     else links.add(link);
@@ -52,7 +60,9 @@ export class Sessions {
   /** @returns the session that has lost its last link */
   removeLink(link: Link): Session | undefined {
     const links = this.#links.get(link.remoteId);
-    if (links === undefined || !links.delete(link) || links.size > 0) return undefined;
+    if (links === undefined || !links.delete(link)) return undefined;
+    this.#linkCount--;
+    if (links.size > 0) return undefined;
     this.#links.delete(link.remoteId);
     return this.#byRemoteId.get(link.remoteId);
   }

@@ -2,7 +2,8 @@
  * Gossip of address records, in the version that each peer understands. `p2p-protocols.md` 4.2.
  *
  *   announcer                                 receiver
- *   Peers{at most 30 records}  ──►            over its budget → reset, nothing is read
+ *   Peers{at most 30 records}  ──►            over the budget of its connection → reset, nothing is read
+ *                                             over the budget of its overlay or address → only what we have is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             those and all that we have a record of → topology
  *
@@ -23,9 +24,10 @@ import {
   type Peer,
   StreamError,
 } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { converse } from '../conversation.ts';
 import { HIVE_METRICS } from './metrics.ts';
-import { Budget, isNoNews, judge, toAnnounce } from './rules.ts';
+import { Budget, isHeld, isNoNews, judge, NEWS, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
 /** Reading one announcement. */
@@ -40,7 +42,7 @@ export interface HiveOptions {
 }
 
 export interface HiveDeps {
-  readonly host: Pick<Host, 'overlay' | 'open' | 'handle' | 'onDisconnected'>;
+  readonly host: Pick<Host, 'overlay' | 'open' | 'handle' | 'onDisconnected' | 'misbehaved'>;
   readonly addressBook: AddressBook;
   readonly clock: Clock;
   readonly log: Logger;
@@ -69,12 +71,14 @@ class Gossip implements Hive {
   readonly #metrics: MetricsOf<typeof HIVE_METRICS>;
   readonly #inbound = new Map<string, Budget>();
   readonly #outbound = new Map<string, Budget>();
+  readonly #news: PeerLimits;
   readonly #listeners: ((overlaysHex: readonly string[]) => void)[] = [];
 
   constructor(options: HiveOptions, deps: HiveDeps) {
     this.#options = options;
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HIVE_METRICS);
+    this.#news = new PeerLimits(NEWS, deps.clock);
   }
 
   onLearned(listener: (overlaysHex: readonly string[]) => void): void {
@@ -117,6 +121,8 @@ class Gossip implements Hive {
     this.#metrics.received.inc();
     this.#metrics.receivedPeers.inc(peers.length);
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
+      // It has the same budget, and stops by itself.
+      this.#deps.host.misbehaved(stream.peer, 'gossip over its budget');
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
     if (this.#options.bootnodeMode) return;
@@ -129,6 +135,10 @@ class Gossip implements Hive {
     const taken: AddressRecord[] = [];
     const learned: string[] = [];
     for (const wire of peers) {
+      if (!isHeld(wire, generation, context) && !this.#news.tryTake(stream.peer, 1)) {
+        this.#dropped(stream.peer, 'TOO_MUCH_NEWS');
+        continue;
+      }
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);

@@ -39,6 +39,17 @@ export class Budget {
   }
 }
 
+/**
+ * Records that are news to us: what is kept of them lasts, so this budget does, over connections. It is spent only on
+ * what we do not have yet; a peer that comes back tells mostly what we know. Hundreds of nodes may be behind a private
+ * address, each of them news once.
+ */
+export const NEWS = {
+  peer: { perSecond: 0.1, burst: 256 },
+  source: { perSecond: 0.2, burst: 512 },
+  nearby: { perSecond: 1, burst: 1_024 },
+} as const;
+
 export type DropReason =
   | 'OWN_OVERLAY'
   /** We have the same addresses. */
@@ -66,6 +77,18 @@ export interface ReceiveContext {
   readonly networkId: bigint;
   readonly nowSeconds: bigint;
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
+}
+
+/** Whether a record says what we have: then it costs neither a look at its signature nor room. */
+export function isHeld(
+  wire: MessageOf<typeof BzzAddress>,
+  generation: Generation,
+  { stored }: Pick<ReceiveContext, 'stored'>,
+): boolean {
+  const known = stored(wire.overlay);
+  if (known === undefined) return false;
+  if (generation === '15.0.0') return generationOf(known) === '15.0.0' && equalRecords(known, wire);
+  return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
 /** One gossiped record, in the version in which it came. A record that fails is dropped alone. */

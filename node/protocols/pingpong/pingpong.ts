@@ -10,6 +10,7 @@
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics } from '../../env/metrics.ts';
+import { RateLimits } from '../../env/turns/rate-limit.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import { type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { converse } from '../conversation.ts';
@@ -19,9 +20,8 @@ import { PINGPONG, Ping, Pong } from './wire.ts';
 const GREETING = 'ping';
 /** One round, both sides, milliseconds. */
 const ROUND_TIMEOUT_MS = 60_000;
-/** After so many rounds on one stream the serving side pauses: 5,000 per second are more than anybody needs. */
-const ROUNDS_AT_ONCE = 50;
-const PAUSE_MS = 10;
+/** Of one peer, over all its streams; answers beyond it wait. A node pings a peer every few seconds at most. */
+export const PINGS = { perSecond: 500, burst: 50 } as const;
 
 export interface PingpongDeps {
   readonly host: Pick<Host, 'handle' | 'open'>;
@@ -38,12 +38,13 @@ export interface Pingpong {
 export function createPingpong(deps: PingpongDeps): Pingpong {
   const { host, clock } = deps;
   const metrics = deps.metrics.register(PINGPONG_METRICS);
+  const limits = new RateLimits(PINGS, clock);
   host.handle(PINGPONG, async (stream, signal) => {
-    for (let rounds = 1; ; rounds++) {
-      // Rounds whose bytes are here follow each other at once; others want their turn.
-      if (rounds % ROUNDS_AT_ONCE === 0) await clock.sleep(PAUSE_MS, signal);
+    const limit = limits.of(stream.peer.id);
+    for (;;) {
       const ping = await nextPing(stream, deps.clock, signal);
       if (ping === undefined) return;
+      await limit.take(1, signal);
       metrics.pingReceived.inc();
       await stream.write(Pong, { response: `{${ping.greeting}}` });
       metrics.pongSent.inc();

@@ -6,7 +6,7 @@ import { chunkFrom } from '../../chunk/validate.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
-import type { Peer } from '../../p2p/host.ts';
+import type { Host, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { PULLSYNC_METRICS } from './metrics.ts';
@@ -15,6 +15,7 @@ import type { Claim } from './wants.ts';
 import type { Delivery } from './wire.ts';
 
 export interface IntakeDeps {
+  readonly host: Pick<Host, 'misbehaved'>;
   readonly reserve: Pick<Reserve, 'put'>;
   readonly postage: Pick<Postage, 'validate'>;
   /** Sees every valid chunk that is delivered, also one that the reserve then refuses as older. Must not throw. */
@@ -64,7 +65,14 @@ export class Intake {
         error instanceof PullsyncError || error instanceof ChunkError || error instanceof PostageError;
       if (!ofThePeer) throw error;
       this.errors.push(error);
+      this.#blame(error);
     }
+  }
+
+  /** A batch that we do not know, or that seems too small, may be one whose events we have not read yet. */
+  #blame(error: PullsyncError | ChunkError | PostageError): void {
+    const honest = error instanceof PostageError && (error.code !== 'STAMP_INVALID' || error.passing);
+    if (!honest) this.#deps.host.misbehaved(this.#from, error.message);
   }
 
   #verified({ address, data, stamp: bytes }: MessageOf<typeof Delivery>) {

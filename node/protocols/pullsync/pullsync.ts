@@ -26,12 +26,12 @@ import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
+import { RateLimit } from '../../env/turns/rate-limit.ts';
 import { decodeMessage, encodeMessage } from '../../p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
 import type { Headers, Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
 import { converse, converseWithin } from '../conversation.ts';
-import { RateLimit } from '../rate-limit.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
 import { PULLSYNC_METRICS } from './metrics.ts';
 import { News } from './news.ts';
@@ -64,7 +64,7 @@ import {
 } from './wire.ts';
 
 export interface PullsyncDeps extends IntakeDeps {
-  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
   readonly reserve: Pick<
     Reserve,
     'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius' | 'hasRoomFor'

@@ -17,6 +17,10 @@
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
  * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and to nobody
  * outside of it. A storer without room says so by the name of its neighbourhood.
+ *
+ * A chunk that is none counts against its sender at once. A stamp is checked by who stores, so a forwarder may pass on a
+ * bad one without knowing: it counts little, and only those that a forwarder itself is told of make it check its sender's
+ * stamps before it passes them on.
  */
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
 import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../chunk/address.ts';
@@ -25,7 +29,7 @@ import { ChunkError } from '../../chunk/errors.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
 import { chunkFrom } from '../../chunk/validate.ts';
 import { equalBytes, toHex } from '../../crypto/hex.ts';
-import type { Signer } from '../../crypto/signer.ts';
+import { SignatureError, type Signer } from '../../crypto/signer.ts';
 import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -33,6 +37,7 @@ import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
@@ -51,8 +56,11 @@ import {
   NO_ROOM_MAX,
   NoRoomError,
   ORIGIN,
+  PASSED_ON,
   PushsyncError,
+  REFUSALS,
   type Receipt,
+  refusesStamp,
   storerOf,
 } from './rules.ts';
 import { Delivery as DeliveryMessage, PUSHSYNC, Receipt as ReceiptMessage } from './wire.ts';
@@ -70,7 +78,7 @@ export interface PushsyncOptions {
 }
 
 export interface PushsyncDeps {
-  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved' | 'isSuspect'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'isCutOff' | 'peers' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
@@ -142,10 +150,12 @@ class PushsyncProtocol implements Pushsync {
   readonly #deps: PushsyncDeps;
   readonly #metrics: MetricsOf<typeof PUSHSYNC_METRICS>;
   readonly #failed: SkipList;
+  readonly #refusals: PeerLimits;
 
   constructor(options: PushsyncOptions, deps: PushsyncDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#refusals = new PeerLimits(REFUSALS, deps.clock);
     this.#metrics = deps.metrics.register(PUSHSYNC_METRICS);
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
@@ -242,6 +252,9 @@ class PushsyncProtocol implements Pushsync {
     const of = this.#deps.events?.add('received', message.address, { peer: stream.peer.id });
     let receipt: Receipt;
     let debit: Debit;
+    // Undefined on the usual way, which then does not wait for another turn.
+    const pause = this.#refusals.ready(stream.peer, signal);
+    if (pause !== undefined) await pause;
     try {
       receipt = await this.#take(message, stream.peer, signal, of);
       debit = this.#reserveDebit(stream.peer, message.address);
@@ -255,6 +268,7 @@ class PushsyncProtocol implements Pushsync {
         detail: reasonOf(error),
       });
       this.#deps.tracing?.current()?.fail(error);
+      this.#blame(stream.peer, error);
       await stream.write(ReceiptMessage, { err: refusal(error, stream.peer) });
       return;
     }
@@ -265,6 +279,16 @@ class PushsyncProtocol implements Pushsync {
       debit.release();
     }
     this.#metrics.handlerTime.observe({ status: 'success' }, (clock.monotonic() - startedAt) / 1000);
+  }
+
+  /** A batch that we do not know, or that seems too small, may be one whose events we have not read yet. */
+  #blame(sender: Peer, error: unknown): void {
+    const { host } = this.#deps;
+    const ofTheDelivery =
+      error instanceof ChunkError || error instanceof PostageError || refusesStamp(causeOf(error));
+    if (ofTheDelivery) this.#refusals.charge(sender, 1);
+    if (error instanceof ChunkError) host.misbehaved(sender, error.message);
+    else if (isBadStamp(error)) host.misbehaved(sender, `stamp: ${error.message}`, PASSED_ON);
   }
 
   async #readDelivery(stream: MessageStream): Promise<MessageOf<typeof DeliveryMessage>> {
@@ -298,13 +322,17 @@ class PushsyncProtocol implements Pushsync {
       return await this.#store(chunk, stamp, of);
     }
 
+    if (host.isSuspect(sender)) this.#checkStamp(chunk, stamp);
     const parcel = { chunk, stamp: message.stamp, id: toHex(chunk.identity), onSent: undefined, of };
     const way: Way<Receipt> = { role: FORWARDER, originated: false, accept: (receipt) => receipt };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
     // A node that does not count itself would send the chunk back to whoever is closest, and so in circles.
     const exclude = this.#options.reachable ? [] : [sender.id];
     const outcome = await this.#send(parcel, way, deadline.signal, exclude);
-    if (outcome.outcome === 'exhausted') throw couldNotPush(outcome.cause);
+    if (outcome.outcome === 'exhausted') {
+      if (refusesStamp(outcome.cause)) this.#checkStamp(chunk, stamp);
+      throw couldNotPush(outcome.cause);
+    }
     if (outcome.outcome === 'nobody') {
       // Those that are closer have failed a moment ago. Kept here the chunk would count as stored where it is not looked for.
       if (!this.#belongsHere(chunk.address)) throw couldNotPush(new Error(NOBODY_CLOSER));
@@ -335,6 +363,16 @@ class PushsyncProtocol implements Pushsync {
     const signature = signer.sign(address);
     events?.add('signed', address, { of });
     return { address, signature, nonce: this.#options.nonce, storageRadius };
+  }
+
+  /** Of a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while we do not know the batch */
+  #checkStamp(chunk: Chunk, stamp: Stamp): void {
+    try {
+      this.#validate(chunk, stamp);
+    } catch (error) {
+      if (isBadStamp(error)) throw error;
+      this.#deps.log.debug({ err: error }, 'stamp of a chunk that is passed on not checked');
+    }
   }
 
   #validate(chunk: Chunk, stamp: Stamp): void {
@@ -389,6 +427,7 @@ class PushsyncProtocol implements Pushsync {
         accept: way.accept,
         failed: (peer, err) => {
           log.debug({ err, chunk: parcel.id, peer: peer.id }, 'chunk not taken');
+          if (err instanceof SignatureError) this.#deps.host.misbehaved(peer, 'unsigned receipt', PASSED_ON);
           if (isSuperseded(err)) return false;
           if (err instanceof NoRoomError) {
             // It may have room in a moment, so it is not left out of the next push.
@@ -465,6 +504,7 @@ class PushsyncProtocol implements Pushsync {
       );
     }
     if (!equalBytes(receipt.address, address)) {
+      this.#deps.host.misbehaved(peer, 'receipt for another chunk');
       throw new PushsyncError('RECEIPT_INVALID', `invalid receipt. chunk ${toHex(address)}, peer ${peer.id}`);
     }
     return receipt;
@@ -473,6 +513,14 @@ class PushsyncProtocol implements Pushsync {
 
 function isSuperseded(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && error.code === 'SUPERSEDED';
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function isBadStamp(error: unknown): error is PostageError {
+  return error instanceof PostageError && error.code === 'STAMP_INVALID' && !error.passing;
 }
 
 const NOBODY_CLOSER = 'no closer peer takes the chunk';

@@ -17,6 +17,27 @@ export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
 
+/** How a refusal begins in which a storer says that a stamp is not valid; forwarders put their own words in front of it. */
+const BAD_STAMP = 'invalid stamp: ';
+
+export function refusesStamp(error: unknown): boolean {
+  return error instanceof PushsyncError && error.message.includes(BAD_STAMP);
+}
+
+/**
+ * Deliveries of one peer that are refused for what they are, also for a batch that we do not know: each is hashed first.
+ * Beyond it deliveries wait. Who uploads with a batch that we have not read of yet loses some hundred to that, and then
+ * waits for it here.
+ */
+export const REFUSALS = {
+  peer: { perSecond: 100, burst: 400 },
+  source: { perSecond: 100, burst: 800 },
+  nearby: { perSecond: 400, burst: 2_000 },
+} as const;
+
+/** Weight of a fault that may be somebody else's: Bees pass on stamps and receipts without looking at their signatures. */
+export const PASSED_ON = 1 / 8;
+
 /** Storers without room after which a push ends: as many as it places copies. The rest would send it to these again. */
 export const NO_ROOM_MAX = 3;
 

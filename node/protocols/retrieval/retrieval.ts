@@ -9,7 +9,7 @@
  *   7 apply the credit                        6 apply the debit, cache what was forwarded
  *
  * A failure before step 4 is told in Delivery.err and closes the stream in order; one after it resets the stream.
- * Whatever is not applied is released.
+ * Whatever is not applied is released. Who asks for one chunk after the other that nobody has waits for its answers.
  *
  * The origin asks the closest peer, one more every second and after every failure, up to 32 failures; a forwarder
  * asks one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and
@@ -27,7 +27,9 @@ import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
+import { Slots } from '../../env/turns/slots.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import type { Cache, ChunkReader } from '../../store/ports.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
@@ -40,15 +42,17 @@ import {
   FAILED_SKIP_MS,
   FORWARDER,
   isAddress,
+  MISSES,
   MULTIPLEX,
   mayForward,
   ORIGIN,
   RetrievalError,
+  SEARCHES_MAX,
 } from './rules.ts';
 import { Delivery, RETRIEVAL, Request } from './wire.ts';
 
 export interface RetrievalDeps {
-  readonly host: Pick<Host, 'overlay' | 'handle' | 'open'>;
+  readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
   readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
@@ -96,9 +100,13 @@ class RetrievalProtocol implements Retrieval {
   readonly #failed: SkipList;
   readonly #own = new SingleFlight<Chunk>();
   readonly #forwarded = new SingleFlight<Chunk>();
+  /** Of chunks that were not found, by who asked for them. */
+  readonly #misses: PeerLimits;
+  readonly #slots = new WeakMap<Peer, Slots>();
 
   constructor(deps: RetrievalDeps) {
     this.#deps = deps;
+    this.#misses = new PeerLimits(MISSES, deps.clock);
     this.#metrics = deps.metrics.register(RETRIEVAL_METRICS);
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
@@ -195,10 +203,38 @@ class RetrievalProtocol implements Retrieval {
     if (local !== undefined) return { chunk: local, forwarded: false };
     const id = toHex(address);
     using deadline = this.#deps.clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    const chunk = await this.#forwarded.join(id, deadline.signal, (flight) =>
-      this.#search({ address, id, of }, flight, requester),
+    const { signal: ending } = deadline;
+    const chunk = await this.#rationed(requester, ending, () =>
+      this.#forwarded.join(id, ending, (flight) => this.#search({ address, id, of }, flight, requester)),
     );
     return { chunk, forwarded: true };
+  }
+
+  /** Searches for one requester: so many at once, and after many that found nothing the next ones wait. */
+  async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
+    const slots = this.#slotsOf(requester);
+    await slots.acquire(signal);
+    try {
+      await this.#misses.ready(requester, signal);
+      return await this.#counted(requester, search);
+    } finally {
+      slots.release();
+    }
+  }
+
+  async #counted<T>(requester: Peer, search: () => Promise<T>): Promise<T> {
+    try {
+      return await search();
+    } catch (error) {
+      this.#misses.charge(requester, 1);
+      throw error;
+    }
+  }
+
+  #slotsOf(requester: Peer): Slots {
+    const slots = this.#slots.get(requester) ?? new Slots(SEARCHES_MAX);
+    this.#slots.set(requester, slots);
+    return slots;
   }
 
   /** @param requester whom a forwarded request comes from; absent for own requests */
@@ -277,7 +313,10 @@ class RetrievalProtocol implements Retrieval {
     } catch (error) {
       this.#metrics.errors.inc();
       events?.add('ask-failed', address, { of, peer: peer.id, attempt, detail: reasonOf(error) });
-      if (error instanceof ChunkError) this.#metrics.invalid.inc();
+      if (error instanceof ChunkError) {
+        this.#metrics.invalid.inc();
+        this.#deps.host.misbehaved(peer, 'delivers what is not the chunk');
+      }
       throw error;
     } finally {
       credit.release();

@@ -8,6 +8,19 @@ export const ATTEMPT_TIMEOUT_MS = 30_000;
 export const FAILED_SKIP_MS = 60_000;
 
 /**
+ * Requests of one peer that are searched for in vain: each makes us ask others. Those that find something do not count.
+ * Beyond it searches wait for their turn. Looking for updates of feeds, and for what is left of a file, misses some
+ * hundred in a row.
+ */
+export const MISSES = {
+  peer: { perSecond: 100, burst: 200 },
+  source: { perSecond: 100, burst: 400 },
+  nearby: { perSecond: 400, burst: 1_000 },
+} as const;
+/** Searches for one peer at once: more than one that pays can have under way, apart from those that take long. */
+export const SEARCHES_MAX = 512;
+
+/**
  * Parallel requests in the neighbourhood. Bee sends two more at once; that makes every peer of a small network deliver
  * each chunk, which halves the throughput, and gains only latency. The extra request each second stays.
  */

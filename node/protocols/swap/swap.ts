@@ -8,6 +8,9 @@
  *   EmitCheque{cheque}              ──►        check it, on the chain as well; store; credit the debtor
  *   the debt is paid                ◄──        end of the stream; a reset when it was refused
  *
+ * A cheque that is none costs the peer its connection, one that nobody can have signed honestly is counted, and who has
+ * had cheques refused waits before the next one is looked at.
+ *
  * The protocol has no acknowledgement, but a creditor ends the stream in order only when it has kept the cheque. That
  * end is what we count as paid. Without it the cheque is in doubt: the debt stays, and the next payment is reduced by
  * what is in doubt, so that both together are worth the debt whether the first one arrived or not. What is still in
@@ -21,13 +24,15 @@ import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../env/turns/lock.ts';
+import { RateLimits } from '../../env/turns/rate-limit.ts';
 import { type Chain, ChainError } from '../../onchain/ports.ts';
 import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
+import { MISCONDUCT_MS } from '../../p2p/peers/conduct.ts';
 import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';
 import type { IssuedCheque } from '../../swap/cheque-store.ts';
 import type { Chequebook } from '../../swap/chequebook.ts';
 import { isDeployed, issuerOf, liquidBalanceFor, paidOut } from '../../swap/contracts.ts';
-import { SwapError } from '../../swap/errors.ts';
+import { SwapError, type SwapErrorCode } from '../../swap/errors.ts';
 import type { Rates } from '../../swap/price-oracle.ts';
 import type { SwapServices } from '../../swap/services.ts';
 import { SWAP_METRICS } from './metrics.ts';
@@ -51,6 +56,11 @@ import { EmitCheque, SWAP } from './wire.ts';
  * meanwhile. The payer begins to count first, so what it hears in time is never about a cheque it has given up.
  */
 export const PAYMENT_TIMEOUT_MS = 30_000;
+/**
+ * Cheques of one peer that are refused, each after a signature and up to six looks at the chain. An honest payer waits ten
+ * seconds after one.
+ */
+export const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
 /** Until a creditor asks an endpoint again that did not answer, ms. */
 const CHAIN_RETRY_MS = 1_000;
 
@@ -61,7 +71,7 @@ export interface SwapProtocolOptions {
 }
 
 export interface SwapProtocolDeps {
-  readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'onConnected'>;
+  readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'onConnected' | 'blocklist' | 'misbehaved'>;
   readonly accounting: PaymentLedger;
   readonly swap: Pick<SwapServices, 'cheques' | 'oracle' | 'chequebook' | 'chainId'>;
   readonly chain: Pick<Chain, 'call'>;
@@ -93,6 +103,9 @@ export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps)
   return protocol;
 }
 
+/** Of cheques that an honest peer never writes, whatever it and we have lost of each other's records. */
+const NEVER_HONEST: ReadonlySet<SwapErrorCode> = new Set(['CHEQUE_INVALID', 'WRONG_BENEFICIARY']);
+
 /** Payments to a peer since it connected, base units without a deduction. */
 interface Session {
   /** One payment at a time. */
@@ -118,10 +131,13 @@ class Cheques implements SwapProtocol {
   readonly #told = new WeakMap<Peer, Rates>();
   /** One cheque at a time is taken, after its looks at the chain: each starts from what the one before has left. */
   readonly #taking = new Lock();
+  /** By overlay. */
+  readonly #refusals: RateLimits;
 
   constructor(options: SwapProtocolOptions, deps: SwapProtocolDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#refusals = new RateLimits(REFUSALS, deps.clock);
     this.#metrics = deps.metrics.register(SWAP_METRICS);
   }
 
@@ -143,9 +159,12 @@ class Cheques implements SwapProtocol {
     const asked = this.#told.get(stream.peer);
     using deadline = this.#deps.clock.deadline(PAYMENT_TIMEOUT_MS, signal);
     const message = await stream.read(EmitCheque, deadline.signal);
+    const refusals = this.#refusals.of(stream.peer.id);
+    await refusals.take(1, deadline.signal);
     try {
       if (asked === undefined) throw new SwapError('NO_EXCHANGE_HEADER');
       await this.#receive(stream.peer, { cheque: decodeCheque(message.cheque), asked }, deadline.signal);
+      refusals.giveBack(1);
     } catch (error) {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
@@ -153,8 +172,16 @@ class Cheques implements SwapProtocol {
       // A reset says that we will not have the cheque, or have it already: the payer may write it off. While we can not
       // tell it hears nothing, and keeps it in doubt.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
+      else await this.#refused(stream.peer, error);
       throw error;
     }
+  }
+
+  /** What follows for the peer. @throws HostError `NETWORK_UNAVAILABLE` */
+  async #refused(peer: Peer, { code, message }: SwapError): Promise<void> {
+    const { host } = this.#deps;
+    if (code === 'CHEQUE_MALFORMED') await host.blocklist(peer.id, MISCONDUCT_MS, message);
+    else if (NEVER_HONEST.has(code)) host.misbehaved(peer, message);
   }
 
   async #receive(peer: Peer, { cheque, asked }: Offer, signal: AbortSignal): Promise<void> {

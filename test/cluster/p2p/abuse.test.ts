@@ -19,6 +19,7 @@ import {
   noiseOutbound,
   StaticKeyProofs,
 } from '../../../node/p2p/noise/noise-stream.ts';
+import { STRANGERS_MAX, STRANGERS_NEARBY_MAX } from '../../../node/p2p/peers/strangers.ts';
 import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { frame } from '../../unit/p2p/libp2p/yamux-frame.ts';
@@ -266,9 +267,10 @@ describe('memory is bounded', () => {
     }
     await intruder.closed;
     expect(most / MIB).toBeLessThan(200);
-    // What the connection held goes when its streams have heard of its end.
-    await expectServing();
-    expect((liveBytes() - before) / MIB).toBeLessThan(30);
+    // What the connection held goes when its streams have heard of its end, which takes some turns on a busy machine.
+    const left = () => (liveBytes() - before) / MIB;
+    for (let turns = 0; turns < 50 && left() >= 30; turns++) await expectServing();
+    expect(left()).toBeLessThan(30);
   });
 
   test('of a client that pings and never reads', async () => {
@@ -303,17 +305,30 @@ describe('memory is bounded', () => {
   });
 });
 
-test('a hundred secured strangers that say nothing more keep nobody out', async () => {
-  const strangers: Intruder[] = [];
-  for (let n = 0; n < 100; n++) strangers.push(await intrude(10 + n));
+/** A node that comes late is let in, and the friend is still there. */
+async function expectLetIn(): Promise<void> {
   await expectServing();
-  const late = await libp2pNode(3);
+  await using late = await libp2pNode(3);
   await late.host.connect([node.underlay], never);
   expect(late.host.peers()).toHaveLength(1);
-  await late.host.stop();
+}
+
+test('secured strangers that say nothing more keep nobody out, and those that have waited longest go', async () => {
+  const strangers: Intruder[] = [];
+  for (let n = 0; n < STRANGERS_NEARBY_MAX + 20; n++) strangers.push(await intrude(10 + (n % 200)));
+  await expectLetIn();
+  await Promise.all(strangers.slice(0, 20).map(({ closed }) => closed));
   for (const { socket } of strangers) socket.destroy();
   await Promise.all(strangers.map(({ closed }) => closed));
   await expectServing();
+});
+
+test('silent sockets keep nobody out, and those that have waited longest go', async () => {
+  const sockets: Awaited<ReturnType<typeof openSocket>>[] = [];
+  for (let n = 0; n < STRANGERS_MAX + 100; n++) sockets.push(await openSocket());
+  await expectLetIn();
+  await Promise.all(sockets.slice(0, 100).map(({ closed }) => closed));
+  for (const { socket } of sockets) socket.destroy();
 });
 
 test('an agreement on a protocol that comes letter by letter is kept up with', async () => {

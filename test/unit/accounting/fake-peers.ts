@@ -25,6 +25,7 @@ export function fakePeer(n: number, given: { fullNode?: boolean } = {}): FakePee
     generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
+    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
     connectedAt: 0,
     closed: controller.signal,
     leave: () => controller.abort(new Error('disconnected')),

@@ -142,6 +142,7 @@ export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound
     generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
+    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
     connectedAt: 0,
     closed: new AbortController().signal,
   };

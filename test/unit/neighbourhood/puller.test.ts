@@ -172,6 +172,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
         direction: 'inbound',
         underlays: [],
         welcomeMessage: '',
+        remoteAddress: '/ip4/127.0.0.1/tcp/1634',
         connectedAt: 0,
         closed: controller.signal,
       };

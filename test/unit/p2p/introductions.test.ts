@@ -1,7 +1,7 @@
 /** What other nodes may do with introductions, and what comes of it: second ones, none at all, and nonsense. */
 
 import { fc } from '@fast-check/vitest';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
@@ -9,6 +9,8 @@ import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { type Generation, HostError, type Peer } from '../../../node/p2p/host.ts';
+import { LINKS_MAX, LINKS_PER_PEER_MAX } from '../../../node/p2p/peer-host.ts';
+import { STRANGERS_MAX } from '../../../node/p2p/peers/strangers.ts';
 import type { Link } from '../../../node/p2p/transport.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from './memory-nodes.ts';
@@ -25,6 +27,7 @@ const never = new AbortController().signal;
 const GENERATIONS = ['15.0.0', '14.0.0'] as const;
 const [{ id: NEWER }] = HANDSHAKE_DIALECTS;
 const ECHO = '/swarm/echo/1.0.0/echo';
+const OTHER_ID = '12D3KooWJWoaqZhDaoEFshF7Rh1bpY9ohihFhzcW6d69Lr2NASuq';
 const THEIR_UNDERLAY = `${THEIR_ADDRESS}/p2p/${THEIR_ID}`;
 
 function idOf(generation: Generation): string {
@@ -328,4 +331,52 @@ test('whatever a dialled node answers, it is a peer under its own overlay, or th
     }),
     { numRuns: 150 },
   );
+});
+
+describe('strangers', () => {
+  const address = (i: number) => `/ip4/8.8.${i >> 8}.${i & 0xff}/tcp/1634`;
+
+  test('beyond all limits never cost a peer its connection, and there is always room for the next one', async () => {
+    const { clock, node } = await started();
+    const peer = node.link({ remoteAddress: address(0) });
+    await introduce(node, peer, { clock });
+    const strangers = Array.from({ length: LINKS_MAX }, (_, i) =>
+      node.link({ remoteId: `stranger ${i}`, remoteAddress: address(i + 1) }),
+    );
+    expect(strangers.filter((link) => link.ended() === undefined)).toHaveLength(STRANGERS_MAX);
+    expect(strangers.at(-1)?.ended()).toBeUndefined();
+    const other = node.link({ remoteId: OTHER_ID, remoteAddress: address(LINKS_MAX + 1) });
+    await introduce(node, other, { clock, n: 3 });
+    expect(node.host.peers()).toHaveLength(2);
+    expect(peer.ended()).toBeUndefined();
+  });
+
+  test('are ended after a while, peers are not', async () => {
+    const { clock, node } = await started();
+    const [peer, stranger] = [node.link(), node.link({ remoteId: OTHER_ID })];
+    await introduce(node, peer, { clock });
+    await clock.advance(120_000);
+    expect(peer.ended()).toBeUndefined();
+    expect(stranger.ended()?.message).toBe('no introduction');
+    expect(clock.running).toBe(0);
+  });
+
+  test('that show the overlay of a peer under another identity are ended like others', async () => {
+    const { clock, node } = await started();
+    await introduce(node, node.link(), { clock });
+    const impostor = node.link({ remoteId: OTHER_ID });
+    await introduce(node, impostor, { clock });
+    await clock.advance(120_000);
+    expect(impostor.ended()?.message).toBe('no introduction');
+    expect(node.host.peers()).toHaveLength(1);
+  });
+});
+
+test('a peer has a few connections at once: the next one ends the oldest spare one', async () => {
+  const { clock, node, isServed } = await started();
+  const first = node.link();
+  await introduce(node, first, { clock });
+  const others = Array.from({ length: LINKS_PER_PEER_MAX + 1 }, () => node.link());
+  expect(others.map((link) => link.ended() === undefined)).toEqual([false, false, true, true, true]);
+  expect(await isServed(first)).toBe(true);
 });

@@ -53,7 +53,12 @@ export interface ScriptedLink extends Link {
 export interface ScriptedNode {
   readonly host: ReturnType<typeof createPeerHost>;
   /** A new connection; the host knows of it. @param stream taken for whatever the host opens on it */
-  link(end?: { remoteId?: string; direction?: Link['direction']; stream?: RawStream }): ScriptedLink;
+  link(end?: {
+    remoteId?: string;
+    remoteAddress?: string;
+    direction?: Link['direction'];
+    stream?: RawStream;
+  }): ScriptedLink;
   /** The other side opens a stream. */
   accept(link: Link, protocolId: string, stream: RawStream): void;
   /** What the next dials get: `failure` when absent. */
@@ -106,13 +111,13 @@ export async function scriptedNode(
     host,
     dialled: undefined,
     failure: new HostError('DIAL_FAILED', 'nobody answers'),
-    link({ remoteId = THEIR_ID, direction = 'inbound', stream } = {}) {
+    link({ remoteId = THEIR_ID, remoteAddress = THEIR_ADDRESS, direction = 'inbound', stream } = {}) {
       let ended: Error | undefined;
       const link: ScriptedLink = {
         remoteId,
-        remoteAddress: THEIR_ADDRESS,
+        remoteAddress,
         direction,
-        listenAddresses: async () => [`${THEIR_ADDRESS}/p2p/${remoteId}`],
+        listenAddresses: async () => [`${remoteAddress}/p2p/${remoteId}`],
         open: () => stream ?? scriptedStream().raw,
         negotiate: async ([first = '']) => ({ protocolId: first, stream: stream ?? scriptedStream().raw }),
         close(reason) {

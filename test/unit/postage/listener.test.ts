@@ -287,6 +287,14 @@ describe('what ends it', () => {
     });
   });
 
+  test('a contract that is missing once is there', async () => {
+    const setup = following();
+    let asked = 0;
+    Object.defineProperty(setup.chain, 'token', { get: () => (asked++ === 0 ? '' : TOKEN) });
+    eachLook(setup, () => setup.caughtUp === 0);
+    expect(await setup.run()).toMatchObject({ message: 'stopped' });
+  });
+
   test('a contract that is paused at the start', async () => {
     const setup = following();
     setup.chain.paused = true;

@@ -215,3 +215,64 @@ describe('a node without funds', () => {
     );
   });
 });
+
+describe('a chain that answers with something else than an answer', () => {
+  /** The world's chain, whose `n`th answer is replaced, and how many it was asked for. */
+  function spoiled(world: World, spoil: (n: number) => boolean, answer: string) {
+    let asked = 0;
+    const chain = world.chain.endpoint();
+    const call = chain.call.bind(chain);
+    const balance = chain.nativeBalance.bind(chain);
+    const isSpoiled = () => spoil(asked++);
+    chain.call = async (...given) => (isSpoiled() ? answer : call(...given));
+    chain.nativeBalance = async (...given) => {
+      if (isSpoiled()) throw new ChainError('RPC_ERROR', 'malformed answer: eth_getBalance: not a quantity');
+      return balance(...given);
+    };
+    return { chain, asked: () => asked };
+  }
+
+  test.each(['0x', '0x01', `0x${'ff'.repeat(32)}`, 'nonsense'])(
+    'once, %s, is asked again, whatever the question was',
+    async (answer) => {
+      const whole = new World();
+      const honest = spoiled(whole, () => false, answer);
+      await whole.start({}, honest.chain);
+      expect(honest.asked()).toBeGreaterThan(3);
+      for (let n = 0; n < honest.asked(); n++) {
+        const world = new World();
+        const started = world.start({}, spoiled(world, (asked) => asked === n, answer).chain);
+        // A balance of the largest number is one.
+        await world.clock.advance(30_000);
+        await world.expectOne(await started);
+      }
+    },
+  );
+
+  test('a transaction that could not be prepared is sent all the same, once', async () => {
+    const world = new World();
+    const { transactions } = world;
+    const send = transactions.send.bind(transactions);
+    let failures = 0;
+    transactions.send = async (...given: Parameters<typeof send>) => {
+      if (failures++ % 2 === 0) throw new ChainError('RPC_ERROR', 'malformed answer: eth_gasPrice');
+      return send(...given);
+    };
+    const started = world.start();
+    await world.clock.advance(5_000);
+    await world.expectOne(await started);
+    expect(transactions.sent).toHaveLength(2);
+  });
+
+  test('and does so for ten seconds ends the start, which names the question', async () => {
+    const world = new World();
+    const started = world.start({}, spoiled(world, () => true, '0x').chain).catch((error: unknown) => error);
+    await world.clock.advance(11_000);
+    expect(await started).toMatchObject({
+      code: 'RPC_ERROR',
+      message: expect.stringMatching(
+        /^the balance of the account: not learned .* within 10 s: malformed/,
+      ) as string,
+    });
+  });
+});

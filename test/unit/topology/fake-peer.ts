@@ -12,6 +12,7 @@ export function fakePeer(overlay: Uint8Array, changes: Partial<Peer> = {}): Peer
     generation: '15.0.0',
     underlays: [],
     welcomeMessage: '',
+    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
     connectedAt: 0,
     closed: new AbortController().signal,
     ...changes,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
+import { TARGET_DIALS } from '../../../node/topology/dial-targets.ts';
 import { memoryRecords } from '../p2p/memory-nodes.ts';
 import { everybodyHome, id, otherPeerId, peerId, table, underlayOf } from './table.ts';
 
@@ -97,6 +98,32 @@ test('an overlay that answers for another one is dropped, and the other one forg
   await know([id('80')]);
   expect(drops).toEqual(['41 overlay mismatch']);
   expect(kademlia.snapshot().bins[0]?.population).toBe(0);
+  await kademlia.stop();
+});
+
+test('a hundred overlays that claim one address have it dialled a few times, and do not keep others from being dialled', async () => {
+  const { kademlia, clock, know, dialled } = table();
+  await kademlia.start();
+  const claiming = Array.from({ length: 100 }, (_, i) => id((i + 0x10).toString(16)));
+  await know(claiming, undefined, underlayOf(id('01')));
+  expect(dialled()).toHaveLength(TARGET_DIALS.burst);
+  await clock.advance(20_000);
+  expect(dialled()).toHaveLength(1);
+  for (let seconds = 0; seconds < 600; seconds += 20) await clock.advance(20_000);
+  expect(dialled().length).toBeLessThanOrEqual(30);
+  expect(kademlia.snapshot().population).toBe(0);
+  await kademlia.stop();
+});
+
+test('a peer that is connected stays when another overlay claims its address', async () => {
+  const { kademlia, clock, connect, net, know, drops } = table();
+  const there = connect(id('80'));
+  await kademlia.start();
+  await clock.advance(1);
+  net.dial = () => there.id;
+  await know([id('40')]);
+  expect(drops).toEqual([]);
+  expect(kademlia.snapshot()).toMatchObject({ population: 1, connected: 1 });
   await kademlia.stop();
 });
 

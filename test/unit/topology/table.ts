@@ -101,7 +101,8 @@ export function table(
     connect: async (underlays: readonly string[]) => {
       const [underlay = ''] = underlays;
       dials.push(underlay);
-      return connect(await net.dial(underlay), 'outbound');
+      const overlayHex = await net.dial(underlay);
+      return peers.get(overlayHex)?.peer ?? connect(overlayHex, 'outbound');
     },
   } as unknown as Host;
   let learned: (overlays: readonly string[]) => void = () => undefined;
@@ -128,11 +129,12 @@ export function table(
       isCommon,
     },
   );
-  const know = async (overlays: readonly string[], ip?: string): Promise<void> => {
+  /** @param claimed address of all of them; absent: each has its own */
+  const know = async (overlays: readonly string[], ip?: string, claimed?: string): Promise<void> => {
     for (const overlayHex of overlays) {
       const record = {
         overlay: fromHex(overlayHex),
-        underlay: encodeUnderlays([underlayOf(overlayHex, ip)]),
+        underlay: encodeUnderlays([claimed ?? underlayOf(overlayHex, ip)]),
         signature: new Uint8Array(65),
         nonce: new Uint8Array(32),
         timestamp: 1n,

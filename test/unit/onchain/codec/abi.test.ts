@@ -32,6 +32,12 @@ test('constructor arguments with texts equal the reference encoder', () => {
   );
 });
 
+test('a word that is no flag, or has more than an address, is refused', () => {
+  const words = readWords(`0x${'ff'.repeat(32)}${'00'.repeat(31)}02`, 'answer');
+  expect(() => words.address(0)).toThrow('malformed answer: answer: not an address');
+  expect(() => words.bool(1)).toThrow('malformed answer: answer: 2 is no flag');
+});
+
 test.each(['0x12', `0x${'00'.repeat(33)}`])('%s is neither an address nor 32 bytes', (value) => {
   expect(() => encodeWord(value)).toThrow(RangeError);
 });

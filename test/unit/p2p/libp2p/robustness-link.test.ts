@@ -5,7 +5,7 @@ import { silentLogger } from '../../../../node/env/logger.ts';
 import { encodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
 import { encodeFrame } from '../../../../node/p2p/codec/codec.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
-import { Libp2pLink } from '../../../../node/p2p/libp2p/link.ts';
+import { Libp2pLink, STREAMS } from '../../../../node/p2p/libp2p/link.ts';
 import { proposalOf } from '../../../../node/p2p/libp2p/multistream.ts';
 import { YamuxSession, type YamuxStream } from '../../../../node/p2p/libp2p/yamux.ts';
 import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
@@ -47,10 +47,14 @@ function linked() {
     closeWrite: () => inbox.end(),
     reset: (reason) => inbox.fail(reason),
   };
+  /** Every time that the node has stopped reading, or gone on. */
+  const paused: boolean[] = [];
   const connection: TcpConnection = {
     remoteAddress: REMOTE_ADDRESS,
     raw: stream,
     isFull: () => false,
+    pause: () => void paused.push(true),
+    resume: () => void paused.push(false),
     corked: (work) => work(),
     onDrain: () => undefined,
     onClosed: () => undefined,
@@ -88,7 +92,7 @@ function linked() {
       await clock.settle();
     }
   };
-  return { link, clock, other, opened, accepted, ended, settle };
+  return { link, clock, other, opened, accepted, ended, paused, settle };
 }
 
 async function readAll(stream: YamuxStream): Promise<string> {
@@ -235,3 +239,26 @@ property.prop(
     expect(await readAll(good)).toBe(Buffer.from(proposalOf(ECHO)).toString('latin1'));
   },
 );
+
+test('a link on which too many streams are opened is not read for a while, and then goes on', async () => {
+  const { other, clock, accepted, paused, settle } = linked();
+  const open = async (count: number) => {
+    for (let n = 0; n < count; n++) {
+      const stream = other.open();
+      stream.write(proposalOf(ECHO));
+      if (n % 500 === 499) {
+        await settle();
+        for (const raw of accepted) raw.reset(new Error('done'));
+        await settle();
+      }
+    }
+  };
+  await open(STREAMS.burst);
+  accepted.length = 0;
+  expect(paused).toEqual([]);
+  await open(STREAMS.perSecond);
+  expect(paused).toEqual([true]);
+  await clock.advance(2_000);
+  expect(paused.at(-1)).toBe(false);
+  expect(accepted).toHaveLength(STREAMS.perSecond);
+});

@@ -1,6 +1,12 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { YamuxSession, type YamuxStream } from '../../../../node/p2p/libp2p/yamux.ts';
+import {
+  HELD_MAX,
+  HELD_SHARE,
+  type HeldBytes,
+  YamuxSession,
+  type YamuxStream,
+} from '../../../../node/p2p/libp2p/yamux.ts';
 import { frame } from './yamux-frame.ts';
 
 interface End {
@@ -10,8 +16,8 @@ interface End {
   writes: Uint8Array[];
 }
 
-/** Two sessions, each write of one delivered to the other in pieces of `pieceSize`. */
-function pair(pieceSize = Number.MAX_SAFE_INTEGER) {
+/** Two sessions, each write of one delivered to the other in pieces of `pieceSize`. @param held of both; absent: of each alone */
+function pair(pieceSize = Number.MAX_SAFE_INTEGER, held?: HeldBytes) {
   const ends: End[] = [];
   const deferred: (() => void)[] = [];
   for (const client of [true, false]) {
@@ -28,6 +34,7 @@ function pair(pieceSize = Number.MAX_SAFE_INTEGER) {
         defer: (flush) => deferred.push(flush),
         accepted: (stream) => accepted.push(stream),
         broken: (error) => broken.push(error),
+        ...(held === undefined ? {} : { held }),
       },
     );
     ends.push({ session, accepted, broken, writes });
@@ -212,4 +219,36 @@ test('a connection that holds more than 64 MiB of unread bytes is broken', () =>
   for (let i = 0; i <= 256; i++) a.session.open().write(full);
   settle();
   expect(b.broken).toHaveLength(1);
+});
+
+test('when all links together hold too much, one that holds more than its share breaks, and gives it back', () => {
+  const held: HeldBytes = { count: HELD_MAX };
+  const { a, b, settle } = pair(undefined, held);
+  const fill = (bytes: number) => {
+    for (let left = bytes; left > 0; left -= 262_144) a.session.open().write(new Uint8Array(262_144));
+    settle();
+  };
+  fill(HELD_SHARE);
+  expect(b.broken).toEqual([]);
+  expect(held.count).toBe(HELD_MAX + HELD_SHARE);
+  fill(262_144);
+  expect(b.broken).toHaveLength(1);
+  b.session.end(b.broken[0] as Error);
+  a.session.end(b.broken[0] as Error);
+  expect(held.count).toBe(HELD_MAX);
+});
+
+test('streams that are read, reset or ended leave nothing in the count of held bytes', async () => {
+  const held: HeldBytes = { count: 0 };
+  const { a, b, settle } = pair(undefined, held);
+  for (let n = 0; n < 3; n++) a.session.open().write(new Uint8Array(1_000));
+  settle();
+  expect(held.count).toBe(3_000);
+  const [first, second] = b.accepted as [YamuxStream, YamuxStream];
+  first.take();
+  second.reset(new Error('not wanted'));
+  settle();
+  expect(held.count).toBe(1_000);
+  for (const { session } of [a, b]) session.end(new Error('gone'));
+  expect(held.count).toBe(0);
 });

@@ -9,7 +9,7 @@ import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
 import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec/codec.ts';
 import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
 import { createHive } from '../../../../node/protocols/hive/hive.ts';
-import { BUDGET_RECORDS, Budget, judge, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
+import { BUDGET_RECORDS, Budget, judge, NEWS, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
 import { HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
 import { type MemoryNode, NETWORK_ID, startedNodes, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
@@ -120,6 +120,58 @@ test('a peer over its budget is cut off, and not disconnected', async () => {
   expect(a.host.peers()).toHaveLength(1);
   await clock.advance(60_000);
   await send(1);
+});
+
+/** Everything of `records` is told, thirty at a time, over a connection of its own each time. @returns records learned */
+async function toldAnew(
+  { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
+  records: readonly AddressRecord[],
+): Promise<number> {
+  const before = learned.flat().length;
+  for (let at = 0; at < records.length; at += 30) {
+    await a.host.disconnect(toHex(b.host.overlay), 'once more').catch(() => undefined);
+    await clock.settle();
+    const peer = await a.host.connect([b.underlay()], never);
+    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
+    await stream.write(Peers, { peers: records.slice(at, at + 30) });
+    await stream.close();
+    await clock.settle();
+  }
+  return learned.flat().length - before;
+}
+
+/** As many records as wanted, each of another node. */
+function manyRecords(count: number): AddressRecord[] {
+  return Array.from({ length: count }, (_, i) => {
+    const underlay = encodeUnderlays([`/ip4/10.9.${i >> 8}.${i & 0xff}/tcp/1634/p2p/${peerId}`]);
+    const statement = { underlay, nonce: ZERO_NONCE, timestamp: nowSeconds, chequebook: NO_CHEQUEBOOK };
+    const key = new Uint8Array(32).fill(7);
+    new DataView(key.buffer).setUint32(0, i + 1);
+    return mintRecord(statement, { signer: createSigner(key), networkId: NETWORK_ID });
+  });
+}
+
+test('what is news is bounded over connections, and what we have costs nothing', async () => {
+  const world = await gossips();
+  const records = manyRecords(NEWS.peer.burst + 200);
+  expect(await toldAnew(world, records)).toBe(NEWS.peer.burst);
+  expect(await toldAnew(world, records.slice(0, NEWS.peer.burst))).toBe(NEWS.peer.burst);
+  await world.clock.advance(100_000);
+  expect(await toldAnew(world, records.slice(NEWS.peer.burst))).toBeLessThan(50);
+});
+
+test('a flood of gossip over its budget costs the sender its connection', async () => {
+  const { a, b, peer, clock } = await gossips();
+  const records = Array.from({ length: 30 }, (_, i) => recordOf(i + 20));
+  let sent = 0;
+  for (; !peer.closed.aborted && sent < 1_000; sent++) {
+    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
+    await stream.write(Peers, { peers: records });
+    await stream.close().catch(() => undefined);
+    await clock.settle();
+  }
+  expect(sent).toBeLessThan(30);
+  expect(b.host.blocklisted()).toMatchObject([{ overlay: toHex(a.host.overlay) }]);
 });
 
 test('a sender stops by itself at the budget of its peer', async () => {

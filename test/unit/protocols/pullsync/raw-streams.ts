@@ -56,6 +56,7 @@ export function somePeer(overlay: Uint8Array): Peer {
     direction: 'outbound',
     underlays: [],
     welcomeMessage: '',
+    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
     connectedAt: 0,
     closed: new AbortController().signal,
   };
@@ -64,8 +65,9 @@ export function somePeer(overlay: Uint8Array): Peer {
 /** What the protocol needs of a host: streams come from `open`, handlers can be called. */
 export function rawHost(overlay: Uint8Array, open: () => RawEnd) {
   const handlers = new Map<string, ProtocolHandler>();
-  const host: Pick<Host, 'overlay' | 'handle' | 'open'> = {
+  const host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'> = {
     overlay,
+    misbehaved: () => undefined,
     handle: (spec: ProtocolSpec, handler: ProtocolHandler) => void handlers.set(spec.id, handler),
     open: async () => open().stream,
   };

@@ -539,9 +539,6 @@ describe('the creditor', () => {
     ],
     ['with a short signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(64).fill(1) })],
     ['without a signature', ({ signed }) => ({ ...signed(), signature: new Uint8Array(65) })],
-    ['that is no JSON', () => Uint8Array.of(1, 2, 3)],
-    ['that is empty', () => new Uint8Array(0)],
-    ['that is larger than any cheque', () => new Uint8Array(100_000).fill(0x20)],
   ])('refuses a cheque %s, and then takes an honest one', async (_, make) => {
     const d = await debtor();
     expect(await d.send(make(d))).toBe('refused');
@@ -553,6 +550,37 @@ describe('the creditor', () => {
     expect(await d.send(d.signed())).toBe('taken');
     expect(sums(d.b)).toEqual([50n]);
     expect(d.b.services.settlement(d.mallory.id)?.received).toBe(d.good.cumulativePayout);
+  });
+
+  test.each([
+    ['that is no JSON', Uint8Array.of(1, 2, 3)],
+    ['that is empty', new Uint8Array(0)],
+    ['that is larger than any cheque', new Uint8Array(100_000).fill(0x20)],
+    ['without its members', new TextEncoder().encode('{}')],
+  ])('refuses a cheque %s, and its sender for a while', async (_, cheque) => {
+    const { b, mallory, peer, send } = await debtor();
+    expect(await send(cheque)).toBe('refused');
+    expect(b.credited).toEqual([]);
+    expect(await counted(b, 'swap_cheques_rejected')).toBe(1);
+    expect(peer.closed.aborted).toBe(true);
+    expect(b.host.blocklisted()).toMatchObject([
+      {
+        overlay: mallory.id,
+        durationMs: 600_000,
+        reason: expect.stringContaining('malformed cheque') as string,
+      },
+    ]);
+  });
+
+  test('looks at a few forged cheques, and then refuses their sender for a while', async () => {
+    const { b, clock, mallory, peer, send, signed } = await debtor();
+    let sent = 0;
+    for (; !peer.closed.aborted && sent < 100; sent++) {
+      expect(await send(signed({ beneficiary: new Uint8Array(20).fill(5) }))).toBe('refused');
+      await clock.advance(2_000);
+    }
+    expect(sent).toBeLessThan(25);
+    expect(b.host.blocklisted()).toMatchObject([{ overlay: mallory.id }]);
   });
 
   test('credits a replayed or decreasing cheque never, an increasing one by its increase', async () => {

@@ -1,0 +1,44 @@
+/**
+ * Which peers send what no honest node sends. A few times may be a fault of its disk or its memory; more are a flood that
+ * would cost us hashes and signatures. Counted by overlay, and by source address as well, since an overlay costs nothing:
+ * whoever comes back under another one is thrown out sooner. Nobody pays for others of the same address: it takes a fault
+ * of its own.
+ */
+import type { Clock } from '../../env/clock.ts';
+import { RateLimits } from '../../env/turns/rate-limit.ts';
+import { isPrivate } from '../address/underlay.ts';
+import type { Peer } from '../host.ts';
+import { sourceOf } from './connection-gate.ts';
+
+/** Faults that are borne at once, and how many per second in the long run: one in ten seconds. */
+export const FAULTS = { burst: 16, perSecond: 0.1 } as const;
+/** Of all peers of one address together. */
+export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;
+/** For which such a peer is refused, ms. */
+export const MISCONDUCT_MS = 10 * 60_000;
+
+type Whose = Pick<Peer, 'id' | 'remoteAddress'>;
+
+export class Conduct {
+  readonly #peers: RateLimits;
+  readonly #sources: RateLimits;
+
+  constructor(clock: Clock) {
+    this.#peers = new RateLimits(FAULTS, clock);
+    this.#sources = new RateLimits(SOURCE_FAULTS, clock);
+  }
+
+  /** Counts one fault. @returns false when it was one too many */
+  bears({ id, remoteAddress }: Whose, weight: number): boolean {
+    const peer = this.#peers.of(id).tryTake(weight);
+    const source = this.#sources.of(sourceOf(remoteAddress)).tryTake(weight);
+    return peer && source;
+  }
+
+  /** A private address is shared by too many for all of them to be suspected. */
+  isSuspect({ id, remoteAddress }: Whose): boolean {
+    return (
+      !this.#peers.isFull(id) || (!isPrivate(remoteAddress) && !this.#sources.isFull(sourceOf(remoteAddress)))
+    );
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * One budget per peer and one per address, kept over connections: an overlay costs nothing, so whoever has used up its
+ * own would come back under another one. A private address has a larger one: a whole network may be behind it.
+ */
+import type { Clock } from '../../env/clock.ts';
+import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
+import { isPrivate } from '../address/underlay.ts';
+import type { Peer } from '../host.ts';
+import { sourceOf } from './connection-gate.ts';
+
+interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export interface PeerRates {
+  readonly peer: Rate;
+  /** Of a public address. */
+  readonly source: Rate;
+  /** Of a private one. */
+  readonly nearby: Rate;
+}
+
+type Whose = Pick<Peer, 'id' | 'remoteAddress'>;
+
+export class PeerLimits {
+  readonly #peers: RateLimits;
+  readonly #sources: RateLimits;
+  readonly #nearby: RateLimits;
+
+  constructor({ peer, source, nearby }: PeerRates, clock: Clock) {
+    this.#peers = new RateLimits(peer, clock);
+    this.#sources = new RateLimits(source, clock);
+    this.#nearby = new RateLimits(nearby, clock);
+  }
+
+  /** @returns false when the peer or its address has not so much left; nothing is taken from a peer that has not */
+  tryTake(whose: Whose, count: number): boolean {
+    return this.#peers.of(whose.id).tryTake(count) && this.#ofSource(whose).tryTake(count);
+  }
+
+  /** Takes in any case: `ready` waits for what was not there. */
+  charge(whose: Whose, count: number): void {
+    this.#peers.of(whose.id).charge(count);
+    this.#ofSource(whose).charge(count);
+  }
+
+  /** Resolves when neither owes anything; undefined when that is so already. @throws the signal's reason */
+  ready(whose: Whose, signal: AbortSignal): Promise<void> | undefined {
+    const limits = [this.#peers.of(whose.id), this.#ofSource(whose)];
+    return limits.some((limit) => limit.owes()) ? allReady(limits, signal) : undefined;
+  }
+
+  #ofSource({ remoteAddress }: Whose): RateLimit {
+    return (isPrivate(remoteAddress) ? this.#nearby : this.#sources).of(sourceOf(remoteAddress));
+  }
+}
+
+async function allReady(limits: readonly RateLimit[], signal: AbortSignal): Promise<void> {
+  for (const limit of limits) await limit.ready(signal);
+}

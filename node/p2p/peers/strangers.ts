@@ -1,0 +1,56 @@
+/**
+ * Connections whose other end has not said yet which node it is. An honest one says it within milliseconds, so there is
+ * always room for one more: where a source has its share, or all have taken everything, the one that has waited longest
+ * goes. Whoever waits on purpose loses its place to those who do not.
+ */
+import { isPrivate } from '../address/underlay.ts';
+import { sourceOf } from './connection-gate.ts';
+
+/** Of all sources together. */
+export const STRANGERS_MAX = 256;
+/** Of one public address. */
+export const STRANGERS_PER_SOURCE_MAX = 32;
+/**
+ * Of one private address, the own machine among them: a network of a hundred nodes that start together is there, and each of
+ * them may dial and probe another one at the same moment.
+ */
+export const STRANGERS_NEARBY_MAX = 224;
+
+export class Strangers<T> {
+  /** In the order in which they came. */
+  readonly #sources = new Map<T, string>();
+  readonly #counts = new Map<string, number>();
+
+  /** @param remote multiaddress @returns who has to go for it */
+  add(one: T, remote: string): T | undefined {
+    const source = sourceOf(remote);
+    const count = this.#counts.get(source) ?? 0;
+    const shareMax = isPrivate(remote) ? STRANGERS_NEARBY_MAX : STRANGERS_PER_SOURCE_MAX;
+    let leaves: T | undefined;
+    if (count >= shareMax) leaves = this.#oldestOf(source);
+    else if (this.#sources.size >= STRANGERS_MAX) leaves = this.oldest();
+    if (leaves !== undefined) this.delete(leaves);
+    this.#sources.set(one, source);
+    this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
+    return leaves;
+  }
+
+  /** It has said who it is, or has left. Safe to call for any. */
+  delete(one: T): void {
+    const source = this.#sources.get(one);
+    if (source === undefined) return;
+    this.#sources.delete(one);
+    const count = (this.#counts.get(source) ?? 0) - 1;
+    if (count > 0) this.#counts.set(source, count);
+    else this.#counts.delete(source);
+  }
+
+  oldest(): T | undefined {
+    return this.#sources.keys().next().value;
+  }
+
+  #oldestOf(source: string): T | undefined {
+    for (const [one, from] of this.#sources) if (from === source) return one;
+    return undefined;
+  }
+}

@@ -85,9 +85,11 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
-  const { info, cacheSize } = metrics.register(NODE_METRICS);
+  const { info, cacheSize, chunksDamaged, chunksHealed } = metrics.register(NODE_METRICS);
   info.set({ version: VERSION }, 1);
   cacheSize.from(() => store.cache.size());
+  store.damage.onDamaged(() => chunksDamaged.inc());
+  store.damage.onHealed(() => chunksHealed.inc());
   return {
     ...start,
     clock,

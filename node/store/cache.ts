@@ -70,7 +70,10 @@ export function createCache(
       backend
         .change((tx) => {
           reorder(tx, read);
-          if (tx.has('cache', chunk.address)) return;
+          if (tx.has('cache', chunk.address)) {
+            chunks.restore(tx, chunk);
+            return;
+          }
           const size = sizeOf(tx);
           // A cache that was larger before the restart shrinks by more than one.
           const excess = Math.max(0, size + 1 - capacity);

@@ -6,10 +6,9 @@
  * waiting costs four times the processor time per chunk. Changes of one turn of the event loop share a transaction;
  * transactions run synchronously on this thread, which costs less than handing them to another one.
  */
-import { closeSync, constants, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, constants, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
-import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
+import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -20,6 +19,7 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import { lockFolder } from './lock-store.ts';
@@ -27,10 +27,14 @@ import type { LocalStore } from './ports.ts';
 import { createState } from './state.ts';
 
 /**
- * Bytes that chunks read one after the other share, 31 of the longest. From this size on the C library maps memory of
+ * Bytes that chunks read one after the other share, 30 of the longest. From this size on the C library maps memory of
  * its own, which goes back to the system as soon as it is free; freed chunks leave holes in a heap that stays.
  */
 const SLAB_SIZE = 131_072;
+
+/** Nobody else on the machine has to read what a node stores for others, who it pays, and what its batches are. */
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
 
 /** Changes in one transaction: ten milliseconds of work at most, so that the node stays responsive. */
 const GROUP_MAX = 256;
@@ -65,15 +69,30 @@ export async function forgetState(path: string, subsystem: string): Promise<void
 function openBackend(path: string, power: Power | undefined): Backend {
   let unlock: (() => void) | undefined;
   try {
-    mkdirSync(path, { recursive: true });
+    mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
+    // One that an older version has made was open to others.
+    chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
-    const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, 0o600);
-    const environment = open({ path: join(path, 'index.mdb'), maxDbs: TABLES.length, noSync: true });
+    const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
+    const index = join(path, 'index.mdb');
+    const environment = open(environmentOptions(index));
+    for (const file of [index, `${index}-lock`]) chmodSync(file, FILE_MODE);
     return new LmdbBackend(environment, { slots, unlock }, power);
   } catch (cause) {
     unlock?.();
     throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
   }
+}
+
+/** The permissions are an option of the library that its types do not name. */
+function environmentOptions(path: string): RootDatabaseOptionsWithPath {
+  const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
+    path,
+    maxDbs: TABLES.length,
+    noSync: true,
+    permissionsMode: FILE_MODE,
+  };
+  return options;
 }
 
 type Tables = ReadonlyMap<Table, Database<Uint8Array, Uint8Array>>;
@@ -257,26 +276,31 @@ function transaction(tables: Tables, reader: TableReader, id: number): CountingT
   };
 }
 
+/** What a medium says of sectors that it has lost. */
+const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
+
 function fileSlots(file: number): Slots {
   let slab = new Uint8Array(0);
   let used = 0;
   return {
     write(slot, bytes) {
       for (let at = 0; at < bytes.length; ) {
-        at += writeSync(file, bytes, at, bytes.length - at, slot * CHUNK_STORED_SIZE_MAX + at);
+        at += writeSync(file, bytes, at, bytes.length - at, slot * SLOT_SIZE + at);
       }
     },
-    read(slot, length) {
+    read(slot, { offset, length }) {
       if (slab.length - used < length) {
         slab = new Uint8Array(SLAB_SIZE);
         used = 0;
       }
       const bytes = slab.subarray(used, used + length);
       used += length;
-      const count = readSync(file, bytes, 0, length, slot * CHUNK_STORED_SIZE_MAX);
-      if (count < length)
-        throw new StoreError('STORE_CORRUPT', `slot ${slot} holds ${count} of ${length} bytes`);
-      return bytes;
+      try {
+        return readSync(file, bytes, 0, length, slot * SLOT_SIZE + offset) < length ? undefined : bytes;
+      } catch (error) {
+        if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+        throw error;
+      }
     },
   };
 }

@@ -36,11 +36,12 @@ export async function openLocalStore(
 ): Promise<LocalStore> {
   const { backend, clock, overlay, events } = deps;
   const log = deps.log.child({ module: 'store' });
-  const table = new ChunkTable(backend, events);
+  const table = new ChunkTable({ backend, log, events });
   const cache = createCache(options.cacheCapacity, { backend, chunks: table, log, events });
   const handedOver = new HandedOver(clock);
   const chunks: ChunkReader = {
-    has: (address) => table.has(address),
+    has: (address) => table.isReadable(address),
+    heal: (chunk) => table.heal(chunk),
     get(address) {
       const chunk = table.get(address);
       if (chunk === undefined) return handedOver.get(address);
@@ -51,6 +52,7 @@ export async function openLocalStore(
   const tags = createTags(backend, clock);
   return {
     chunks,
+    damage: table,
     chunkTotals: () => table.totals(),
     cache,
     tags,

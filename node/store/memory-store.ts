@@ -1,6 +1,5 @@
 /** The local store in memory, for unit tests, the simulation and embedded clusters. */
 import { deserialize, serialize } from 'node:v8';
-import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -11,6 +10,7 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { SLOT_SIZE } from './disk/slot.ts';
 import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
@@ -88,16 +88,16 @@ interface DiskImage {
 }
 
 function memorySlots(slabs: Uint8Array[]): Slots {
-  const place = (slot: number) => (slot % SLAB_SLOTS) * CHUNK_STORED_SIZE_MAX;
+  const place = (slot: number) => (slot % SLAB_SLOTS) * SLOT_SIZE;
   return {
     write(slot, bytes) {
       const index = Math.floor(slot / SLAB_SLOTS);
-      slabs[index] ??= new Uint8Array(SLAB_SLOTS * CHUNK_STORED_SIZE_MAX);
+      slabs[index] ??= new Uint8Array(SLAB_SLOTS * SLOT_SIZE);
       slabs[index].set(bytes, place(slot));
     },
-    read(slot, length) {
-      const at = place(slot);
-      return slabs[Math.floor(slot / SLAB_SLOTS)]!.slice(at, at + length);
+    read(slot, { offset, length }) {
+      const at = place(slot) + offset;
+      return slabs[Math.floor(slot / SLAB_SLOTS)]?.slice(at, at + length);
     },
   };
 }

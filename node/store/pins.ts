@@ -10,7 +10,6 @@ import assert from 'node:assert/strict';
 import type { Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
 import { chunkFrom } from '../chunk/validate.ts';
-import { toHex } from '../crypto/hex.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
@@ -160,15 +159,15 @@ class StoredPins implements Pins {
   }
 
   #stateOf(address: Uint8Array): 'valid' | 'missing' | 'invalid' {
+    const { chunks } = this.#deps;
+    const chunk = chunks.get(address);
+    if (chunk === undefined) return chunks.isRecorded(address) ? 'invalid' : 'missing';
     try {
-      const chunk = this.#deps.chunks.get(address);
-      if (chunk === undefined) return 'missing';
       chunkFrom(address, chunk.data);
       return 'valid';
     } catch (error) {
       if (error instanceof ChunkError) return 'invalid';
-      this.#deps.log.warn({ err: error, chunk: toHex(address) }, 'pinned chunk cannot be read');
-      return 'missing';
+      throw error;
     }
   }
 }
@@ -193,7 +192,10 @@ class StoredPinSession implements PinSession {
     const key = join(marker, chunk.address);
     await this.#writes.add(
       (tx) => {
-        if (tx.has('pinnedChunks', key)) return 0;
+        if (tx.has('pinnedChunks', key)) {
+          this.#deps.chunks.restore(tx, chunk);
+          return 0;
+        }
         if (!tx.has('openPins', marker)) tx.put('openPins', marker, NONE);
         tx.put('pinnedChunks', key, NONE);
         this.#deps.chunks.retain(tx, chunk);

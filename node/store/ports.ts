@@ -24,10 +24,25 @@ export type KeyValueChange =
 
 /** Chunks of every logical store, each held once with a reference count. */
 export interface ChunkReader {
-  /** The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep. */
+  /**
+   * The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep,
+   * and they are what was stored: a chunk whose bytes are damaged counts as missing.
+   */
   get(address: Uint8Array): Chunk | undefined;
-  /** Is it stored? */
+  /** Is it stored, and readable? Looks at the bytes. */
   has(address: Uint8Array): boolean;
+  /** A chunk that came from elsewhere: written again if the stored one is known to be damaged. Never waits for the disk. */
+  heal(chunk: Chunk): void;
+}
+
+/** Stored chunks whose bytes have been found to be wrong. They count as missing until they come again. */
+export interface Damage {
+  /** Addresses, ascending. */
+  damaged(limit: number): Uint8Array[];
+  /** Called for each one when it is found. @returns ends the calls */
+  onDamaged(listener: (address: Uint8Array) => void): () => void;
+  /** Called for each one that has come again. @returns ends the calls */
+  onHealed(listener: (address: Uint8Array) => void): () => void;
 }
 
 export interface Tag {
@@ -67,8 +82,10 @@ export interface PendingPush {
   readonly sequence: number;
   readonly tagUid: number;
   readonly address: Uint8Array;
-  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` */
+  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` while it is not readable */
   readonly chunk: Chunk;
+  /** False while its bytes are damaged; then it waits until it is uploaded again. */
+  readonly isReadable: boolean;
   readonly stamp: Stamp;
 }
 
@@ -181,9 +198,9 @@ export interface PinSession {
 /** What became of the chunks of a pinned root. */
 export interface PinCheck {
   readonly total: number;
-  /** Not there, or not readable. */
+  /** Not there. */
   readonly missing: number;
-  /** Their bytes do not belong to their address. */
+  /** Their bytes cannot be read, or do not belong to their address. */
   readonly invalid: number;
 }
 
@@ -219,6 +236,7 @@ export interface ChunkTotals {
 
 export interface LocalStore {
   readonly chunks: ChunkReader;
+  readonly damage: Damage;
   /** Looks at every chunk, a page at a time. */
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;

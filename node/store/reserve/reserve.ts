@@ -119,7 +119,9 @@ class StoredReserve implements Reserve {
   }
 
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean {
-    return this.#backend.has('reserve', this.#key({ address, batchId, stampHash }));
+    return (
+      this.#backend.has('reserve', this.#key({ address, batchId, stampHash })) && this.#chunks.has(address)
+    );
   }
 
   load(
@@ -245,18 +247,22 @@ class StoredReserve implements Reserve {
     holding: ReserveEntry,
     { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
   ): BinCounts | undefined {
-    if (tx.has('reserve', this.#key(holding))) return undefined;
+    if (tx.has('reserve', this.#key(holding))) {
+      this.#chunks.restore(tx, chunk);
+      return undefined;
+    }
+    const held = { by: 'reserve', stamp } as const;
     const indexKey = join(stamp.batchId, stamp.index);
     const used = tx.get('stampIndex', indexKey);
     const counts = new Map<number, number>();
     if (used === undefined) {
-      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.retainLatest(tx, chunk, held);
     } else {
       const old = overwritten(used, stamp);
       this.#leave(tx, old, counts);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
-      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.retainLatest(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
     this.#enter(tx, { holding, stamp, counts });

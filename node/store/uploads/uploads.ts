@@ -31,11 +31,12 @@ export async function openUploads({ backend, chunks, tags, handedOver, log }: De
     await queue.rollback(session);
   }
   const listeners: (() => void)[] = [];
-  const onClosed = () => {
+  const onPushable = () => {
     for (const listener of listeners) listener();
   };
+  chunks.onHealed(onPushable);
   return {
-    openSession: (tagUid) => new StoredUploadSession(tagUid, { backend, queue, tags, onClosed }),
+    openSession: (tagUid) => new StoredUploadSession(tagUid, { backend, queue, tags, onClosed: onPushable }),
     pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
     pendingCount: () => queue.totals().pending,
     sent(push) {
@@ -46,7 +47,8 @@ export async function openUploads({ backend, chunks, tags, handedOver, log }: De
         .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
     },
     report(push, outcome) {
-      if (outcome === 'synced' && queue.has(backend, push)) handedOver.add(push.chunk, push.stamp.batchId);
+      if (outcome === 'synced' && push.isReadable && queue.has(backend, push))
+        handedOver.add(push.chunk, push.stamp.batchId);
       return backend.change((tx) => {
         const counts = COUNTS[outcome];
         if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);

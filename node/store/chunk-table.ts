@@ -6,7 +6,7 @@
  * Bytes are checked whenever they are read. A chunk whose bytes are wrong counts as missing from then on, in all
  * logical stores; it keeps its record and its references, and is whole again as soon as the same chunk comes once more.
  */
-import type { Chunk } from '../chunk/chunk.ts';
+import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
 import { chunkFrom } from '../chunk/validate.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -191,6 +191,8 @@ export class ChunkTable implements Damage {
 
   /** Undefined when the bytes are not those of the chunk. */
   #read(address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
+    // A record with nonsense in it must not make the node read gigabytes.
+    if (length > CHUNK_STORED_SIZE_MAX) return undefined;
     const content = this.#backend.slots.read(slot, contentRange(length));
     if (content === undefined) return undefined;
     const data = dataIn(content, address);
@@ -252,7 +254,8 @@ export class ChunkTable implements Damage {
   #record(reader: TableReader, address: Uint8Array): ChunkRecord | undefined {
     const record = reader.get('chunks', address);
     if (record === undefined) return undefined;
-    const kind = KINDS[record[KIND_OFFSET]!]!;
+    // A kind that is none makes the chunk unreadable like any other damage: its check names another one.
+    const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
     return {
       slot: decodeNumber(record),
       length: decodeNumber(record, NUMBER_SIZE),

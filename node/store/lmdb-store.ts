@@ -6,9 +6,22 @@
  * waiting costs four times the processor time per chunk. Changes of one turn of the event loop share a transaction;
  * transactions run synchronously on this thread, which costs less than handing them to another one.
  */
-import { chmodSync, closeSync, constants, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -19,6 +32,9 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { type BrokenIndex, INDEX_FILE, lookAtFiles, SLOTS_FILE, slotCount } from './disk/files.ts';
+import { claimIndex, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import { rebuildIndex } from './disk/rebuild.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
@@ -48,7 +64,12 @@ export async function openLmdbStore(
   deps: LocalStoreDeps & { readonly power?: Power },
 ): Promise<LocalStore> {
   const { power, ...others } = deps;
-  return openLocalStore(options, { ...others, backend: openBackend(options.path, power) });
+  const { overlay } = deps;
+  const log = deps.log.child({ module: 'store' });
+  return openLocalStore(options, {
+    ...others,
+    backend: await openBackend(options.path, { power, overlay, log }),
+  });
 }
 
 /**
@@ -56,7 +77,8 @@ export async function openLmdbStore(
  * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
  */
 export async function forgetState(path: string, subsystem: string): Promise<void> {
-  const backend = openBackend(path, undefined);
+  if (!existsSync(join(path, SLOTS_FILE))) return;
+  const backend = await openBackend(path, {});
   const state = createState(backend, subsystem);
   try {
     await state.batch(Array.from(state.entries(''), ([key]) => ({ remove: key })));
@@ -65,23 +87,94 @@ export async function forgetState(path: string, subsystem: string): Promise<void
   }
 }
 
-/** @param power of a node that can be frozen and cut from outside */
-function openBackend(path: string, power: Power | undefined): Backend {
+interface BackendDeps {
+  /** Of a node that can be frozen and cut from outside. */
+  readonly power?: Power | undefined;
+  /** Of the node; without it the store may be that of any node. */
+  readonly overlay?: Uint8Array;
+  /** Without it a damaged index is left as it is. */
+  readonly log?: Logger;
+}
+
+async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
   let unlock: (() => void) | undefined;
+  let slots: number | undefined;
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
     // One that an older version has made was open to others.
     chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
-    const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
-    const index = join(path, 'index.mdb');
-    const environment = open(environmentOptions(index));
-    for (const file of [index, `${index}-lock`]) chmodSync(file, FILE_MODE);
-    return new LmdbBackend(environment, { slots, unlock }, power);
+    slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
+    const index = join(path, INDEX_FILE);
+    const { identity, broken } = lookAtFiles(path, slots, deps.overlay);
+    if (broken !== undefined) await makeAnew(broken, { index, slots, identity, ...deps });
+    const backend = new LmdbBackend(openIndex(index), { slots, unlock }, deps.power);
+    await backend
+      .change((tx) => claimIndex(tx, identity, index))
+      .catch(async (error: unknown) => {
+        await backend.close();
+        slots = undefined;
+        throw error;
+      });
+    return backend;
   } catch (cause) {
+    if (slots !== undefined) closeSync(slots);
     unlock?.();
     throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
   }
+}
+
+/** The old index stays beside the new one, for those who know what to look for. */
+async function makeAnew(
+  { faults, salvaged }: BrokenIndex,
+  {
+    index,
+    slots,
+    identity,
+    overlay,
+    log,
+  }: BackendDeps & { index: string; slots: number; identity: Uint8Array },
+): Promise<void> {
+  const tables = [...new Set(faults.map(({ table }) => table ?? 'all'))];
+  const [{ page, fault } = { page: 0, fault: '' }] = faults;
+  if (overlay === undefined || log === undefined) {
+    const message = `${index} is damaged (page ${page}: ${fault}): start its node once, which makes it anew`;
+    throw new StoreError('STORE_CORRUPT', message);
+  }
+  log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, it is made anew');
+  const count = slotCount(slots);
+  // The last slot is as long as its chunk.
+  ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
+  const unfinished = `${index}.new`;
+  for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
+  const backend = new LmdbBackend(openIndex(unfinished), { slots, unlock: () => undefined }, undefined);
+  await backend.change((tx) => claimIndex(tx, identity, index));
+  const damaged = (table: Table) => tables.includes('all') || tables.includes(table);
+  const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
+  await backend.leave();
+  if (existsSync(index)) renameSync(index, `${index}.damaged`);
+  renameSync(unfinished, index);
+  rmSync(`${unfinished}-lock`, { force: true });
+  const lostRecords = tables.filter((table) => !MADE_AGAIN.includes(table));
+  log.warn({ ...rebuilt, lostRecords }, 'index was made anew; other records of the named tables may be lost');
+}
+
+/** Tables that follow from the slots and from other tables. */
+const MADE_AGAIN = [
+  'free pages',
+  'chunks',
+  'damaged',
+  'freeSlots',
+  'bins',
+  'stampIndex',
+  'uploads',
+  'cacheOrder',
+];
+
+function openIndex(path: string): RootDatabase {
+  const environment = open(environmentOptions(path));
+  for (const file of [path, `${path}-lock`]) chmodSync(file, FILE_MODE);
+  return environment;
 }
 
 /** The permissions are an option of the library that its types do not name. */
@@ -179,9 +272,14 @@ class LmdbBackend implements Backend {
   }
 
   async #release(): Promise<void> {
-    await this.#environment.close();
+    await this.leave();
     closeSync(this.#slotFile);
     this.#unlock();
+  }
+
+  /** Closes the index; the slots stay open to whoever opened them. */
+  async leave(): Promise<void> {
+    await this.#environment.close();
   }
 
   #flushLater(): void {
@@ -279,13 +377,17 @@ function transaction(tables: Tables, reader: TableReader, id: number): CountingT
 /** What a medium says of sectors that it has lost. */
 const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
 
+function placeOf(slot: number): number {
+  return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
+}
+
 function fileSlots(file: number): Slots {
   let slab = new Uint8Array(0);
   let used = 0;
   return {
     write(slot, bytes) {
       for (let at = 0; at < bytes.length; ) {
-        at += writeSync(file, bytes, at, bytes.length - at, slot * SLOT_SIZE + at);
+        at += writeSync(file, bytes, at, bytes.length - at, placeOf(slot) + at);
       }
     },
     read(slot, { offset, length }) {
@@ -296,7 +398,7 @@ function fileSlots(file: number): Slots {
       const bytes = slab.subarray(used, used + length);
       used += length;
       try {
-        return readSync(file, bytes, 0, length, slot * SLOT_SIZE + offset) < length ? undefined : bytes;
+        return readSync(file, bytes, 0, length, placeOf(slot) + offset) < length ? undefined : bytes;
       } catch (error) {
         if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
         throw error;

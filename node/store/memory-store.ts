@@ -36,6 +36,11 @@ export class MemoryDisk {
   /** @param image of a disk; default: an empty one */
   constructor(image?: Uint8Array) {
     const saved = image === undefined ? undefined : (deserialize(image) as DiskImage);
+    if (saved !== undefined && saved.slotSize !== SLOT_SIZE) {
+      const message =
+        'the image of the disk has another format: it was made by another version of this program';
+      throw new StoreError('STORE_FOREIGN', message);
+    }
     const tables = TABLES.map((name) => [name, new SortedTable()] as const);
     this.tables = Object.fromEntries(tables) as Record<Table, SortedTable>;
     for (const name of TABLES) {
@@ -62,6 +67,7 @@ export class MemoryDisk {
       tables: Object.fromEntries(tables),
       slabs: this.#slabs,
       transactions: this.transactions,
+      slotSize: SLOT_SIZE,
     };
     return serialize(image);
   }
@@ -85,6 +91,8 @@ interface DiskImage {
   readonly tables: Readonly<Record<string, readonly Entry[]>>;
   readonly slabs: Uint8Array[];
   readonly transactions: number;
+  /** Differs from one format of slots to the next. */
+  readonly slotSize: number;
 }
 
 function memorySlots(slabs: Uint8Array[]): Slots {

@@ -85,9 +85,10 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
-  const { info, cacheSize, chunksDamaged, chunksHealed } = metrics.register(NODE_METRICS);
+  const { info, cacheSize, diskFull, chunksDamaged, chunksHealed } = metrics.register(NODE_METRICS);
   info.set({ version: VERSION }, 1);
   cacheSize.from(() => store.cache.size());
+  diskFull.from(() => (store.disk.isFull() ? 1 : 0));
   store.damage.onDamaged(() => chunksDamaged.inc());
   store.damage.onHealed(() => chunksHealed.inc());
   return {

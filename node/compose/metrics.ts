@@ -8,6 +8,11 @@ export const NODE_METRICS = {
     name: 'localstore_cache_size',
     help: 'Chunks that are kept for repeated reads.',
   },
+  diskFull: {
+    kind: 'gauge',
+    name: 'localstore_disk_full',
+    help: '1 while the disk is full and the node stores nothing, else 0.',
+  },
   chunksDamaged: {
     kind: 'counter',
     name: 'localstore_damaged_count',

@@ -87,5 +87,7 @@ export interface Backend extends TableReader {
    * memory; it throws what it has to throw before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
+  /** Bytes that there is still room for; undefined where nobody knows. */
+  available(): number | undefined;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ export type StoreErrorCode =
   | 'DATA_DIR_UNUSABLE'
   | 'DATA_DIR_IN_USE'
   | 'STORE_CLOSED'
+  | 'STORE_FULL'
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN';
 

@@ -17,9 +17,10 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statfsSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';
@@ -108,7 +109,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
     const index = join(path, INDEX_FILE);
     const { identity, broken } = lookAtFiles(path, slots, deps.overlay);
     if (broken !== undefined) await makeAnew(broken, { index, slots, identity, ...deps });
-    const backend = new LmdbBackend(openIndex(index), { slots, unlock }, deps.power);
+    const backend = new LmdbBackend(openIndex(index), { path, slots, unlock }, deps.power);
     await backend
       .change((tx) => claimIndex(tx, identity, index))
       .catch(async (error: unknown) => {
@@ -147,7 +148,11 @@ async function makeAnew(
   ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
-  const backend = new LmdbBackend(openIndex(unfinished), { slots, unlock: () => undefined }, undefined);
+  const backend = new LmdbBackend(
+    openIndex(unfinished),
+    { path: dirname(index), slots, unlock: () => undefined },
+    undefined,
+  );
   await backend.change((tx) => claimIndex(tx, identity, index));
   const damaged = (table: Table) => tables.includes('all') || tables.includes(table);
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
@@ -201,6 +206,7 @@ interface Change {
 class LmdbBackend implements Backend {
   readonly slots: Slots;
   readonly #environment: RootDatabase;
+  readonly #path: string;
   readonly #slotFile: number;
   readonly #unlock: () => void;
   readonly #tables: Tables;
@@ -212,12 +218,13 @@ class LmdbBackend implements Backend {
 
   constructor(
     environment: RootDatabase,
-    files: { slots: number; unlock: () => void },
+    files: { path: string; slots: number; unlock: () => void },
     power: Power | undefined,
   ) {
     this.#power = power;
     power?.onChange((state) => (state === 'off' ? this.#abandon() : undefined));
     this.#environment = environment;
+    this.#path = files.path;
     this.#slotFile = files.slots;
     this.#unlock = files.unlock;
     this.slots = fileSlots(files.slots);
@@ -253,6 +260,11 @@ class LmdbBackend implements Backend {
     if (this.#queue.length === 0) this.#flushLater();
     this.#queue.push({ run, reject });
     return promise;
+  }
+
+  available(): number | undefined {
+    const { bavail, bsize } = statfsSync(this.#path);
+    return bavail * bsize;
   }
 
   async close(): Promise<void> {

@@ -30,6 +30,8 @@ export class MemoryDisk {
   readonly slots: Slots;
   /** Transactions so far: each has another number, also after a new start. */
   transactions = 0;
+  /** What its owner says there is room for; undefined: for everything. */
+  availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
   #inUse = false;
 
@@ -187,6 +189,10 @@ class MemoryBackend implements Backend {
       });
       if (this.#queue.length === 1) this.#flushLater();
     });
+  }
+
+  available(): number | undefined {
+    return this.#disk.availableBytes;
   }
 
   close(): Promise<void> {

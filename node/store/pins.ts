@@ -13,7 +13,7 @@ import { chunkFrom } from '../chunk/validate.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import type { PinCheck, PinSession, Pins } from './ports.ts';
+import type { Disk, PinCheck, PinSession, Pins } from './ports.ts';
 import {
   behind,
   decodeNumber,
@@ -39,6 +39,7 @@ const NONE = new Uint8Array();
 interface PinsDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly log: Logger;
 }
 
@@ -75,6 +76,7 @@ class StoredPins implements Pins {
   }
 
   openSession(): PinSession {
+    this.#deps.disk.expect();
     const collection = this.#nextCollection;
     this.#nextCollection += 1;
     return new StoredPinSession(collection, { ...this.#deps, pins: this });
@@ -188,6 +190,7 @@ class StoredPinSession implements PinSession {
 
   async put(chunk: Chunk): Promise<void> {
     assert(this.#state === 'open', 'put after the end of a pin session');
+    this.#deps.disk.expect();
     const marker = encodeNumber(this.#collection);
     const key = join(marker, chunk.address);
     await this.#writes.add(

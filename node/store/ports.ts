@@ -156,7 +156,8 @@ export interface Reserve {
   release(entries: readonly ReserveEntry[]): Promise<number>;
   /**
    * Whether a chunk may still be put: while the reserve is below its capacity; beyond that only within the radius, as
-   * long as what is within it fits: the rest is there to leave. `put` itself does not ask.
+   * long as what is within it fits: the rest is there to leave. Never while the disk is full. `put` itself does not
+   * ask for capacity.
    */
   hasRoomFor(address: Uint8Array): boolean;
   /** Whether a chunk is held under this index of a batch: a newer stamp replaces it and needs no room. */
@@ -183,6 +184,8 @@ export interface Reserve {
   /** Unix seconds of the reserve's creation. */
   epoch(): bigint;
   capacity(): number;
+  /** Whether what lies within the radius leaves no room, whatever the disk says. */
+  overflows(): boolean;
 }
 
 /** Keeps chunks while the root that they belong to is not pinned yet; a crash before `done` undoes it at the next start. */
@@ -226,6 +229,16 @@ export interface Cache {
   capacity(): number;
 }
 
+/**
+ * Room on the disk. While there is none, what would keep a chunk throws StoreError `STORE_FULL`, and a write that does
+ * not fit in any more rejects with it; reads and removals go on.
+ */
+export interface Disk {
+  isFull(): boolean;
+  /** @throws StoreError `STORE_FULL` */
+  expect(): void;
+}
+
 /** What the chunks of all logical stores come to. */
 export interface ChunkTotals {
   readonly chunks: number;
@@ -237,6 +250,7 @@ export interface ChunkTotals {
 export interface LocalStore {
   readonly chunks: ChunkReader;
   readonly damage: Damage;
+  readonly disk: Disk;
   /** Looks at every chunk, a page at a time. */
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;

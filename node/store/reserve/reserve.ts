@@ -9,7 +9,13 @@ import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
 import { StoreError } from '../errors.ts';
-import { type Reserve, type ReserveEntry, type ReserveItem, ReserveOverwriteError } from '../ports.ts';
+import {
+  type Disk,
+  type Reserve,
+  type ReserveEntry,
+  type ReserveItem,
+  ReserveOverwriteError,
+} from '../ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
 import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
 
@@ -36,6 +42,7 @@ export interface ReserveOptions {
 interface ReserveDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly overlay: Uint8Array;
   readonly events?: ChunkEvents | undefined;
 }
@@ -72,6 +79,7 @@ class StoredReserve implements Reserve {
   readonly #epoch: bigint;
   readonly #backend: Backend;
   readonly #chunks: ChunkTable;
+  readonly #disk: Disk;
   readonly #overlay: Uint8Array;
   readonly #bins: ReserveBins;
   readonly #events: ChunkEvents | undefined;
@@ -85,13 +93,14 @@ class StoredReserve implements Reserve {
 
   constructor(
     { capacity, epoch, radius }: Found & { capacity: number },
-    { backend, chunks, overlay, events }: ReserveDeps,
+    { backend, chunks, disk, overlay, events }: ReserveDeps,
   ) {
     this.#capacity = capacity;
     this.#epoch = epoch;
     this.#radius = radius;
     this.#backend = backend;
     this.#chunks = chunks;
+    this.#disk = disk;
     this.#overlay = overlay;
     this.#bins = new ReserveBins(backend);
     this.#events = events;
@@ -104,6 +113,11 @@ class StoredReserve implements Reserve {
       stampHash: stampHash(stamp),
     };
     const landed = this.#arrives(holding);
+    // What is here already needs no room.
+    if (landed !== undefined && this.#disk.isFull()) {
+      landed();
+      this.#disk.expect();
+    }
     let counts: BinCounts | undefined;
     try {
       if (landed !== undefined && this.#isOverflowing())
@@ -169,7 +183,12 @@ class StoredReserve implements Reserve {
     return this.#backend.has('stampIndex', join(batchId, index));
   }
 
+  overflows(): boolean {
+    return this.#isOverflowing();
+  }
+
   hasRoomFor(address: Uint8Array): boolean {
+    if (this.#disk.isFull()) return false;
     if (this.#expectedFrom(0) < this.#capacity) return true;
     return this.#isWithinRadius(address) && !this.#isOverflowing();
   }

@@ -2,7 +2,7 @@
 import type { Logger } from '../../env/logger.ts';
 import type { Backend } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
-import type { PushOutcome, UploadStore } from '../ports.ts';
+import type { Disk, PushOutcome, UploadStore } from '../ports.ts';
 import type { HandedOver } from './handed-over.ts';
 import { PushQueue } from './push-queue.ts';
 import type { TagCounts, Tags } from './tags.ts';
@@ -18,13 +18,21 @@ const COUNTS: Record<PushOutcome, TagCounts> = {
 interface Deps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly tags: Tags;
   readonly handedOver: HandedOver;
   readonly log: Logger;
 }
 
 /** Takes back the sessions that a crash cut short, then opens the store. */
-export async function openUploads({ backend, chunks, tags, handedOver, log }: Deps): Promise<UploadStore> {
+export async function openUploads({
+  backend,
+  chunks,
+  disk,
+  tags,
+  handedOver,
+  log,
+}: Deps): Promise<UploadStore> {
   const queue = new PushQueue({ backend, chunks, log });
   for (const session of queue.openSessions()) {
     log.info({ session }, 'taking back an upload that was cut short');
@@ -36,7 +44,10 @@ export async function openUploads({ backend, chunks, tags, handedOver, log }: De
   };
   chunks.onHealed(onPushable);
   return {
-    openSession: (tagUid) => new StoredUploadSession(tagUid, { backend, queue, tags, onClosed: onPushable }),
+    openSession(tagUid) {
+      disk.expect();
+      return new StoredUploadSession(tagUid, { backend, queue, disk, tags, onClosed: onPushable });
+    },
     pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
     pendingCount: () => queue.totals().pending,
     sent(push) {

@@ -81,6 +81,7 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
       cacheCapacity: options['cache-capacity'],
       reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
+      durability: options.durability,
     },
     { clock, log, overlay, events },
   );

@@ -65,12 +65,12 @@ export class ChunkTable implements Damage {
     return undefined;
   }
 
-  /** Is it stored, and can it be read? Does not read it: damage that nobody has come across is not known. */
-  has(address: Uint8Array): boolean {
-    return this.#backend.has('chunks', address) && !this.#isMarked(this.#backend, address);
+  /** Has somebody found its bytes to be wrong? */
+  isDamaged(address: Uint8Array): boolean {
+    return this.#isMarked(this.#backend, address);
   }
 
-  /** As `has`, with a look at its bytes. */
+  /** Is it stored, and can it be read? Looks at its bytes. */
   isReadable(address: Uint8Array): boolean {
     return this.get(address) !== undefined;
   }

@@ -2,15 +2,19 @@
  * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
  *
  * What a resolved promise promises survives `kill -9`: it has been handed to the operating system in the order of the
- * calls. It need not survive a power failure, and so no write waits for the disk, as in other nodes of the network: measured,
- * waiting costs four times the processor time per chunk. Changes of one turn of the event loop share a transaction;
+ * calls. It need not survive a power failure, and so no write waits for the disk, as in other nodes of the network. With
+ * `durability: 'disk'` it does: the slots are synced before a transaction that refers to them commits, and LMDB syncs its
+ * pages before the one that makes them count. Changes of one turn of the event loop share a transaction;
  * transactions run synchronously on this thread, which costs less than handing them to another one.
  */
 import {
   chmodSync,
   closeSync,
   constants,
+  copyFileSync,
   existsSync,
+  fdatasyncSync,
+  fsyncSync,
   ftruncateSync,
   mkdirSync,
   openSync,
@@ -62,14 +66,15 @@ const GROUP_MAX = 256;
  */
 export async function openLmdbStore(
   options: LocalStoreOptions & { readonly path: string },
-  deps: LocalStoreDeps & { readonly power?: Power },
+  deps: LocalStoreDeps & { readonly power?: Power; readonly syncFile?: (descriptor: number) => void },
 ): Promise<LocalStore> {
-  const { power, ...others } = deps;
+  const { power, syncFile, ...others } = deps;
   const { overlay } = deps;
+  const durable = options.durability === 'disk';
   const log = deps.log.child({ module: 'store' });
   return openLocalStore(options, {
     ...others,
-    backend: await openBackend(options.path, { power, overlay, log }),
+    backend: await openBackend(options.path, { power, overlay, log, durable, syncFile }),
   });
 }
 
@@ -93,6 +98,10 @@ interface BackendDeps {
   readonly power?: Power | undefined;
   /** Of the node; without it the store may be that of any node. */
   readonly overlay?: Uint8Array;
+  /** Every commit waits for the disk. */
+  readonly durable?: boolean;
+  /** How it waits for a file. Default: the system's way. */
+  readonly syncFile?: ((descriptor: number) => void) | undefined;
   /** Without it a damaged index is left as it is. */
   readonly log?: Logger;
 }
@@ -109,7 +118,11 @@ async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
     const index = join(path, INDEX_FILE);
     const { identity, broken } = lookAtFiles(path, slots, deps.overlay);
     if (broken !== undefined) await makeAnew(broken, { index, slots, identity, ...deps });
-    const backend = new LmdbBackend(openIndex(index), { path, slots, unlock }, deps.power);
+    const { durable = false, syncFile = fdatasyncSync } = deps;
+    const sync = durable ? syncFile : undefined;
+    const files = { path, slots, unlock, sync };
+    const backend = new LmdbBackend(openIndex(index, durable), files, deps.power);
+    if (durable) syncPath(path);
     await backend
       .change((tx) => claimIndex(tx, identity, index))
       .catch(async (error: unknown) => {
@@ -149,15 +162,17 @@ async function makeAnew(
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
   const backend = new LmdbBackend(
-    openIndex(unfinished),
-    { path: dirname(index), slots, unlock: () => undefined },
+    openIndex(unfinished, false),
+    { path: dirname(index), slots, unlock: () => undefined, sync: undefined },
     undefined,
   );
   await backend.change((tx) => claimIndex(tx, identity, index));
   const damaged = (table: Table) => tables.includes('all') || tables.includes(table);
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
   await backend.leave();
-  if (existsSync(index)) renameSync(index, `${index}.damaged`);
+  syncPath(unfinished);
+  // There is an index at every moment: without any, the next start would have the slots alone to go by.
+  if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
   const lostRecords = tables.filter((table) => !MADE_AGAIN.includes(table));
@@ -176,18 +191,30 @@ const MADE_AGAIN = [
   'cacheOrder',
 ];
 
-function openIndex(path: string): RootDatabase {
-  const environment = open(environmentOptions(path));
+/** @param path of a file, or of a folder with the names of new files */
+function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openIndex(path: string, durable: boolean): RootDatabase {
+  const environment = open(environmentOptions(path, durable));
   for (const file of [path, `${path}-lock`]) chmodSync(file, FILE_MODE);
   return environment;
 }
 
 /** The permissions are an option of the library that its types do not name. */
-function environmentOptions(path: string): RootDatabaseOptionsWithPath {
+function environmentOptions(path: string, durable: boolean): RootDatabaseOptionsWithPath {
   const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
     path,
     maxDbs: TABLES.length,
-    noSync: true,
+    noSync: !durable,
+    // A commit returns when its pages are on the disk, not before.
+    overlappingSync: false,
     permissionsMode: FILE_MODE,
   };
   return options;
@@ -209,6 +236,8 @@ class LmdbBackend implements Backend {
   readonly #path: string;
   readonly #slotFile: number;
   readonly #unlock: () => void;
+  /** Undefined: nothing waits for the disk. */
+  readonly #sync: ((descriptor: number) => void) | undefined;
   readonly #tables: Tables;
   readonly #reader: TableReader;
   readonly #power: Power | undefined;
@@ -218,7 +247,12 @@ class LmdbBackend implements Backend {
 
   constructor(
     environment: RootDatabase,
-    files: { path: string; slots: number; unlock: () => void },
+    files: {
+      path: string;
+      slots: number;
+      unlock: () => void;
+      sync: ((descriptor: number) => void) | undefined;
+    },
     power: Power | undefined,
   ) {
     this.#power = power;
@@ -226,6 +260,7 @@ class LmdbBackend implements Backend {
     this.#environment = environment;
     this.#path = files.path;
     this.#slotFile = files.slots;
+    this.#sync = files.sync;
     this.#unlock = files.unlock;
     this.slots = fileSlots(files.slots);
     const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -321,7 +356,11 @@ class LmdbBackend implements Backend {
   #commit(changes: readonly Change[]): Settle[] {
     this.#transactions += 1;
     const tx = transaction(this.#tables, this.#reader, this.#transactions);
-    return this.#environment.transactionSync(() => changes.map((change) => runIn(tx, change)));
+    return this.#environment.transactionSync(() => {
+      const settles = changes.map((change) => runIn(tx, change));
+      if (tx.written > 0) this.#sync?.(this.#slotFile);
+      return settles;
+    });
   }
 }
 

@@ -21,6 +21,8 @@ export interface LocalStoreOptions {
   readonly reserveCapacity: number;
   /** Storage radius of a new reserve, and the least one of an old reserve. */
   readonly radius: number;
+  /** What a resolved write survives: the end of the process (default), or a power cut as well. Only where there is a disk. */
+  readonly durability?: 'process' | 'disk';
 }
 
 export interface LocalStoreDeps {

@@ -134,7 +134,8 @@ class StoredReserve implements Reserve {
 
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean {
     return (
-      this.#backend.has('reserve', this.#key({ address, batchId, stampHash })) && this.#chunks.has(address)
+      this.#backend.has('reserve', this.#key({ address, batchId, stampHash })) &&
+      !this.#chunks.isDamaged(address)
     );
   }
 

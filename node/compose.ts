@@ -128,7 +128,7 @@ async function startAll(options: NodeOptions, api: Api, built: Built): Promise<v
   const { swap, postage } = built.money;
   const { host, topology, warmUp } = built.network;
   const { pusher } = built.delivery;
-  const { puller, reserveWorker, salud } = built.neighbourhood;
+  const { puller, reserveWorker, repair, salud } = built.neighbourhood;
   const { staking, player, enabled: playsGame } = built.incentives;
   const stopApi = once(() => api.stop());
   parts.defer(stopApi);
@@ -146,6 +146,8 @@ async function startAll(options: NodeOptions, api: Api, built: Built): Promise<v
   parts.defer(() => puller.stop());
   parts.defer(() => reserveWorker.stop());
   if (serving) reserveWorker.start();
+  parts.defer(() => repair.stop());
+  repair.start();
   parts.defer(() => salud.stop());
   warmUp.onOver(() => salud.start());
   parts.defer(() => pusher.stop());

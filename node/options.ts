@@ -384,6 +384,11 @@ export const OPTIONS = {
   ),
   'reserve-wake-up': duration('pause between two looks whether the reserve is too empty', 900_000),
   'cache-capacity': whole('chunks kept for repeated reads', 1_000_000, { min: 0, max: UINT32_MAX }, 'chunks'),
+  durability: word(
+    'what a confirmed write survives: the end of the process, or also a power cut, which costs time',
+    'process',
+    ['process', 'disk'] as const,
+  ),
   'chunk-events': whole(
     'newest events of chunks kept for GET /chunk-events on the debug API, some 200 bytes each; 0: none',
     0,

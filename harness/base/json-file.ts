@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { HarnessError, messageOf } from './errors.ts';
 
 export function writeJson(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${process.pid}.tmp`;
   // A cluster's token is in it, by which its nodes can be controlled.
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });

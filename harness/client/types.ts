@@ -105,6 +105,8 @@ export interface Backlog {
     readonly leftovers: readonly { readonly neighborhood: string; readonly chunks: number }[];
     readonly refusal?: string;
   };
+  /** Absent in what older nodes say. */
+  readonly disk?: { readonly full: boolean };
   readonly uploads: readonly {
     readonly neighborhood: string;
     readonly chunks: number;

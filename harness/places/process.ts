@@ -93,7 +93,7 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
     async create(plan, flavour) {
       for (const file of await flavour.files(plan)) {
         const path = join(plan.dataDir, file.path);
-        mkdirSync(dirname(path), { recursive: true });
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
         writeFileSync(path, file.content, { mode: 0o600 });
       }
     },

@@ -43,9 +43,9 @@ export interface StartedChain {
 export async function startChain(start: StartChain): Promise<StartedChain> {
   const { driver, options, optionsFile, log } = start;
   const folder = dirname(optionsFile);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const document = { ...options, stopOnStdinEnd: start.stopWithParent };
-  writeFileSync(optionsFile, `${JSON.stringify(document, null, 2)}\n`);
+  writeFileSync(optionsFile, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
   const part: ChainPart = {
     kind: 'chain',
     name: 'chain',

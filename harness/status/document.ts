@@ -77,6 +77,11 @@ export function statusDocument({ at, name, seed, rpc, height, nodes }: LookAnswe
       ...chainProblems(height, nodeStatuses),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
       ...lonely(nodeStatuses),
+      ...nodeStatuses.flatMap(({ name, backlog }) =>
+        backlog?.disk?.full === true
+          ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
+          : [],
+      ),
       ...congestion(nodes),
     ],
   };

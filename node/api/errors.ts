@@ -54,6 +54,7 @@ const ERRORS = {
   FULL_MODE_ONLY: [400, 'operation is supported only in full mode'],
   ONCHAIN_BUSY: [429, 'simultaneous on-chain operations not supported'],
   STATUS_BUSY: [429, 'simultaneous operations not supported'],
+  DISK_FULL: [507, 'insufficient storage'],
   SYNC_FAILED: [503, 'syncing failed'],
   SYNC_RUNNING: [503, 'syncing in progress'],
   // Uploads: 5, groups TAGERR, BATCHERR, STAMPERR, FULL; 5.1 to 5.3; 5.6.
@@ -239,7 +240,8 @@ type DomainCode =
   | ChunkErrorCode
   | UploadErrorCode
   | CollectionErrorCode
-  | ActErrorCode;
+  | ActErrorCode
+  | 'STORE_FULL';
 
 /** Answer of a domain error that no route words differently; null: what the operation says about any failure. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
@@ -321,6 +323,7 @@ const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   GRANTEES_MALFORMED: null,
   GRANTEES_TOO_MANY: null,
   GRANTEES_UNAVAILABLE: null,
+  STORE_FULL: 'DISK_FULL',
 };
 
 export class ApiError extends Error {
@@ -360,6 +363,7 @@ function reasonsOf(error: unknown): Reason[] {
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
   if (code === 'RPC_UNREACHABLE')
     return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
+  if (code === 'STORE_FULL') return [{ field: 'disk', error: message }];
   if (code === 'NO_ROOM') return [{ field: 'neighborhood', error: `${message}, try again later` }];
   if (code === 'TRANSACTION_CANCELLED') return [{ field: 'transaction', error: message }];
   if (code !== 'NOT_MINED') return [];

@@ -37,7 +37,7 @@ export interface NodeServices {
   readonly readiness: Readiness;
   readonly store: Pick<
     LocalStore,
-    'chunks' | 'chunkTotals' | 'tags' | 'uploads' | 'pins' | 'cache' | 'reserve'
+    'chunks' | 'chunkTotals' | 'tags' | 'uploads' | 'pins' | 'cache' | 'reserve' | 'disk'
   >;
   readonly postage: Postage;
   readonly uploader: Uploader;

@@ -81,13 +81,17 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
       cacheCapacity: options['cache-capacity'],
       reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
+      durability: options.durability,
     },
     { clock, log, overlay, events },
   );
   parts.defer(() => store.close());
-  const { info, cacheSize } = metrics.register(NODE_METRICS);
+  const { info, cacheSize, diskFull, chunksDamaged, chunksHealed } = metrics.register(NODE_METRICS);
   info.set({ version: VERSION }, 1);
   cacheSize.from(() => store.cache.size());
+  diskFull.from(() => (store.disk.isFull() ? 1 : 0));
+  store.damage.onDamaged(() => chunksDamaged.inc());
+  store.damage.onHealed(() => chunksHealed.inc());
   return {
     ...start,
     clock,

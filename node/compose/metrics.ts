@@ -8,6 +8,21 @@ export const NODE_METRICS = {
     name: 'localstore_cache_size',
     help: 'Chunks that are kept for repeated reads.',
   },
+  diskFull: {
+    kind: 'gauge',
+    name: 'localstore_disk_full',
+    help: '1 while the disk is full and the node stores nothing, else 0.',
+  },
+  chunksDamaged: {
+    kind: 'counter',
+    name: 'localstore_damaged_count',
+    help: 'Stored chunks whose bytes were found to be wrong.',
+  },
+  chunksHealed: {
+    kind: 'counter',
+    name: 'localstore_healed_count',
+    help: 'Damaged chunks that have been written again.',
+  },
 } as const satisfies MetricTable;
 
 /** Lines of the log by level, those below the verbosity left out. */

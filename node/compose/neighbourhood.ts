@@ -6,6 +6,7 @@ import { createStaking, type OwnStake } from '../incentives/staking.ts';
 import { createHandOver } from '../neighbourhood/hand-over.ts';
 import { ownStatus } from '../neighbourhood/own-status.ts';
 import { createPuller, type Puller } from '../neighbourhood/puller.ts';
+import { createRepair, type Repair } from '../neighbourhood/repair.ts';
 import { createReserveWorker, type ReserveWorker } from '../neighbourhood/reserve-worker.ts';
 import { createSalud, type Salud } from '../neighbourhood/salud.ts';
 import type { NodeOptions } from '../options.ts';
@@ -18,6 +19,7 @@ const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 export interface Neighbourhood {
   readonly puller: Puller;
   readonly reserveWorker: ReserveWorker;
+  readonly repair: Repair;
   /** What this node says about itself. */
   readonly snapshot: () => StatusSnapshot;
   readonly status: Status;
@@ -112,7 +114,8 @@ export function openNeighbourhood(options: NodeOptions, deps: NeighbourhoodDeps)
   salud.onNetworkRadius((radius) =>
     serving ? reserveWorker.networkRadius(radius) : topology.radiusChanged(),
   );
-  return { puller, reserveWorker, snapshot, status, salud };
+  const repair = createRepair({ store, retrieval: deps.delivery.retrieval, clock, log: module('repair') });
+  return { puller, reserveWorker, repair, snapshot, status, salud };
 }
 
 interface IncentivesDeps extends DeliveryDeps {

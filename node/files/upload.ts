@@ -67,7 +67,7 @@ export interface Uploader {
 
 export interface UploaderDeps {
   readonly postage: Pick<Postage, 'stamper' | 'validate' | 'batches'>;
-  readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins'>;
+  readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
   /** Told of the tag of an upload that is pushed when it is done. */
@@ -78,6 +78,7 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
   return {
     async begin({ batchId, stamp, tagUid = 0, deferred, pin = false, signal }) {
       const stored = deferred || pin;
+      if (stored) store.disk.expect();
       if (stored && tagUid !== 0 && store.tags.get(tagUid) === undefined) throw new UploadError(tagUid);
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
       if (!stored) return directUpload({ stamper, signal }, { pusher, events });

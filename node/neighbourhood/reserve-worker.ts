@@ -348,7 +348,7 @@ class Worker implements ReserveWorker {
 
   /** The neighbourhood's own chunks leave no room. */
   #overflows(): boolean {
-    return !this.#deps.reserve.hasRoomFor(this.#deps.overlay);
+    return this.#deps.reserve.overflows();
   }
 
   #covered(): number {

@@ -14,6 +14,8 @@ export const TABLES = [
   'state',
   /** address → slot, length, references, kind */
   'chunks',
+  /** address → empty, of chunks whose bytes are wrong */
+  'damaged',
   /** slot → transaction that freed it */
   'freeSlots',
   /** uid → counters, root, start */
@@ -68,9 +70,13 @@ export interface Transaction extends TableReader {
 
 /** Chunk bytes by slot number. What a slot holds means something only while a table refers to it. */
 export interface Slots {
+  /** From the beginning of the slot on. */
   write(slot: number, bytes: Uint8Array): void;
-  /** The caller's to keep; a copy when it keeps it for long, because others may lie in the same memory. */
-  read(slot: number, length: number): Uint8Array;
+  /**
+   * The caller's to keep; a copy when it keeps it for long, because others may lie in the same memory. Undefined when the
+   * disk does not have them, or cannot read them.
+   */
+  read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
 
 export interface Backend extends TableReader {
@@ -81,5 +87,7 @@ export interface Backend extends TableReader {
    * memory; it throws what it has to throw before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
+  /** Bytes that there is still room for; undefined where nobody knows. */
+  available(): number | undefined;
   close(): Promise<void>;
 }

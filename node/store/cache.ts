@@ -4,7 +4,7 @@ import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import type { Cache } from './ports.ts';
+import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and a chunk is not cached. */
@@ -20,9 +20,9 @@ export interface ReadCache extends Cache {
 
 export function createCache(
   capacity: number,
-  deps: { backend: Backend; chunks: ChunkTable; log: Logger; events?: ChunkEvents | undefined },
+  deps: { backend: Backend; chunks: ChunkTable; disk: Disk; log: Logger; events?: ChunkEvents | undefined },
 ): ReadCache {
-  const { backend, chunks, log, events } = deps;
+  const { backend, chunks, disk, log, events } = deps;
   const newest = backend.last('cacheOrder', START, END);
   let nextPlace = newest === undefined ? 0 : decodeNumber(newest) + 1;
   let openWrites = 0;
@@ -64,13 +64,16 @@ export function createCache(
     capacity: () => capacity,
     size: () => sizeOf(backend),
     put(chunk) {
-      if (capacity === 0 || openWrites >= OPEN_WRITES_MAX) return;
+      if (capacity === 0 || openWrites >= OPEN_WRITES_MAX || disk.isFull()) return;
       openWrites += 1;
       const read = takeTouched();
       backend
         .change((tx) => {
           reorder(tx, read);
-          if (tx.has('cache', chunk.address)) return;
+          if (tx.has('cache', chunk.address)) {
+            chunks.restore(tx, chunk);
+            return;
+          }
           const size = sizeOf(tx);
           // A cache that was larger before the restart shrinks by more than one.
           const excess = Math.max(0, size + 1 - capacity);

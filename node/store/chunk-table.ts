@@ -2,11 +2,19 @@
  * Chunk bytes, once for all logical stores, with a reference count (`node-behaviour.md` 2.1). The bytes lie in a slot,
  * the record that names the slot in table `chunks`. A slot freed by a transaction is not given away again by the same
  * transaction: were it lost in a crash, the committed record would point at other bytes.
+ *
+ * Bytes are checked whenever they are read. A chunk whose bytes are wrong counts as missing from then on, in all
+ * logical stores; it keeps its record and its references, and is whole again as soon as the same chunk comes once more.
  */
-import type { Chunk } from '../chunk/chunk.ts';
+import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
+import { ChunkError } from '../chunk/errors.ts';
+import { chunkFrom } from '../chunk/validate.ts';
+import { toHex } from '../crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
+import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
-import type { ChunkTotals } from './ports.ts';
+import { contentRange, dataIn, encodeHeld, encodeSlot, type Held, uncheckedData } from './disk/slot.ts';
+import type { ChunkTotals, Damage } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 
 /** Records counted between two turns of other work. */
@@ -27,27 +35,70 @@ interface ChunkRecord {
   readonly identity: Uint8Array;
 }
 
-export class ChunkTable {
+export class ChunkTable implements Damage {
   readonly #backend: Backend;
+  readonly #log: Logger;
   readonly #events: ChunkEvents | undefined;
   /** Saves a look at `freeSlots` for every chunk while none is freed. */
   #mayHaveFreeSlots = true;
+  /** Saves a look at `damaged` for every chunk while none is. */
+  #mayHaveDamage = true;
+  /** Found, and not marked yet; by hex address. */
+  readonly #marking = new Set<string>();
+  readonly #damageListeners = new Set<(address: Uint8Array) => void>();
+  readonly #healListeners = new Set<(address: Uint8Array) => void>();
 
-  constructor(backend: Backend, events?: ChunkEvents) {
-    this.#backend = backend;
-    this.#events = events;
+  constructor(deps: { backend: Backend; log: Logger; events?: ChunkEvents | undefined }) {
+    this.#backend = deps.backend;
+    this.#log = deps.log;
+    this.#events = deps.events;
   }
 
+  /** Undefined also when its bytes are damaged. */
   get(wanted: Uint8Array): Chunk | undefined {
     const address = new Uint8Array(wanted);
     const record = this.#record(this.#backend, address);
-    if (record === undefined) return undefined;
-    const data = this.#backend.slots.read(record.slot, record.length);
-    return { address, data, kind: record.kind, identity: record.identity };
+    if (record === undefined || this.#isMarked(this.#backend, address)) return undefined;
+    const data = this.#read(address, record);
+    if (data !== undefined) return { address, data, kind: record.kind, identity: record.identity };
+    this.#mark(address, record.slot);
+    return undefined;
   }
 
-  has(address: Uint8Array): boolean {
+  /** Has somebody found its bytes to be wrong? */
+  isDamaged(address: Uint8Array): boolean {
+    return this.#isMarked(this.#backend, address);
+  }
+
+  /** Is it stored, and can it be read? Looks at its bytes. */
+  isReadable(address: Uint8Array): boolean {
+    return this.get(address) !== undefined;
+  }
+
+  /** Is there a record of it, readable or not? */
+  isRecorded(address: Uint8Array): boolean {
     return this.#backend.has('chunks', address);
+  }
+
+  damaged(limit: number): Uint8Array[] {
+    return this.#backend.scan('damaged', START, END, limit).map(([address]) => address);
+  }
+
+  onDamaged(listener: (address: Uint8Array) => void): () => void {
+    this.#damageListeners.add(listener);
+    return () => this.#damageListeners.delete(listener);
+  }
+
+  onHealed(listener: (address: Uint8Array) => void): () => void {
+    this.#healListeners.add(listener);
+    return () => this.#healListeners.delete(listener);
+  }
+
+  heal(chunk: Chunk): void {
+    if (!this.#isMarked(this.#backend, chunk.address)) return;
+    this.#backend
+      .change((tx) => this.restore(tx, chunk))
+      .catch((err: unknown) => this.#log.warn({ err, chunk: toHex(chunk.address) }, 'chunk is not healed'));
   }
 
   async totals(): Promise<ChunkTotals> {
@@ -67,17 +118,26 @@ export class ChunkTable {
     }
   }
 
-  /** Adds a reference; stores the bytes when it is the first one, keeps the stored ones otherwise. */
-  retain(tx: Transaction, chunk: Chunk): void {
-    const record = this.#record(tx, chunk.address);
-    if (record === undefined) this.#store(tx, chunk, 1);
-    else this.#put(tx, chunk.address, { ...record, references: record.references + 1 });
+  /** Adds a reference; stores the bytes when it is the first one, keeps the stored ones otherwise, if they are whole. */
+  retain(tx: Transaction, chunk: Chunk, held?: Held): void {
+    const record = this.#restored(tx, chunk);
+    if (record === undefined) {
+      this.#store(tx, chunk, { references: 1, held });
+      return;
+    }
+    if (held !== undefined) this.#backend.slots.write(record.slot, encodeHeld(held));
+    this.#put(tx, chunk.address, { ...record, references: record.references + 1 });
   }
 
   /** As `retain`, but the last writer of a single-owner chunk wins. */
-  retainLatest(tx: Transaction, chunk: Chunk): void {
+  retainLatest(tx: Transaction, chunk: Chunk, held?: Held): void {
     this.replace(tx, chunk);
-    this.retain(tx, chunk);
+    this.retain(tx, chunk, held);
+  }
+
+  /** A stored chunk that comes again is whole afterwards, and keeps its references. */
+  restore(tx: Transaction, chunk: Chunk): void {
+    this.#restored(tx, chunk);
   }
 
   /** New bytes for a stored single-owner chunk. */
@@ -86,7 +146,8 @@ export class ChunkTable {
     const record = this.#record(tx, chunk.address);
     if (record === undefined) return;
     this.#free(tx, record.slot);
-    this.#store(tx, chunk, record.references);
+    this.#unmark(tx, chunk.address);
+    this.#store(tx, chunk, { references: record.references });
   }
 
   /** Takes a reference away; with the last one the bytes go. Unknown addresses are nothing to release. */
@@ -99,14 +160,75 @@ export class ChunkTable {
     }
     this.#events?.add('deleted', address);
     tx.remove('chunks', address);
+    this.#unmark(tx, address);
     this.#free(tx, record.slot);
   }
 
-  #store(tx: Transaction, chunk: Chunk, references: number): void {
+  #store(tx: Transaction, chunk: Chunk, terms: { references: number; held?: Held | undefined }): void {
     const slot = this.#takeSlot(tx);
-    this.#backend.slots.write(slot, chunk.data);
+    this.#backend.slots.write(slot, encodeSlot(chunk, terms.held));
     const { kind, identity } = chunk;
+    const { references } = terms;
     this.#put(tx, chunk.address, { slot, length: chunk.data.length, references, kind, identity });
+  }
+
+  /** @returns the record of the chunk, whose bytes are whole now */
+  #restored(tx: Transaction, chunk: Chunk): ChunkRecord | undefined {
+    const { address, data, kind, identity } = chunk;
+    const record = this.#record(tx, address);
+    if (record === undefined) return undefined;
+    const isMarked = this.#isMarked(tx, address);
+    if (!isMarked && this.#read(address, record) !== undefined) return record;
+    // In the same place: what lies there is of no use to anybody, and a sector that cannot be read is replaced by a write.
+    this.#backend.slots.write(record.slot, encodeSlot(chunk, undefined));
+    const restored = { ...record, length: data.length, kind, identity };
+    this.#put(tx, address, restored);
+    this.#unmark(tx, address);
+    this.#log.info({ chunk: toHex(address) }, 'damaged chunk is whole again');
+    for (const listener of this.#healListeners) listener(address);
+    return restored;
+  }
+
+  /** Undefined when the bytes are not those of the chunk. */
+  #read(address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
+    // A record with nonsense in it must not make the node read gigabytes.
+    if (length > CHUNK_STORED_SIZE_MAX) return undefined;
+    const content = this.#backend.slots.read(slot, contentRange(length));
+    if (content === undefined) return undefined;
+    const data = dataIn(content, address);
+    if (data !== undefined) return data;
+    // The check itself may be what is damaged.
+    const unchecked = uncheckedData(content);
+    return isChunk(address, unchecked) ? unchecked : undefined;
+  }
+
+  #isMarked(reader: TableReader, address: Uint8Array): boolean {
+    if (!this.#mayHaveDamage) return false;
+    if (reader.has('damaged', address)) return true;
+    this.#mayHaveDamage = this.#marking.size > 0 || reader.scan('damaged', START, END, 1).length > 0;
+    return this.#marking.has(toHex(address));
+  }
+
+  /** The mark is there to be found after a restart, too. */
+  #mark(address: Uint8Array, slot: number): void {
+    const key = toHex(address);
+    this.#mayHaveDamage = true;
+    this.#marking.add(key);
+    this.#log.error({ chunk: key, slot }, 'stored chunk is damaged, it counts as missing');
+    this.#backend
+      .change((tx) => {
+        const record = this.#marking.has(key) ? this.#record(tx, address) : undefined;
+        if (record?.slot === slot) tx.put('damaged', address, NONE);
+      })
+      .catch((err: unknown) => this.#log.warn({ err, chunk: key }, 'damaged chunk is not marked'))
+      .finally(() => this.#marking.delete(key));
+    for (const listener of this.#damageListeners) listener(address);
+  }
+
+  #unmark(tx: Transaction, address: Uint8Array): void {
+    if (!this.#mayHaveDamage) return;
+    this.#marking.delete(toHex(address));
+    tx.remove('damaged', address);
   }
 
   #takeSlot(tx: Transaction): number {
@@ -132,7 +254,8 @@ export class ChunkTable {
   #record(reader: TableReader, address: Uint8Array): ChunkRecord | undefined {
     const record = reader.get('chunks', address);
     if (record === undefined) return undefined;
-    const kind = KINDS[record[KIND_OFFSET]!]!;
+    // A kind that is none makes the chunk unreadable like any other damage: its check names another one.
+    const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
     return {
       slot: decodeNumber(record),
       length: decodeNumber(record, NUMBER_SIZE),
@@ -147,5 +270,15 @@ export class ChunkTable {
     const identity = kind === 'cac' ? NONE : record.identity;
     const numbers = encodeNumbers([slot, length, references]);
     tx.put('chunks', address, join(numbers, Uint8Array.of(KINDS.indexOf(kind)), identity));
+  }
+}
+
+function isChunk(address: Uint8Array, data: Uint8Array): boolean {
+  try {
+    chunkFrom(address, data);
+    return true;
+  } catch (error) {
+    if (error instanceof ChunkError) return false;
+    throw error;
   }
 }

@@ -1,4 +1,10 @@
-export type StoreErrorCode = 'DATA_DIR_UNUSABLE' | 'DATA_DIR_IN_USE' | 'STORE_CLOSED' | 'STORE_CORRUPT';
+export type StoreErrorCode =
+  | 'DATA_DIR_UNUSABLE'
+  | 'DATA_DIR_IN_USE'
+  | 'STORE_CLOSED'
+  | 'STORE_FULL'
+  | 'STORE_CORRUPT'
+  | 'STORE_FOREIGN';
 
 export class StoreError extends Error {
   readonly code: StoreErrorCode;

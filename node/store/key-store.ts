@@ -98,7 +98,8 @@ function ed25519PublicKey(seed: Uint8Array): string {
 async function write(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`;
   try {
-    await writeFile(unfinished, text, { mode: 0o600 });
+    // A key that is lost with the power takes the account and its funds along.
+    await writeFile(unfinished, text, { mode: 0o600, flush: true });
     await rename(unfinished, file);
   } catch (error) {
     throw dataDirUnusable(file, error);

@@ -2,14 +2,31 @@
  * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
  *
  * What a resolved promise promises survives `kill -9`: it has been handed to the operating system in the order of the
- * calls. It need not survive a power failure, and so no write waits for the disk, as in other nodes of the network: measured,
- * waiting costs four times the processor time per chunk. Changes of one turn of the event loop share a transaction;
+ * calls. It need not survive a power failure, and so no write waits for the disk, as in other nodes of the network. With
+ * `durability: 'disk'` it does: the slots are synced before a transaction that refers to them commits, and LMDB syncs its
+ * pages before the one that makes them count. Changes of one turn of the event loop share a transaction;
  * transactions run synchronously on this thread, which costs less than handing them to another one.
  */
-import { closeSync, constants, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
-import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -20,6 +37,10 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { type BrokenIndex, INDEX_FILE, lookAtFiles, SLOTS_FILE, slotCount } from './disk/files.ts';
+import { claimIndex, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import { rebuildIndex } from './disk/rebuild.ts';
+import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import { lockFolder } from './lock-store.ts';
@@ -27,10 +48,14 @@ import type { LocalStore } from './ports.ts';
 import { createState } from './state.ts';
 
 /**
- * Bytes that chunks read one after the other share, 31 of the longest. From this size on the C library maps memory of
+ * Bytes that chunks read one after the other share, 30 of the longest. From this size on the C library maps memory of
  * its own, which goes back to the system as soon as it is free; freed chunks leave holes in a heap that stays.
  */
 const SLAB_SIZE = 131_072;
+
+/** Nobody else on the machine has to read what a node stores for others, who it pays, and what its batches are. */
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
 
 /** Changes in one transaction: ten milliseconds of work at most, so that the node stays responsive. */
 const GROUP_MAX = 256;
@@ -41,10 +66,16 @@ const GROUP_MAX = 256;
  */
 export async function openLmdbStore(
   options: LocalStoreOptions & { readonly path: string },
-  deps: LocalStoreDeps & { readonly power?: Power },
+  deps: LocalStoreDeps & { readonly power?: Power; readonly syncFile?: (descriptor: number) => void },
 ): Promise<LocalStore> {
-  const { power, ...others } = deps;
-  return openLocalStore(options, { ...others, backend: openBackend(options.path, power) });
+  const { power, syncFile, ...others } = deps;
+  const { overlay } = deps;
+  const durable = options.durability === 'disk';
+  const log = deps.log.child({ module: 'store' });
+  return openLocalStore(options, {
+    ...others,
+    backend: await openBackend(options.path, { power, overlay, log, durable, syncFile }),
+  });
 }
 
 /**
@@ -52,7 +83,8 @@ export async function openLmdbStore(
  * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
  */
 export async function forgetState(path: string, subsystem: string): Promise<void> {
-  const backend = openBackend(path, undefined);
+  if (!existsSync(join(path, SLOTS_FILE))) return;
+  const backend = await openBackend(path, {});
   const state = createState(backend, subsystem);
   try {
     await state.batch(Array.from(state.entries(''), ([key]) => ({ remove: key })));
@@ -61,19 +93,131 @@ export async function forgetState(path: string, subsystem: string): Promise<void
   }
 }
 
-/** @param power of a node that can be frozen and cut from outside */
-function openBackend(path: string, power: Power | undefined): Backend {
+interface BackendDeps {
+  /** Of a node that can be frozen and cut from outside. */
+  readonly power?: Power | undefined;
+  /** Of the node; without it the store may be that of any node. */
+  readonly overlay?: Uint8Array;
+  /** Every commit waits for the disk. */
+  readonly durable?: boolean;
+  /** How it waits for a file. Default: the system's way. */
+  readonly syncFile?: ((descriptor: number) => void) | undefined;
+  /** Without it a damaged index is left as it is. */
+  readonly log?: Logger;
+}
+
+async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
   let unlock: (() => void) | undefined;
+  let slots: number | undefined;
   try {
-    mkdirSync(path, { recursive: true });
+    mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
+    // One that an older version has made was open to others.
+    chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
-    const slots = openSync(join(path, 'chunks.slots'), constants.O_RDWR | constants.O_CREAT, 0o600);
-    const environment = open({ path: join(path, 'index.mdb'), maxDbs: TABLES.length, noSync: true });
-    return new LmdbBackend(environment, { slots, unlock }, power);
+    slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);
+    const index = join(path, INDEX_FILE);
+    const { identity, broken } = lookAtFiles(path, slots, deps.overlay);
+    if (broken !== undefined) await makeAnew(broken, { index, slots, identity, ...deps });
+    const { durable = false, syncFile = fdatasyncSync } = deps;
+    const sync = durable ? syncFile : undefined;
+    const files = { path, slots, unlock, sync };
+    const backend = new LmdbBackend(openIndex(index, durable), files, deps.power);
+    if (durable) syncPath(path);
+    await backend
+      .change((tx) => claimIndex(tx, identity, index))
+      .catch(async (error: unknown) => {
+        await backend.close();
+        slots = undefined;
+        throw error;
+      });
+    return backend;
   } catch (cause) {
+    if (slots !== undefined) closeSync(slots);
     unlock?.();
     throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
   }
+}
+
+/** The old index stays beside the new one, for those who know what to look for. */
+async function makeAnew(
+  { faults, salvaged }: BrokenIndex,
+  {
+    index,
+    slots,
+    identity,
+    overlay,
+    log,
+  }: BackendDeps & { index: string; slots: number; identity: Uint8Array },
+): Promise<void> {
+  const tables = [...new Set(faults.map(({ table }) => table ?? 'all'))];
+  const [{ page, fault } = { page: 0, fault: '' }] = faults;
+  if (overlay === undefined || log === undefined) {
+    const message = `${index} is damaged (page ${page}: ${fault}): start its node once, which makes it anew`;
+    throw new StoreError('STORE_CORRUPT', message);
+  }
+  log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, it is made anew');
+  const count = slotCount(slots);
+  // The last slot is as long as its chunk.
+  ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
+  const unfinished = `${index}.new`;
+  for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
+  const backend = new LmdbBackend(
+    openIndex(unfinished, false),
+    { path: dirname(index), slots, unlock: () => undefined, sync: undefined },
+    undefined,
+  );
+  await backend.change((tx) => claimIndex(tx, identity, index));
+  const damaged = (table: Table) => tables.includes('all') || tables.includes(table);
+  const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
+  await backend.leave();
+  syncPath(unfinished);
+  // There is an index at every moment: without any, the next start would have the slots alone to go by.
+  if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
+  renameSync(unfinished, index);
+  rmSync(`${unfinished}-lock`, { force: true });
+  const lostRecords = tables.filter((table) => !MADE_AGAIN.includes(table));
+  log.warn({ ...rebuilt, lostRecords }, 'index was made anew; other records of the named tables may be lost');
+}
+
+/** Tables that follow from the slots and from other tables. */
+const MADE_AGAIN = [
+  'free pages',
+  'chunks',
+  'damaged',
+  'freeSlots',
+  'bins',
+  'stampIndex',
+  'uploads',
+  'cacheOrder',
+];
+
+/** @param path of a file, or of a folder with the names of new files */
+function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openIndex(path: string, durable: boolean): RootDatabase {
+  const environment = open(environmentOptions(path, durable));
+  for (const file of [path, `${path}-lock`]) chmodSync(file, FILE_MODE);
+  return environment;
+}
+
+/** The permissions are an option of the library that its types do not name. */
+function environmentOptions(path: string, durable: boolean): RootDatabaseOptionsWithPath {
+  const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
+    path,
+    maxDbs: TABLES.length,
+    noSync: !durable,
+    // A commit returns when its pages are on the disk, not before.
+    overlappingSync: false,
+    permissionsMode: FILE_MODE,
+  };
+  return options;
 }
 
 type Tables = ReadonlyMap<Table, Database<Uint8Array, Uint8Array>>;
@@ -89,8 +233,11 @@ interface Change {
 class LmdbBackend implements Backend {
   readonly slots: Slots;
   readonly #environment: RootDatabase;
+  readonly #path: string;
   readonly #slotFile: number;
   readonly #unlock: () => void;
+  /** Undefined: nothing waits for the disk. */
+  readonly #sync: ((descriptor: number) => void) | undefined;
   readonly #tables: Tables;
   readonly #reader: TableReader;
   readonly #power: Power | undefined;
@@ -100,13 +247,20 @@ class LmdbBackend implements Backend {
 
   constructor(
     environment: RootDatabase,
-    files: { slots: number; unlock: () => void },
+    files: {
+      path: string;
+      slots: number;
+      unlock: () => void;
+      sync: ((descriptor: number) => void) | undefined;
+    },
     power: Power | undefined,
   ) {
     this.#power = power;
     power?.onChange((state) => (state === 'off' ? this.#abandon() : undefined));
     this.#environment = environment;
+    this.#path = files.path;
     this.#slotFile = files.slots;
+    this.#sync = files.sync;
     this.#unlock = files.unlock;
     this.slots = fileSlots(files.slots);
     const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -143,6 +297,11 @@ class LmdbBackend implements Backend {
     return promise;
   }
 
+  available(): number | undefined {
+    const { bavail, bsize } = statfsSync(this.#path);
+    return bavail * bsize;
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -160,9 +319,14 @@ class LmdbBackend implements Backend {
   }
 
   async #release(): Promise<void> {
-    await this.#environment.close();
+    await this.leave();
     closeSync(this.#slotFile);
     this.#unlock();
+  }
+
+  /** Closes the index; the slots stay open to whoever opened them. */
+  async leave(): Promise<void> {
+    await this.#environment.close();
   }
 
   #flushLater(): void {
@@ -192,7 +356,11 @@ class LmdbBackend implements Backend {
   #commit(changes: readonly Change[]): Settle[] {
     this.#transactions += 1;
     const tx = transaction(this.#tables, this.#reader, this.#transactions);
-    return this.#environment.transactionSync(() => changes.map((change) => runIn(tx, change)));
+    return this.#environment.transactionSync(() => {
+      const settles = changes.map((change) => runIn(tx, change));
+      if (tx.written > 0) this.#sync?.(this.#slotFile);
+      return settles;
+    });
   }
 }
 
@@ -257,26 +425,35 @@ function transaction(tables: Tables, reader: TableReader, id: number): CountingT
   };
 }
 
+/** What a medium says of sectors that it has lost. */
+const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
+
+function placeOf(slot: number): number {
+  return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
+}
+
 function fileSlots(file: number): Slots {
   let slab = new Uint8Array(0);
   let used = 0;
   return {
     write(slot, bytes) {
       for (let at = 0; at < bytes.length; ) {
-        at += writeSync(file, bytes, at, bytes.length - at, slot * CHUNK_STORED_SIZE_MAX + at);
+        at += writeSync(file, bytes, at, bytes.length - at, placeOf(slot) + at);
       }
     },
-    read(slot, length) {
+    read(slot, { offset, length }) {
       if (slab.length - used < length) {
         slab = new Uint8Array(SLAB_SIZE);
         used = 0;
       }
       const bytes = slab.subarray(used, used + length);
       used += length;
-      const count = readSync(file, bytes, 0, length, slot * CHUNK_STORED_SIZE_MAX);
-      if (count < length)
-        throw new StoreError('STORE_CORRUPT', `slot ${slot} holds ${count} of ${length} bytes`);
-      return bytes;
+      try {
+        return readSync(file, bytes, 0, length, placeOf(slot) + offset) < length ? undefined : bytes;
+      } catch (error) {
+        if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+        throw error;
+      }
     },
   };
 }

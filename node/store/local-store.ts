@@ -5,6 +5,7 @@ import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';
 import { ChunkTable } from './chunk-table.ts';
+import { DiskSpace } from './disk/space.ts';
 import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
 import { openReserve } from './reserve/reserve.ts';
@@ -20,6 +21,8 @@ export interface LocalStoreOptions {
   readonly reserveCapacity: number;
   /** Storage radius of a new reserve, and the least one of an old reserve. */
   readonly radius: number;
+  /** What a resolved write survives: the end of the process (default), or a power cut as well. Only where there is a disk. */
+  readonly durability?: 'process' | 'disk';
 }
 
 export interface LocalStoreDeps {
@@ -34,13 +37,16 @@ export async function openLocalStore(
   options: LocalStoreOptions,
   deps: LocalStoreDeps & { readonly backend: Backend },
 ): Promise<LocalStore> {
-  const { backend, clock, overlay, events } = deps;
+  const { clock, overlay, events } = deps;
   const log = deps.log.child({ module: 'store' });
-  const table = new ChunkTable(backend, events);
-  const cache = createCache(options.cacheCapacity, { backend, chunks: table, log, events });
+  const disk = new DiskSpace({ available: () => deps.backend.available(), clock, log });
+  const backend = disk.watching(deps.backend);
+  const table = new ChunkTable({ backend, log, events });
+  const cache = createCache(options.cacheCapacity, { backend, chunks: table, disk, log, events });
   const handedOver = new HandedOver(clock);
   const chunks: ChunkReader = {
-    has: (address) => table.has(address),
+    has: (address) => table.isReadable(address),
+    heal: (chunk) => table.heal(chunk),
     get(address) {
       const chunk = table.get(address);
       if (chunk === undefined) return handedOver.get(address);
@@ -48,15 +54,17 @@ export async function openLocalStore(
       return chunk;
     },
   };
-  const tags = createTags(backend, clock);
+  const tags = createTags({ backend, clock, disk });
   return {
     chunks,
+    damage: table,
+    disk,
     chunkTotals: () => table.totals(),
     cache,
     tags,
-    uploads: await openUploads({ backend, chunks: table, tags, handedOver, log }),
-    pins: await openPins({ backend, chunks: table, log }),
-    reserve: await openReserve(options, { backend, chunks: table, overlay, clock, events }),
+    uploads: await openUploads({ backend, chunks: table, disk, tags, handedOver, log }),
+    pins: await openPins({ backend, chunks: table, disk, log }),
+    reserve: await openReserve(options, { backend, chunks: table, disk, overlay, clock, events }),
     state: (subsystem) => createState(backend, subsystem),
     close: () => backend.close(),
   };

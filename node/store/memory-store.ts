@@ -1,6 +1,5 @@
 /** The local store in memory, for unit tests, the simulation and embedded clusters. */
 import { deserialize, serialize } from 'node:v8';
-import { CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
 import type { Power } from '../env/power.ts';
 import {
   type Backend,
@@ -11,6 +10,7 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { SLOT_SIZE } from './disk/slot.ts';
 import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import type { LocalStore } from './ports.ts';
@@ -30,12 +30,19 @@ export class MemoryDisk {
   readonly slots: Slots;
   /** Transactions so far: each has another number, also after a new start. */
   transactions = 0;
+  /** What its owner says there is room for; undefined: for everything. */
+  availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
   #inUse = false;
 
   /** @param image of a disk; default: an empty one */
   constructor(image?: Uint8Array) {
     const saved = image === undefined ? undefined : (deserialize(image) as DiskImage);
+    if (saved !== undefined && saved.slotSize !== SLOT_SIZE) {
+      const message =
+        'the image of the disk has another format: it was made by another version of this program';
+      throw new StoreError('STORE_FOREIGN', message);
+    }
     const tables = TABLES.map((name) => [name, new SortedTable()] as const);
     this.tables = Object.fromEntries(tables) as Record<Table, SortedTable>;
     for (const name of TABLES) {
@@ -62,6 +69,7 @@ export class MemoryDisk {
       tables: Object.fromEntries(tables),
       slabs: this.#slabs,
       transactions: this.transactions,
+      slotSize: SLOT_SIZE,
     };
     return serialize(image);
   }
@@ -85,19 +93,21 @@ interface DiskImage {
   readonly tables: Readonly<Record<string, readonly Entry[]>>;
   readonly slabs: Uint8Array[];
   readonly transactions: number;
+  /** Differs from one format of slots to the next. */
+  readonly slotSize: number;
 }
 
 function memorySlots(slabs: Uint8Array[]): Slots {
-  const place = (slot: number) => (slot % SLAB_SLOTS) * CHUNK_STORED_SIZE_MAX;
+  const place = (slot: number) => (slot % SLAB_SLOTS) * SLOT_SIZE;
   return {
     write(slot, bytes) {
       const index = Math.floor(slot / SLAB_SLOTS);
-      slabs[index] ??= new Uint8Array(SLAB_SLOTS * CHUNK_STORED_SIZE_MAX);
+      slabs[index] ??= new Uint8Array(SLAB_SLOTS * SLOT_SIZE);
       slabs[index].set(bytes, place(slot));
     },
-    read(slot, length) {
-      const at = place(slot);
-      return slabs[Math.floor(slot / SLAB_SLOTS)]!.slice(at, at + length);
+    read(slot, { offset, length }) {
+      const at = place(slot) + offset;
+      return slabs[Math.floor(slot / SLAB_SLOTS)]?.slice(at, at + length);
     },
   };
 }
@@ -179,6 +189,10 @@ class MemoryBackend implements Backend {
       });
       if (this.#queue.length === 1) this.#flushLater();
     });
+  }
+
+  available(): number | undefined {
+    return this.#disk.availableBytes;
   }
 
   close(): Promise<void> {

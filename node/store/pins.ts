@@ -10,11 +10,10 @@ import assert from 'node:assert/strict';
 import type { Chunk } from '../chunk/chunk.ts';
 import { ChunkError } from '../chunk/errors.ts';
 import { chunkFrom } from '../chunk/validate.ts';
-import { toHex } from '../crypto/hex.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import type { PinCheck, PinSession, Pins } from './ports.ts';
+import type { Disk, PinCheck, PinSession, Pins } from './ports.ts';
 import {
   behind,
   decodeNumber,
@@ -40,6 +39,7 @@ const NONE = new Uint8Array();
 interface PinsDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly log: Logger;
 }
 
@@ -76,6 +76,7 @@ class StoredPins implements Pins {
   }
 
   openSession(): PinSession {
+    this.#deps.disk.expect();
     const collection = this.#nextCollection;
     this.#nextCollection += 1;
     return new StoredPinSession(collection, { ...this.#deps, pins: this });
@@ -160,15 +161,15 @@ class StoredPins implements Pins {
   }
 
   #stateOf(address: Uint8Array): 'valid' | 'missing' | 'invalid' {
+    const { chunks } = this.#deps;
+    const chunk = chunks.get(address);
+    if (chunk === undefined) return chunks.isRecorded(address) ? 'invalid' : 'missing';
     try {
-      const chunk = this.#deps.chunks.get(address);
-      if (chunk === undefined) return 'missing';
       chunkFrom(address, chunk.data);
       return 'valid';
     } catch (error) {
       if (error instanceof ChunkError) return 'invalid';
-      this.#deps.log.warn({ err: error, chunk: toHex(address) }, 'pinned chunk cannot be read');
-      return 'missing';
+      throw error;
     }
   }
 }
@@ -189,11 +190,15 @@ class StoredPinSession implements PinSession {
 
   async put(chunk: Chunk): Promise<void> {
     assert(this.#state === 'open', 'put after the end of a pin session');
+    this.#deps.disk.expect();
     const marker = encodeNumber(this.#collection);
     const key = join(marker, chunk.address);
     await this.#writes.add(
       (tx) => {
-        if (tx.has('pinnedChunks', key)) return 0;
+        if (tx.has('pinnedChunks', key)) {
+          this.#deps.chunks.restore(tx, chunk);
+          return 0;
+        }
         if (!tx.has('openPins', marker)) tx.put('openPins', marker, NONE);
         tx.put('pinnedChunks', key, NONE);
         this.#deps.chunks.retain(tx, chunk);

@@ -24,10 +24,25 @@ export type KeyValueChange =
 
 /** Chunks of every logical store, each held once with a reference count. */
 export interface ChunkReader {
-  /** The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep. */
+  /**
+   * The stored chunk, or one that was handed over to a peer a moment ago, or undefined. Bytes are the caller's to keep,
+   * and they are what was stored: a chunk whose bytes are damaged counts as missing.
+   */
   get(address: Uint8Array): Chunk | undefined;
-  /** Is it stored? */
+  /** Is it stored, and readable? Looks at the bytes. */
   has(address: Uint8Array): boolean;
+  /** A chunk that came from elsewhere: written again if the stored one is known to be damaged. Never waits for the disk. */
+  heal(chunk: Chunk): void;
+}
+
+/** Stored chunks whose bytes have been found to be wrong. They count as missing until they come again. */
+export interface Damage {
+  /** Addresses, ascending. */
+  damaged(limit: number): Uint8Array[];
+  /** Called for each one when it is found. @returns ends the calls */
+  onDamaged(listener: (address: Uint8Array) => void): () => void;
+  /** Called for each one that has come again. @returns ends the calls */
+  onHealed(listener: (address: Uint8Array) => void): () => void;
 }
 
 export interface Tag {
@@ -67,8 +82,10 @@ export interface PendingPush {
   readonly sequence: number;
   readonly tagUid: number;
   readonly address: Uint8Array;
-  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` */
+  /** Read from the store at the first look. @throws StoreError `STORE_CORRUPT` while it is not readable */
   readonly chunk: Chunk;
+  /** False while its bytes are damaged; then it waits until it is uploaded again. */
+  readonly isReadable: boolean;
   readonly stamp: Stamp;
 }
 
@@ -139,7 +156,8 @@ export interface Reserve {
   release(entries: readonly ReserveEntry[]): Promise<number>;
   /**
    * Whether a chunk may still be put: while the reserve is below its capacity; beyond that only within the radius, as
-   * long as what is within it fits: the rest is there to leave. `put` itself does not ask.
+   * long as what is within it fits: the rest is there to leave. Never while the disk is full. `put` itself does not
+   * ask for capacity.
    */
   hasRoomFor(address: Uint8Array): boolean;
   /** Whether a chunk is held under this index of a batch: a newer stamp replaces it and needs no room. */
@@ -166,6 +184,8 @@ export interface Reserve {
   /** Unix seconds of the reserve's creation. */
   epoch(): bigint;
   capacity(): number;
+  /** Whether what lies within the radius leaves no room, whatever the disk says. */
+  overflows(): boolean;
 }
 
 /** Keeps chunks while the root that they belong to is not pinned yet; a crash before `done` undoes it at the next start. */
@@ -181,9 +201,9 @@ export interface PinSession {
 /** What became of the chunks of a pinned root. */
 export interface PinCheck {
   readonly total: number;
-  /** Not there, or not readable. */
+  /** Not there. */
   readonly missing: number;
-  /** Their bytes do not belong to their address. */
+  /** Their bytes cannot be read, or do not belong to their address. */
   readonly invalid: number;
 }
 
@@ -209,6 +229,16 @@ export interface Cache {
   capacity(): number;
 }
 
+/**
+ * Room on the disk. While there is none, what would keep a chunk throws StoreError `STORE_FULL`, and a write that does
+ * not fit in any more rejects with it; reads and removals go on.
+ */
+export interface Disk {
+  isFull(): boolean;
+  /** @throws StoreError `STORE_FULL` */
+  expect(): void;
+}
+
 /** What the chunks of all logical stores come to. */
 export interface ChunkTotals {
   readonly chunks: number;
@@ -219,6 +249,8 @@ export interface ChunkTotals {
 
 export interface LocalStore {
   readonly chunks: ChunkReader;
+  readonly damage: Damage;
+  readonly disk: Disk;
   /** Looks at every chunk, a page at a time. */
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;

@@ -8,6 +8,7 @@ import { keccak256 } from '../../node/crypto/keccak.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { openLmdbStore } from '../../node/store/lmdb-store.ts';
+import type { LocalStoreOptions } from '../../node/store/local-store.ts';
 import type { Reserve, ReserveItem } from '../../node/store/ports.ts';
 import type { BenchResult } from './result.ts';
 
@@ -27,10 +28,19 @@ type Step = (batch: number) => void | Promise<void>;
 
 export async function run(): Promise<BenchResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-  const store = await openLmdbStore(
-    { path: folder, cacheCapacity: 0, reserveCapacity: CHUNKS, radius: 0 },
-    { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32) },
-  );
+  const open = (path: string, durability: LocalStoreOptions['durability']) =>
+    openLmdbStore(
+      {
+        path: join(folder, path),
+        cacheCapacity: 0,
+        reserveCapacity: CHUNKS,
+        radius: 0,
+        durability: durability!,
+      },
+      { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32) },
+    );
+  const store = await open('store', 'process');
+  const durable = await open('durable', 'disk');
   const { reserve } = store;
   const records = store.state('bench');
   /** Per round others, so that each of them is new once. */
@@ -54,11 +64,17 @@ export async function run(): Promise<BenchResult[]> {
       ],
       ['found', () => items.forEach((item) => reserve.has(item.address, item.batchId, item.stampHash))],
       ['loaded', () => items.forEach((item) => reserve.load(item.address, item.batchId, item.stampHash))],
+      [
+        'a chunk that is new, durability: disk',
+        (batch) => inGroups((n) => durable.reserve.put(chunks[batch]![n]!, stampOf(n, batch, 1))),
+      ],
       ['evicted', (batch) => evicted(reserve, batch)],
     ];
-    return figures(steps, await fastest(steps.map(([, step]) => step)));
+    const waited = await perSecond(store.reserve, durable.reserve, newChunks(ROUNDS));
+    return [...figures(steps, await fastest(steps.map(([, step]) => step))), ...waited];
   } finally {
     await store.close();
+    await durable.close();
     await rm(folder, { recursive: true });
   }
 }
@@ -85,6 +101,22 @@ async function fastest(steps: readonly Step[]): Promise<number[]> {
     }
   }
   return costs;
+}
+
+/** Waiting for the disk takes no processor time: what it costs is seen by the clock. */
+async function perSecond(plain: Reserve, durable: Reserve, chunks: readonly Chunk[]): Promise<BenchResult[]> {
+  const rates: number[] = [];
+  for (const reserve of [plain, durable]) {
+    const start = performance.now();
+    await inGroups((n) => reserve.put(chunks[n]!, stampOf(n, ROUNDS, 1)));
+    rates.push(CHUNKS / ((performance.now() - start) / 1000));
+  }
+  const [process, disk] = rates as [number, number];
+  const baseline = 'durability: process';
+  return [
+    { name: `new chunks, ${baseline}`, value: process, unit: '/s' },
+    { name: 'new chunks, durability: disk', value: disk, unit: '/s', ratio: disk / process, baseline },
+  ];
 }
 
 async function inGroups(write: (n: number) => Promise<void>): Promise<void> {

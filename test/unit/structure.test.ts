@@ -15,7 +15,7 @@ const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands|scenarios)$/;
 
 /** Effects belong to these files; everything else under `node/` receives them. */
 const EFFECT_FILES =
-  /^node\/(env\/|platform\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|onchain\/http-endpoint\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
+  /^node\/(env\/|platform\/|p2p\/[a-z0-9-]*-host\.ts$|store\/[a-z0-9-]*-store\.ts$|store\/disk\/[a-z-]*files?\.ts$|onchain\/http-endpoint\.ts$|api\/listen\.ts$|main\.ts$|crypto\/generate\.ts$)/;
 const EFFECTS =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.now|randomBytes|randomInt|randomUUID|getBuiltinModule|process\.(on|env|argv|stdout|cpuUsage|memoryUsage|hrtime))\b|from 'node:(fs|fs\/promises|net|http|https|dgram|dns|child_process|timers|timers\/promises)'/;
 

@@ -232,7 +232,7 @@ export function createNodeHost(cluster: string): NodeHost {
     saveDisk(name, dataDir) {
       const disk = disks.get(name);
       if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
-      mkdirSync(dataDir, { recursive: true });
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
       writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
       return Promise.resolve();
     },

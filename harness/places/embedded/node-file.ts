@@ -17,7 +17,7 @@ interface Document extends Omit<EmbeddedNode, 'keys'> {
 }
 
 export function writeEmbedded(dataDir: string, { keys, ...rest }: EmbeddedNode): void {
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const { swarm, libp2p, pss } = keys;
   const document: Document = {
     ...rest,

@@ -328,6 +328,7 @@ export function schemas(dialect: Dialect): Readonly<Record<SchemaName, TSchema>>
         leftovers: Type.Array(Type.Object({ neighborhood: Prefix, chunks: Uint })),
         refusal: Type.Optional(Type.String()),
       }),
+      disk: Type.Object({ full: Type.Boolean() }),
       uploads: Type.Array(
         Type.Object({ neighborhood: Prefix, chunks: Uint, reason: Type.String(), since: Uint }),
       ),

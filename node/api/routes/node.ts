@@ -163,8 +163,10 @@ export const NODE_ROUTES = [
 
 function health(call: AnyCall): Record<string, unknown> {
   const { fields, versions: known } = call.dialect;
+  const { readiness, store } = call.services;
   return {
-    status: HEALTH_WORDS[call.services.readiness.state()],
+    // Not well: it answers, and takes nothing.
+    status: store.disk.isFull() ? 'nok' : HEALTH_WORDS[readiness.state()],
     ...versions(call),
     ...emit(fields.debugApiVersion, known.debug),
   };

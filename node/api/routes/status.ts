@@ -131,6 +131,7 @@ export const STATUS_ROUTES = [
             })),
             ...(refusal === undefined ? {} : { refusal }),
           },
+          disk: { full: store.disk.isFull() },
           uploads: uploads.map(({ neighbourhood, ...held }) => ({ neighborhood: neighbourhood, ...held })),
         },
       };

@@ -242,7 +242,9 @@ class ChunkPusher implements Pusher {
       after = last.sequence;
       let going = 0;
       // Now, not when its turn comes: a push that ends in between is gone from the store but not from this page.
-      for (const push of page.filter((push) => this.#mayGo(push, leftOut) && this.#isIdle(push))) {
+      for (const push of page.filter(
+        (push) => this.#mayGo(push, leftOut) && push.isReadable && this.#isIdle(push),
+      )) {
         await this.#slots.acquire(signal);
         if (this.#passEnds || !this.#mayGo(push, leftOut) || !this.#isIdle(push)) {
           this.#slots.release();

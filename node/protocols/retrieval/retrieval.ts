@@ -55,7 +55,7 @@ export interface RetrievalDeps {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
   readonly topology: Pick<Topology, 'closestPeer' | 'storageRadius'>;
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'prepareDebit'>;
-  readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
+  readonly store: { readonly chunks: Pick<ChunkReader, 'get' | 'heal'>; readonly cache: Pick<Cache, 'put'> };
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -278,7 +278,10 @@ class RetrievalProtocol implements Retrieval {
     // Everybody was asked, now or a moment ago: nobody has it. A forwarder has not asked everybody.
     if (outcome.outcome === 'nobody' && requester === undefined && skip.size > 0)
       throw new ChunkNotFoundError(id);
-    return chunkOf(outcome, id);
+    const chunk = chunkOf(outcome, id);
+    // It was looked for because it is not here, or because it is and cannot be read.
+    this.#deps.store.chunks.heal(chunk);
+    return chunk;
   }
 
   #reserveCredit(peer: Peer, { address, of }: Wanted, originated: boolean): Credit {

@@ -9,7 +9,13 @@ import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
 import { StoreError } from '../errors.ts';
-import { type Reserve, type ReserveEntry, type ReserveItem, ReserveOverwriteError } from '../ports.ts';
+import {
+  type Disk,
+  type Reserve,
+  type ReserveEntry,
+  type ReserveItem,
+  ReserveOverwriteError,
+} from '../ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
 import { type BinCounts, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
 
@@ -36,6 +42,7 @@ export interface ReserveOptions {
 interface ReserveDeps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly overlay: Uint8Array;
   readonly events?: ChunkEvents | undefined;
 }
@@ -72,6 +79,7 @@ class StoredReserve implements Reserve {
   readonly #epoch: bigint;
   readonly #backend: Backend;
   readonly #chunks: ChunkTable;
+  readonly #disk: Disk;
   readonly #overlay: Uint8Array;
   readonly #bins: ReserveBins;
   readonly #events: ChunkEvents | undefined;
@@ -85,13 +93,14 @@ class StoredReserve implements Reserve {
 
   constructor(
     { capacity, epoch, radius }: Found & { capacity: number },
-    { backend, chunks, overlay, events }: ReserveDeps,
+    { backend, chunks, disk, overlay, events }: ReserveDeps,
   ) {
     this.#capacity = capacity;
     this.#epoch = epoch;
     this.#radius = radius;
     this.#backend = backend;
     this.#chunks = chunks;
+    this.#disk = disk;
     this.#overlay = overlay;
     this.#bins = new ReserveBins(backend);
     this.#events = events;
@@ -104,6 +113,11 @@ class StoredReserve implements Reserve {
       stampHash: stampHash(stamp),
     };
     const landed = this.#arrives(holding);
+    // What is here already needs no room.
+    if (landed !== undefined && this.#disk.isFull()) {
+      landed();
+      this.#disk.expect();
+    }
     let counts: BinCounts | undefined;
     try {
       if (landed !== undefined && this.#isOverflowing())
@@ -119,7 +133,10 @@ class StoredReserve implements Reserve {
   }
 
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean {
-    return this.#backend.has('reserve', this.#key({ address, batchId, stampHash }));
+    return (
+      this.#backend.has('reserve', this.#key({ address, batchId, stampHash })) &&
+      !this.#chunks.isDamaged(address)
+    );
   }
 
   load(
@@ -167,7 +184,12 @@ class StoredReserve implements Reserve {
     return this.#backend.has('stampIndex', join(batchId, index));
   }
 
+  overflows(): boolean {
+    return this.#isOverflowing();
+  }
+
   hasRoomFor(address: Uint8Array): boolean {
+    if (this.#disk.isFull()) return false;
     if (this.#expectedFrom(0) < this.#capacity) return true;
     return this.#isWithinRadius(address) && !this.#isOverflowing();
   }
@@ -245,18 +267,22 @@ class StoredReserve implements Reserve {
     holding: ReserveEntry,
     { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
   ): BinCounts | undefined {
-    if (tx.has('reserve', this.#key(holding))) return undefined;
+    if (tx.has('reserve', this.#key(holding))) {
+      this.#chunks.restore(tx, chunk);
+      return undefined;
+    }
+    const held = { by: 'reserve', stamp } as const;
     const indexKey = join(stamp.batchId, stamp.index);
     const used = tx.get('stampIndex', indexKey);
     const counts = new Map<number, number>();
     if (used === undefined) {
-      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.retainLatest(tx, chunk, held);
     } else {
       const old = overwritten(used, stamp);
       this.#leave(tx, old, counts);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
-      this.#chunks.retainLatest(tx, chunk);
+      this.#chunks.retainLatest(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
     this.#enter(tx, { holding, stamp, counts });

@@ -76,11 +76,14 @@ export class PushQueue {
     const { chunk, stamp, tagUid } = push;
     const key = join(chunk.address, stamp.batchId);
     const waiting = tx.get('uploads', key);
-    if (waiting !== undefined && !this.#mayBeUndone(tx, decodeNumber(waiting), place.session)) return false;
+    if (waiting !== undefined && !this.#mayBeUndone(tx, decodeNumber(waiting), place.session)) {
+      this.#chunks.restore(tx, chunk);
+      return false;
+    }
     const sequence = encodeNumber(place.sequence);
     tx.put('uploads', key, sequence);
     tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
-    this.#chunks.retainLatest(tx, chunk);
+    this.#chunks.retainLatest(tx, chunk, { by: 'upload', stamp });
     this.#count(tx, { uploaded: 0, synced: 0, pending: 1 });
     return true;
   }
@@ -183,24 +186,24 @@ export class PushQueue {
 
   #waiting(sequence: number, { address, tagUid, stamp }: PushRecord): PendingPush {
     let loaded: Chunk | undefined;
-    const load = () => (loaded ??= this.#load(address));
+    const load = () => (loaded ??= this.#chunks.get(address));
     return {
       sequence,
       tagUid,
       address,
       stamp,
       get chunk() {
-        return load();
+        const chunk = load();
+        if (chunk !== undefined) return chunk;
+        throw new StoreError(
+          'STORE_CORRUPT',
+          `chunk ${toHex(address)} waits to be pushed but cannot be read`,
+        );
+      },
+      get isReadable() {
+        return load() !== undefined;
       },
     };
-  }
-
-  #load(address: Uint8Array): Chunk {
-    const chunk = this.#chunks.get(address);
-    if (chunk === undefined) {
-      throw new StoreError('STORE_CORRUPT', `chunk ${toHex(address)} waits to be pushed but is not stored`);
-    }
-    return chunk;
   }
 
   #remove(tx: Transaction, sequence: number, { address, stamp }: PushRecord): void {

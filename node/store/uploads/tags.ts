@@ -1,7 +1,7 @@
 /** Tags: counters of one upload (`node-behaviour.md` 2.2, `data-formats.md` 10.1). */
 import type { Clock } from '../../env/clock.ts';
 import type { Backend, Transaction } from '../backend.ts';
-import type { Tag, TagStore } from '../ports.ts';
+import type { Disk, Tag, TagStore } from '../ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
 
 const LAST_UID = Buffer.from('lastTag');
@@ -17,9 +17,16 @@ export interface Tags extends TagStore {
   count(tx: Transaction, uid: number, counts: TagCounts, reference?: Uint8Array): void;
 }
 
-export function createTags(backend: Backend, clock: Clock): Tags {
+interface TagsDeps {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly disk: Disk;
+}
+
+export function createTags({ backend, clock, disk }: TagsDeps): Tags {
   return {
-    create() {
+    async create() {
+      disk.expect();
       const startedAt = clock.now();
       return backend.change((tx) => {
         const last = tx.get('meta', LAST_UID);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Chunk } from '../../chunk/chunk.ts';
 import type { Stamp } from '../../chunk/stamp.ts';
 import type { Backend } from '../backend.ts';
-import type { UploadSession } from '../ports.ts';
+import type { Disk, UploadSession } from '../ports.ts';
 import { WriteBehind } from '../write-behind.ts';
 import { BLOCK_SIZE, type PushPlace, type PushQueue } from './push-queue.ts';
 import type { Tags } from './tags.ts';
@@ -10,6 +10,7 @@ import type { Tags } from './tags.ts';
 interface Deps {
   readonly backend: Backend;
   readonly queue: PushQueue;
+  readonly disk: Disk;
   readonly tags: Tags;
   /** Called when the session's chunks may be pushed. */
   readonly onClosed: () => void;
@@ -34,7 +35,8 @@ export class StoredUploadSession implements UploadSession {
 
   async put(chunk: Chunk, stamp: Stamp): Promise<void> {
     assert(this.#state === 'open', 'put after the end of an upload session');
-    const { queue } = this.#deps;
+    const { disk, queue } = this.#deps;
+    disk.expect();
     const place = this.#nextPlace();
     await this.#writes.add(
       (tx) => {

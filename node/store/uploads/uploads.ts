@@ -2,7 +2,7 @@
 import type { Logger } from '../../env/logger.ts';
 import type { Backend } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
-import type { PushOutcome, UploadStore } from '../ports.ts';
+import type { Disk, PushOutcome, UploadStore } from '../ports.ts';
 import type { HandedOver } from './handed-over.ts';
 import { PushQueue } from './push-queue.ts';
 import type { TagCounts, Tags } from './tags.ts';
@@ -18,24 +18,36 @@ const COUNTS: Record<PushOutcome, TagCounts> = {
 interface Deps {
   readonly backend: Backend;
   readonly chunks: ChunkTable;
+  readonly disk: Disk;
   readonly tags: Tags;
   readonly handedOver: HandedOver;
   readonly log: Logger;
 }
 
 /** Takes back the sessions that a crash cut short, then opens the store. */
-export async function openUploads({ backend, chunks, tags, handedOver, log }: Deps): Promise<UploadStore> {
+export async function openUploads({
+  backend,
+  chunks,
+  disk,
+  tags,
+  handedOver,
+  log,
+}: Deps): Promise<UploadStore> {
   const queue = new PushQueue({ backend, chunks, log });
   for (const session of queue.openSessions()) {
     log.info({ session }, 'taking back an upload that was cut short');
     await queue.rollback(session);
   }
   const listeners: (() => void)[] = [];
-  const onClosed = () => {
+  const onPushable = () => {
     for (const listener of listeners) listener();
   };
+  chunks.onHealed(onPushable);
   return {
-    openSession: (tagUid) => new StoredUploadSession(tagUid, { backend, queue, tags, onClosed }),
+    openSession(tagUid) {
+      disk.expect();
+      return new StoredUploadSession(tagUid, { backend, queue, disk, tags, onClosed: onPushable });
+    },
     pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
     pendingCount: () => queue.totals().pending,
     sent(push) {
@@ -46,7 +58,8 @@ export async function openUploads({ backend, chunks, tags, handedOver, log }: De
         .catch((error: unknown) => log.warn({ error, tag: push.tagUid }, 'a sent chunk is not counted'));
     },
     report(push, outcome) {
-      if (outcome === 'synced' && queue.has(backend, push)) handedOver.add(push.chunk, push.stamp.batchId);
+      if (outcome === 'synced' && push.isReadable && queue.has(backend, push))
+        handedOver.add(push.chunk, push.stamp.batchId);
       return backend.change((tx) => {
         const counts = COUNTS[outcome];
         if (queue.finish(tx, push, counts.synced ?? 0)) tags.count(tx, push.tagUid, counts);

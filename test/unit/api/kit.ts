@@ -16,7 +16,7 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { createUploader } from '../../../node/files/upload.ts';
 import { createStewardship } from '../../../node/stewardship/stewardship.ts';
-import { createMemoryStore } from '../../../node/store/memory-store.ts';
+import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';
 import { failIf } from './failing.ts';
 import { fakeGame, fakeStaking, type IncentivesKnobs, incentivesKnobs } from './fake-incentives.ts';
 import { fakeMessaging, type MessagingKnobs, messagingKnobs } from './fake-messaging.ts';
@@ -64,6 +64,8 @@ export interface Knobs
   chainError: Error | undefined;
   chunkEvents: ChunkEvents | undefined;
   nowMs: number;
+  /** What the store keeps its data on. */
+  disk: MemoryDisk;
   /** Lines of the log. */
   logged: string[];
 }
@@ -92,6 +94,7 @@ export function knobs(): Knobs {
     chainError: undefined,
     chunkEvents: undefined,
     nowMs: NOW_MS,
+    disk: new MemoryDisk(),
     logged: [],
   };
 }
@@ -150,7 +153,7 @@ export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
   const store = observed(
     await createMemoryStore(
       { cacheCapacity: 1000, reserveCapacity: 1000, radius: 0 },
-      { clock, log: silentLogger(), overlay: OVERLAY },
+      { clock, log: silentLogger(), overlay: OVERLAY, disk: turn.disk },
     ),
     turn,
   );

@@ -135,6 +135,7 @@ describe('state of the node', () => {
     expect(statusCode).toBe(200);
     expect(JSON.parse(body)).toEqual({
       reserve: { capacity: 1000, size: 0, sizeWithinRadius: 0, storageRadius: 3, full: false, leftovers: [] },
+      disk: { full: false },
       uploads: [],
     });
     expect((await api.main.inject({ url: '/status/backlog' })).statusCode).toBe(404);

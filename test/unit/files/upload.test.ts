@@ -60,6 +60,7 @@ class World {
       },
     },
     store: {
+      disk: { isFull: () => false, expect: () => undefined },
       tags: {
         get: (uid: number) => {
           this.events.push('tag');

@@ -85,6 +85,7 @@ export class FakeStore {
   /** Whether the reserve takes what it does not hold yet. */
   hasRoom = true;
   readonly chunks = {
+    heal: () => undefined,
     get: (address: Uint8Array) => this.held.get(toHex(address)) ?? this.cached.get(toHex(address)),
   };
   readonly cache = { put: (chunk: Chunk) => void this.cached.set(toHex(chunk.address), chunk) };

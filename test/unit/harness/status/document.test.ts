@@ -116,6 +116,13 @@ test('a node that answers nothing says so in one line', () => {
   ]);
 });
 
+test('a node whose disk is full is a problem', () => {
+  const backlog = { said: { reserve: { leftovers: [] }, uploads: [], disk: { full: true } } as never };
+  expect(documentOf([node(0, { replies: replies({ backlog }) }), node(1)]).problems).toEqual([
+    'node-0 has no space left on its disk and stores nothing; make room, then it goes on by itself',
+  ]);
+});
+
 test('a ping without an answer is told by the name of the peer, and is no verdict', () => {
   const { nodes, problems } = documentOf([node(0, { unheard: [overlay(1)] }), node(1)]);
   expect(nodes[0]?.unheard).toEqual(['node-1']);

@@ -533,6 +533,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
         tagUid: push.tagUid,
         address: push.address,
         stamp: push.stamp,
+        isReadable: true,
         get chunk() {
           read.add(clock.monotonic());
           return push.chunk;

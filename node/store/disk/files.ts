@@ -1,0 +1,120 @@
+/**
+ * The files of a store, looked at before anything is made of them. What belongs to another node is refused with the
+ * name of the file; an index that is damaged or gone is made anew (`rebuild.ts`).
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Entry } from '../backend.ts';
+import { StoreError } from '../errors.ts';
+import {
+  checkIdentity,
+  decodeSlotsHead,
+  encodeSlotsHead,
+  expectedIdentity,
+  newIdentity,
+  SLOTS_HEAD_SIZE,
+} from './identity.ts';
+import { type IndexFault, walkIndex } from './index-file.ts';
+import { SLOT_SIZE } from './slot.ts';
+
+export const SLOTS_FILE = 'chunks.slots';
+export const INDEX_FILE = 'index.mdb';
+/** Sixteen megabytes of leaves, a tenth of a second; of a larger index the branches are looked at as well. */
+const LEAVES_AT_START_MAX = 4096;
+
+export interface BrokenIndex {
+  readonly faults: readonly IndexFault[];
+  /** What could be read of it, by table. */
+  readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
+}
+
+export interface FoundFiles {
+  readonly identity: Uint8Array;
+  /** Undefined for an index that is sound, and for one that is still to be made. */
+  readonly broken: BrokenIndex | undefined;
+}
+
+/**
+ * @param slotFile descriptor of the slots, open for writing @param overlay of the node; undefined: whosever it is
+ * @throws StoreError STORE_FOREIGN, STORE_CORRUPT naming the file and the next step
+ */
+export function lookAtFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
+  const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
+  // A start that ended before the first file was written has left it empty.
+  const hasIndex = existsSync(index);
+  if (fstatSync(slotFile).size === 0 && !hasIndex) return begin(slotFile, overlay);
+  const found = identityOf(slotFile);
+  if (found === undefined) throw notSlots({ slots, index });
+  const identity = overlay === undefined ? found : expectedIdentity(found, overlay);
+  checkIdentity(found, identity, slots);
+  if (!hasIndex) return { identity, broken: slotCount(slotFile) === 0 ? undefined : nothingLeft(index) };
+  const faults = walkIndex(index, { leavesMax: LEAVES_AT_START_MAX });
+  if (faults.length === 0) return { identity, broken: undefined };
+  const salvaged = salvage(index);
+  const own = valueOf(salvaged, 'meta', 'identity');
+  if (own !== undefined) checkIdentity(own, identity, index);
+  return { identity, broken: { faults, salvaged } };
+}
+
+/** Slots that the file has room for, the last one perhaps in part. */
+export function slotCount(slotFile: number): number {
+  return Math.max(0, Math.ceil((fstatSync(slotFile).size - SLOTS_HEAD_SIZE) / SLOT_SIZE));
+}
+
+function begin(slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
+  const identity = newIdentity(overlay ?? new Uint8Array(32), randomBytes(16));
+  writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
+  return { identity, broken: undefined };
+}
+
+function identityOf(slotFile: number): Uint8Array | undefined {
+  const head = new Uint8Array(SLOTS_HEAD_SIZE);
+  return decodeSlotsHead(head.subarray(0, readSync(slotFile, head, 0, head.length, 0)));
+}
+
+function notSlots({ slots, index }: { slots: string; index: string }): StoreError {
+  if (existsSync(index)) {
+    const records = salvage(index);
+    // It says nothing of itself, and there are chunks: the first version of the format.
+    if (
+      valueOf(records, 'meta', 'slots') !== undefined &&
+      valueOf(records, 'meta', 'identity') === undefined
+    ) {
+      return new StoreError(
+        'STORE_FOREIGN',
+        `${slots} and ${index} have format 1, which this version does not read: remove the folder to begin anew, ` +
+          'or start the version that made them',
+      );
+    }
+  }
+  const what = statSync(slots).size === 0 ? 'is empty' : 'does not begin like a file of chunks';
+  return new StoreError(
+    'STORE_CORRUPT',
+    `${slots} ${what}: put the file of this node back, or remove the folder to begin anew, without its chunks`,
+  );
+}
+
+function nothingLeft(index: string): BrokenIndex {
+  return { faults: [{ page: 0, table: undefined, fault: `${index} is gone` }], salvaged: new Map() };
+}
+
+function salvage(index: string): Map<string, Entry[]> {
+  const salvaged = new Map<string, Entry[]>();
+  walkIndex(index, {
+    onEntry(table, entry) {
+      const entries = salvaged.get(table);
+      if (entries === undefined) salvaged.set(table, [entry]);
+      else entries.push(entry);
+    },
+  });
+  return salvaged;
+}
+
+function valueOf(
+  records: ReadonlyMap<string, readonly Entry[]>,
+  table: string,
+  key: string,
+): Uint8Array | undefined {
+  return records.get(table)?.find(([name]) => Buffer.from(name).toString() === key)?.[1];
+}

@@ -1,0 +1,347 @@
+/**
+ * An index made anew: from what could be read of the old one, and from what the slots say of themselves.
+ *
+ * Records of the old index are taken as they are. What others are derived from them is derived again: counters, bins,
+ * which index of a batch is in use, which slots are free. A chunk whose record is lost is found in its slot; one that was
+ * let go may still lie in a slot as well, so without a record that refers to it a chunk comes back only where those
+ * records were damaged: what an upload brought is pushed again, what the reserve held goes there. Both are what the
+ * network would be told anyway, and for a chunk that it has already, nothing changes.
+ */
+import { proximityOrder } from '../../chunk/address.ts';
+import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { decodeStamp, encodeStamp, stampHash } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import type { Backend, Entry, Table, Transaction } from '../backend.ts';
+import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';
+import { decodeSlot, type Held, SLOT_SIZE } from './slot.ts';
+
+/** Entries or slots between two turns of other work, one transaction. */
+const STEP = 256;
+/** Pushes of a block, all of one session; as in `push-queue.ts`. */
+const BLOCK_SIZE = 4096;
+const NONE = new Uint8Array();
+const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
+
+/** Made again from others, whatever is left of them. */
+const DERIVED = new Set<Table>(['freeSlots', 'damaged', 'bins', 'stampIndex', 'uploads', 'cacheOrder']);
+const DERIVED_COUNTERS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag'];
+
+export interface Rebuilt {
+  /** Chunks that can be read. */
+  readonly chunks: number;
+  /** Of these, found by their slots alone. */
+  readonly found: number;
+  /** Chunks of the records whose bytes are not there. */
+  readonly lost: number;
+  /** Waiting to be pushed. */
+  readonly pushes: number;
+  readonly reserved: number;
+}
+
+export interface RebuildDeps {
+  /** With empty tables. */
+  readonly backend: Backend;
+  /** Readable entries of the old index, table by table. */
+  readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
+  /** Tables of which something is lost. */
+  readonly damaged: (table: Table) => boolean;
+  /** Slots of the file, also those that are free. */
+  readonly slots: number;
+  readonly overlay: Uint8Array;
+}
+
+export async function rebuildIndex(deps: RebuildDeps): Promise<Rebuilt> {
+  return new Rebuild(deps).run();
+}
+
+class Rebuild {
+  readonly #deps: RebuildDeps;
+  #found = 0;
+  #lost = 0;
+  #chunks = 0;
+  #nextPush = 0;
+  #pushes = 0;
+  #reserved = 0;
+  #free = 0;
+
+  constructor(deps: RebuildDeps) {
+    this.#deps = deps;
+  }
+
+  async run(): Promise<Rebuilt> {
+    await this.#takeOver();
+    await this.#reviewSlots();
+    await this.#enterReserve();
+    await this.#enterPushes();
+    await this.#enterCache();
+    await this.#countReferences();
+    await this.#writeTotals();
+    return {
+      chunks: this.#chunks,
+      found: this.#found,
+      lost: this.#lost,
+      pushes: this.#pushes,
+      reserved: this.#reserved,
+    };
+  }
+
+  async #takeOver(): Promise<void> {
+    for (const [name, entries] of this.#deps.salvaged) {
+      const table = name as Table;
+      if (DERIVED.has(table)) continue;
+      await this.#inSteps(entries, (tx, [key, value]) => {
+        if (table === 'meta' && DERIVED_COUNTERS.includes(Buffer.from(key).toString())) return;
+        tx.put(table, key, value);
+      });
+    }
+    const last = this.#deps.backend.last('pushes', START, END);
+    // A block that nobody has had: what comes is a session of its own.
+    const block = last === undefined ? 1 : Math.floor(decodeNumber(last) / BLOCK_SIZE) + 1;
+    this.#nextPush = block * BLOCK_SIZE;
+  }
+
+  /** Every chunk gets a record that names the slot in which its bytes are. */
+  async #reviewSlots(): Promise<void> {
+    const { backend, slots } = this.#deps;
+    for (let first = 0; first < slots; first += STEP) {
+      await backend.change((tx) => {
+        for (let slot = first; slot < Math.min(first + STEP, slots); slot++) this.#reviewSlot(tx, slot);
+      });
+    }
+  }
+
+  #reviewSlot(tx: Transaction, slot: number): void {
+    const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
+    const content = bytes && decodeSlot(bytes);
+    const chunk = content && chunkOf(content);
+    if (chunk === undefined) return;
+    const record = tx.get('chunks', chunk.address);
+    if (record !== undefined && this.#holds(decodeNumber(record), chunk.address)) {
+      // In another slot it is an older copy that was let go.
+      if (decodeNumber(record) === slot) this.#bringBack(tx, chunk, content?.held);
+      return;
+    }
+    const numbers = encodeNumbers([slot, chunk.data.length, 0]);
+    const identity = chunk.kind === 'cac' ? NONE : chunk.identity;
+    tx.put('chunks', chunk.address, join(numbers, Uint8Array.of(KINDS.indexOf(chunk.kind)), identity));
+    this.#found++;
+    this.#bringBack(tx, chunk, content?.held);
+  }
+
+  #holds(slot: number, address: Uint8Array): boolean {
+    const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
+    const content = bytes && decodeSlot(bytes);
+    return content !== undefined && Buffer.compare(content.address, address) === 0;
+  }
+
+  #bringBack(tx: Transaction, { address }: Chunk, held: Held | undefined): void {
+    if (held === undefined) return;
+    const { damaged } = this.#deps;
+    const { by, stamp } = held;
+    if (by === 'upload' && (damaged('pushes') || damaged('blocks'))) {
+      tx.put('pushes', encodeNumber(this.#nextPush), join(address, encodeNumber(0), encodeStamp(stamp)));
+      this.#nextPush++;
+    }
+    if (by === 'reserve' && damaged('reserve')) {
+      const key = this.#reserveKey(address, stamp);
+      // Its place in the bin is given out later.
+      if (!tx.has('reserve', key)) tx.put('reserve', key, join(encodeNumber(0), encodeStamp(stamp)));
+    }
+  }
+
+  #reserveKey(address: Uint8Array, stamp: Held['stamp']): Uint8Array {
+    const bin = Uint8Array.of(proximityOrder(this.#deps.overlay, address));
+    return join(stamp.batchId, bin, address, stampHash(stamp));
+  }
+
+  /** Bins, and the index of a batch, of which the newer stamp wins. */
+  async #enterReserve(): Promise<void> {
+    const { backend } = this.#deps;
+    const lastIds = new Map<number, number>();
+    for (const [key, record] of backend.scan('reserve', START, END, Number.MAX_SAFE_INTEGER)) {
+      const bin = key[32]!;
+      lastIds.set(bin, Math.max(lastIds.get(bin) ?? binCounter(backend, bin), decodeNumber(record)));
+    }
+    const counts = new Map<number, number>();
+    await this.#eachOf('reserve', (tx, [key, record]) => {
+      const bin = key[32]!;
+      const stamp = decodeStamp(record.subarray(NUMBER_SIZE));
+      const [address, hash] = [key.subarray(33, 65), key.subarray(65)];
+      const indexKey = join(stamp.batchId, stamp.index);
+      const used = tx.get('stampIndex', indexKey);
+      if (used !== undefined) {
+        if (Buffer.compare(used.subarray(0, 8), stamp.timestamp) >= 0) {
+          tx.remove('reserve', key);
+          return;
+        }
+        this.#leave(tx, { batchId: stamp.batchId, used, counts });
+      }
+      let id = decodeNumber(record);
+      if (id === 0) {
+        id = (lastIds.get(bin) ?? 0) + 1;
+        lastIds.set(bin, id);
+        tx.put('reserve', key, join(encodeNumber(id), record.subarray(NUMBER_SIZE)));
+      }
+      tx.put('bins', binKey(bin, id), join(address, stamp.batchId, hash));
+      tx.put('stampIndex', indexKey, join(stamp.timestamp, address, hash));
+      counts.set(bin, (counts.get(bin) ?? 0) + 1);
+    });
+    await backend.change((tx) => {
+      for (const [bin, lastId] of lastIds)
+        tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
+    });
+    this.#reserved = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  #leave(
+    tx: Transaction,
+    { batchId, used, counts }: { batchId: Uint8Array; used: Uint8Array; counts: Map<number, number> },
+  ): void {
+    const [address, hash] = [used.subarray(8, 40), used.subarray(40)];
+    const bin = proximityOrder(this.#deps.overlay, address);
+    const key = join(batchId, Uint8Array.of(bin), address, hash);
+    const record = tx.get('reserve', key);
+    if (record === undefined) return;
+    tx.remove('reserve', key);
+    tx.remove('bins', binKey(bin, decodeNumber(record)));
+    counts.set(bin, (counts.get(bin) ?? 1) - 1);
+  }
+
+  async #enterPushes(): Promise<void> {
+    await this.#eachOf('pushes', (tx, [sequence, record]) => {
+      const address = record.subarray(0, ADDRESS_SIZE);
+      const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
+      const key = join(address, batchId);
+      if (tx.has('uploads', key)) {
+        tx.remove('pushes', sequence);
+        return;
+      }
+      tx.put('uploads', key, sequence);
+      const block = encodeNumber(Math.floor(decodeNumber(sequence) / BLOCK_SIZE));
+      if (!tx.has('blocks', block)) tx.put('blocks', block, block);
+      this.#pushes++;
+    });
+  }
+
+  async #enterCache(): Promise<void> {
+    await this.#eachOf('cache', (tx, [address, place]) => tx.put('cacheOrder', place, address));
+  }
+
+  /** A chunk that nobody refers to is free to be overwritten; one that somebody refers to and is nowhere is marked. */
+  async #countReferences(): Promise<void> {
+    const references = new Map<string, number>();
+    const refer = (address: Uint8Array) => {
+      const id = Buffer.from(address).toString('latin1');
+      references.set(id, (references.get(id) ?? 0) + 1);
+    };
+    await this.#eachOf('pushes', (_, [, record]) => refer(record.subarray(0, ADDRESS_SIZE)));
+    await this.#eachOf('pinnedChunks', (_, [key]) => refer(key.subarray(NUMBER_SIZE)));
+    await this.#eachOf('reserve', (_, [key]) => refer(key.subarray(33, 65)));
+    await this.#eachOf('cache', (_, [address]) => refer(address));
+    const used = new Set<number>();
+    await this.#eachOf('chunks', (tx, [address, record]) => {
+      const id = Buffer.from(address).toString('latin1');
+      const count = references.get(id) ?? 0;
+      references.delete(id);
+      if (count === 0) {
+        tx.remove('chunks', address);
+        return;
+      }
+      const slot = decodeNumber(record);
+      used.add(slot);
+      const numbers = encodeNumbers([slot, decodeNumber(record, NUMBER_SIZE), count]);
+      tx.put('chunks', address, join(numbers, record.subarray(3 * NUMBER_SIZE)));
+      if (this.#holds(slot, address)) this.#chunks++;
+      else this.#markLost(tx, address);
+    });
+    await this.#inSteps([...references], (tx, [id, count]) => this.#enterLost(tx, { id, count, used }));
+    await this.#giveFree(used);
+  }
+
+  /** Referred to and nowhere: it waits for its bytes in a place of its own. */
+  #enterLost(tx: Transaction, lost: { id: string; count: number; used: Set<number> }): void {
+    const address = new Uint8Array(Buffer.from(lost.id, 'latin1'));
+    const slot = this.#deps.slots + this.#free;
+    this.#free++;
+    lost.used.add(slot);
+    tx.put('chunks', address, join(encodeNumbers([slot, 0, lost.count]), Uint8Array.of(0)));
+    this.#markLost(tx, address);
+  }
+
+  #markLost(tx: Transaction, address: Uint8Array): void {
+    tx.put('damaged', address, NONE);
+    this.#lost++;
+  }
+
+  async #giveFree(used: ReadonlySet<number>): Promise<void> {
+    const end = this.#deps.slots + this.#free;
+    const free = Array.from({ length: end }, (_, slot) => slot).filter((slot) => !used.has(slot));
+    await this.#inSteps(free, (tx, slot) => tx.put('freeSlots', encodeNumber(slot), encodeNumber(0)));
+    await this.#deps.backend.change((tx) => tx.put('meta', Buffer.from('slots'), encodeNumber(end)));
+  }
+
+  async #writeTotals(): Promise<void> {
+    const { backend, salvaged } = this.#deps;
+    const old = new Map(
+      (salvaged.get('meta') ?? []).map(([key, value]) => [Buffer.from(key).toString(), value]),
+    );
+    const uploads = old.get('uploadTotals') ?? encodeNumbers([0, 0, 0]);
+    const pins = backend.scan('pins', START, END, Number.MAX_SAFE_INTEGER);
+    const pinned = pins.reduce((sum, [, record]) => sum + decodeNumber(record, NUMBER_SIZE), 0);
+    const cached = backend.scan('cache', START, END, Number.MAX_SAFE_INTEGER).length;
+    const lastTag = backend.last('tags', START, END);
+    const tag = Math.max(
+      old.has('lastTag') ? decodeNumber(old.get('lastTag')!) : 0,
+      lastTag === undefined ? 0 : decodeNumber(lastTag),
+    );
+    await backend.change((tx) => {
+      const put = (name: string, value: Uint8Array) => tx.put('meta', Buffer.from(name), value);
+      put('uploadTotals', join(uploads.subarray(0, 2 * NUMBER_SIZE), encodeNumber(this.#pushes)));
+      put('pinTotals', encodeNumbers([pins.length, pinned]));
+      put('cacheSize', encodeNumber(cached));
+      if (tag > 0) put('lastTag', encodeNumber(tag));
+    });
+  }
+
+  async #eachOf(table: Table, change: (tx: Transaction, entry: Entry) => void): Promise<void> {
+    for (let from: Uint8Array = START; ; ) {
+      const page = this.#deps.backend.scan(table, from, END, STEP);
+      await this.#inSteps(page, change);
+      const last = page.at(-1);
+      if (last === undefined || page.length < STEP) return;
+      from = join(last[0], START);
+    }
+  }
+
+  async #inSteps<T>(items: readonly T[], change: (tx: Transaction, item: T) => void): Promise<void> {
+    for (let first = 0; first < items.length; first += STEP) {
+      const step = items.slice(first, first + STEP);
+      await this.#deps.backend.change((tx) => {
+        for (const item of step) change(tx, item);
+      });
+    }
+  }
+}
+
+function chunkOf({ address, data }: { address: Uint8Array; data: Uint8Array }): Chunk | undefined {
+  try {
+    return chunkFrom(address, data);
+  } catch (error) {
+    if (error instanceof ChunkError) return undefined;
+    throw error;
+  }
+}
+
+function binName(bin: number): Uint8Array {
+  return Buffer.from(`bin${bin}`);
+}
+
+function binKey(bin: number, id: number): Uint8Array {
+  return join(Uint8Array.of(bin), encodeNumber(id));
+}
+
+function binCounter(backend: Backend, bin: number): number {
+  const record = backend.get('meta', binName(bin));
+  return record === undefined ? 0 : decodeNumber(record);
+}

@@ -1,0 +1,105 @@
+/**
+ * What a slot holds: a chunk, and enough about it to know it again without the index.
+ *
+ * The check is over address, kind, length and bytes, so it fails for a flipped bit, for a chunk of another place, and
+ * for one that was there before. It costs a twentieth of the hash that makes an address, a fiftieth of a signature.
+ * The stamp is that under which the chunk was put last; its holder says what a rebuilt index does with the chunk.
+ */
+import { crc32 } from 'node:zlib';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../chunk/chunk.ts';
+import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../chunk/stamp.ts';
+import { equalBytes } from '../../crypto/hex.ts';
+
+/** Who brought a chunk with its stamp: an upload has to be pushed, the reserve was given it by others. */
+export const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
+
+export interface Held {
+  readonly by: Exclude<(typeof HOLDERS)[number], 'nobody'>;
+  readonly stamp: Stamp;
+}
+
+/** Layout: check of what follows 4, holder 1, stamp 113; check of what follows 4, address 32, kind 1, length 2, bytes. */
+const CHECK_SIZE = 4;
+const HOLDER_OFFSET = CHECK_SIZE;
+const STAMP_OFFSET = HOLDER_OFFSET + 1;
+const CONTENT_OFFSET = STAMP_OFFSET + STAMP_SIZE;
+const ADDRESS_OFFSET = CHECK_SIZE;
+const KIND_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
+const LENGTH_OFFSET = KIND_OFFSET + 1;
+const DATA_OFFSET = LENGTH_OFFSET + 2;
+
+export const CONTENT_SIZE_MAX = DATA_OFFSET + CHUNK_STORED_SIZE_MAX;
+export const SLOT_SIZE = CONTENT_OFFSET + CONTENT_SIZE_MAX;
+
+const KINDS = ['cac', 'soc'] as const;
+
+/** Where the content of a slot lies, for `length` bytes of a chunk. */
+export function contentRange(length: number): { offset: number; length: number } {
+  return { offset: CONTENT_OFFSET, length: DATA_OFFSET + length };
+}
+
+/** Written over and over: what a slot is written from is not kept. */
+const scratch = Buffer.alloc(SLOT_SIZE);
+
+/** @returns a whole slot, valid until the next call */
+export function encodeSlot(chunk: Chunk, held: Held | undefined): Uint8Array {
+  encodeHeld(held);
+  const content = scratch.subarray(CONTENT_OFFSET);
+  const end = DATA_OFFSET + chunk.data.length;
+  content.set(chunk.address, ADDRESS_OFFSET);
+  content[KIND_OFFSET] = KINDS.indexOf(chunk.kind);
+  content.writeUInt16BE(chunk.data.length, LENGTH_OFFSET);
+  content.set(chunk.data, DATA_OFFSET);
+  content.writeUInt32BE(crc32(content.subarray(ADDRESS_OFFSET, end)), 0);
+  return scratch.subarray(0, CONTENT_OFFSET + end);
+}
+
+/** @returns the beginning of a slot, up to its content; valid until the next call */
+export function encodeHeld(held: Held | undefined): Uint8Array {
+  scratch[HOLDER_OFFSET] = HOLDERS.indexOf(held?.by ?? 'nobody');
+  if (held === undefined) scratch.fill(0, STAMP_OFFSET, CONTENT_OFFSET);
+  else scratch.set(encodeStamp(held.stamp), STAMP_OFFSET);
+  scratch.writeUInt32BE(crc32(scratch.subarray(HOLDER_OFFSET, CONTENT_OFFSET)), 0);
+  return scratch.subarray(0, CONTENT_OFFSET);
+}
+
+/** The bytes of the chunk with that address, not copied; undefined when they are not what was written. */
+export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | undefined {
+  const isRight =
+    equalBytes(content.subarray(ADDRESS_OFFSET, KIND_OFFSET), address) &&
+    numberAt(content, 0) === check(content);
+  return isRight ? content.subarray(DATA_OFFSET) : undefined;
+}
+
+/** The bytes of the chunk, whatever the check says; not copied. */
+export function uncheckedData(content: Uint8Array): Uint8Array {
+  return content.subarray(DATA_OFFSET);
+}
+
+/** What a whole slot says of itself; undefined when it is not what was written, or never was. The address is not proven. */
+export function decodeSlot(
+  slot: Uint8Array,
+): { address: Uint8Array; data: Uint8Array; held: Held | undefined } | undefined {
+  const content = slot.subarray(CONTENT_OFFSET);
+  if (content.length < DATA_OFFSET) return undefined;
+  const length = (content[LENGTH_OFFSET]! << 8) | content[LENGTH_OFFSET + 1]!;
+  if (length === 0 || DATA_OFFSET + length > content.length) return undefined;
+  const address = content.subarray(ADDRESS_OFFSET, KIND_OFFSET);
+  const data = dataIn(content.subarray(0, DATA_OFFSET + length), address);
+  return data && { address, data, held: decodeHeld(slot) };
+}
+
+function decodeHeld(slot: Uint8Array): Held | undefined {
+  const by = HOLDERS[slot[HOLDER_OFFSET]!];
+  if (by === undefined || by === 'nobody') return undefined;
+  if (numberAt(slot, 0) !== crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET))) return undefined;
+  return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };
+}
+
+function check(content: Uint8Array): number {
+  return crc32(content.subarray(ADDRESS_OFFSET));
+}
+
+function numberAt(bytes: Uint8Array, offset: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(offset);
+}

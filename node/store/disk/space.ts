@@ -1,0 +1,113 @@
+/**
+ * Room on the disk. While there is none the store takes nothing more to keep, and goes on serving what it has; a little
+ * is left free for the records that a node has to write all the same: what it owes, what it was paid, what has left.
+ */
+import type { Clock } from '../../env/clock.ts';
+import type { Logger } from '../../env/logger.ts';
+import type { Backend, Transaction } from '../backend.ts';
+import { StoreError } from '../errors.ts';
+
+/** Left free for records, bytes. */
+const KEPT_FREE = 8 * 2 ** 20;
+/** Free again before anything is taken, so that one chunk does not decide it, bytes. */
+const ENOUGH = 2 * KEPT_FREE;
+/** Between two questions to the file system while all is well, milliseconds. */
+const LOOK_MS = 1_000;
+/** Between two of them while the disk is full, milliseconds. */
+const RETRY_MS = 2_000;
+/** No space, no quota, a file as large as it may be; what LMDB says of its map. */
+const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
+
+export interface DiskSpaceDeps {
+  /** Bytes that the file system would give to this process; undefined where nobody knows. */
+  readonly available: () => number | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class DiskSpace {
+  readonly #deps: DiskSpaceDeps;
+  #full = false;
+  #lookAt = Number.NEGATIVE_INFINITY;
+  #timer: Disposable | undefined;
+  #closed = false;
+
+  constructor(deps: DiskSpaceDeps) {
+    this.#deps = deps;
+  }
+
+  isFull(): boolean {
+    const now = this.#deps.clock.monotonic();
+    if (!this.#full && now >= this.#lookAt) {
+      this.#lookAt = now + LOOK_MS;
+      if ((this.#deps.available() ?? Number.POSITIVE_INFINITY) < KEPT_FREE) this.#enter();
+    }
+    return this.#full;
+  }
+
+  /** Before anything is kept. @throws StoreError STORE_FULL */
+  expect(): void {
+    if (this.isFull()) throw storeFull();
+  }
+
+  /** The same backend; one that has no room says so by the code of its errors. */
+  watching(backend: Backend): Backend {
+    const failed = (error: unknown): never => {
+      if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) throw error;
+      this.#enter();
+      throw storeFull(error);
+    };
+    return {
+      slots: backend.slots,
+      get: (table, key) => backend.get(table, key),
+      has: (table, key) => backend.has(table, key),
+      scan: (table, from, to, limit) => backend.scan(table, from, to, limit),
+      last: (table, from, to) => backend.last(table, from, to),
+      available: () => backend.available(),
+      change: <T>(change: (tx: Transaction) => T) => backend.change(change).catch(failed),
+      close: () => {
+        this.#closed = true;
+        this.#timer?.[Symbol.dispose]();
+        return backend.close();
+      },
+    };
+  }
+
+  #isShort(): boolean {
+    return (this.#deps.available() ?? Number.POSITIVE_INFINITY) < ENOUGH;
+  }
+
+  #enter(): void {
+    if (this.#full || this.#closed) return;
+    this.#full = true;
+    const bytes = this.#deps.available();
+    this.#deps.log.error({ bytes }, 'disk is full: nothing is stored until there is space again');
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#timer = this.#deps.clock.timer(RETRY_MS, () => {
+      if (this.#isShort()) {
+        this.#lookLater();
+        return;
+      }
+      this.#full = false;
+      this.#deps.log.info('there is space on the disk again');
+    });
+  }
+}
+
+function storeFull(cause?: unknown): StoreError {
+  const message = 'the disk is full, the node only reads until there is space again';
+  return new StoreError('STORE_FULL', message, { cause });
+}
+
+/** LMDB calls a write that ended in the middle an error of the medium, which is what the last one before a full disk does. */
+function isCutShort(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === 5;
+}
+
+function meansNoSpace(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return NO_SPACE.has((error as { code?: unknown }).code) || /No space left|MDB_MAP_FULL/.test(error.message);
+}

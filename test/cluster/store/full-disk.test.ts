@@ -1,0 +1,41 @@
+/** A limit on the size of files is a full disk that any user can have: writes fail in the middle of a file that grows. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { stampHash } from '../../../node/chunk/stamp.ts';
+import { numberedChunk, numberedStamp, openStore } from './workload.ts';
+
+const PROCESS = new URL('./full-disk-process.ts', import.meta.url).pathname;
+/** KiB: some two thousand chunks. */
+const LIMIT = 10_000;
+/** Entries of a batch that leave at a time. */
+const EVICTED = 64;
+
+test('what was acknowledged before the disk was full is there while it is, and afterwards', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-full-'));
+  try {
+    const command = `ulimit -f ${LIMIT}; exec "$0" "$@"`;
+    const output = execFileSync('bash', ['-c', command, process.execPath, PROCESS, folder], {
+      encoding: 'utf8',
+    });
+    const told = JSON.parse(output) as Record<'kept' | 'readable' | 'removed', number>;
+    expect(told).toMatchObject({ code: 'STORE_FULL', isFull: true, long: 'STORE_FULL', removed: EVICTED });
+    expect(told.kept).toBeGreaterThan(1000);
+    expect(told.readable).toBe(told.kept);
+
+    const store = await openStore(folder);
+    const isHeld = (number: number) => {
+      const stamp = numberedStamp(number, number);
+      const held = store.reserve.load(numberedChunk(number).address, stamp.batchId, stampHash(stamp));
+      return held?.chunk.data.toString() === numberedChunk(number).data.toString();
+    };
+    const held = Array.from({ length: told.kept }, (_, number) => isHeld(number));
+    expect(held.filter(Boolean)).toHaveLength(told.kept - EVICTED);
+    expect(store.reserve.size()).toBe(told.kept - EVICTED);
+    await store.close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

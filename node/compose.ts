@@ -104,6 +104,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
       ...(options['debug-api-enable'] ? { debugAddress: options['debug-api-addr'] } : {}),
       dialect: options['api-dialect'],
       corsAllowedOrigins: options['cors-allowed-origins'],
+      idleTimeoutMs: options['api-idle-timeout'],
     },
     services,
     start.platform.listen,

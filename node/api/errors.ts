@@ -33,6 +33,7 @@ const ERRORS = {
   MALFORMED_URL: [400, STANDARD],
   NOT_FOUND: [404, STANDARD],
   BODY_TOO_LARGE: [413, STANDARD],
+  BODY_IDLE: [408, STANDARD],
   INTERNAL: [500, STANDARD],
   UPGRADE_FAILED: [400, 'upgrade failed'],
   ORIGIN_REFUSED: [403, 'upgrade failed'],
@@ -83,6 +84,7 @@ const ERRORS = {
   FILE_STORE_FAILED: [500, 'could not store file'],
   // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
   DOWNLOAD_HEADERS: [400, 'could not parse headers'],
+  DOWNLOADS_BUSY: [503, 'too many downloads at once, try again later'],
   ROOT_NOT_FOUND: [404, STANDARD],
   JOIN_FAILED: [500, 'joiner failed'],
   CHUNK_NOT_FOUND: [404, 'chunk not found'],
@@ -378,6 +380,14 @@ export async function orElse<T>(
 export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
+
+/** What answers to some refusals carry beside their body. */
+export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
+  // Seconds. The client is told to come back about when a stalled download has made room.
+  DOWNLOADS_BUSY: { 'retry-after': '1' },
+  // What follows on this connection is the rest of the body, if anything.
+  BODY_IDLE: { connection: 'close' },
+};
 
 /** Body of the answer: 3.1. */
 export function errorBody(error: ApiError, dialect: Dialect): Record<string, unknown> {

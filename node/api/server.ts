@@ -6,12 +6,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../env/clock.ts';
 import { observeRequest } from './access.ts';
 import { createMatcher } from './by-host.ts';
+import { Reads } from './content/reads.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
 import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
+import type { Patience } from './exchange/patience.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
 import type { Listener, Listening } from './listen.ts';
@@ -29,6 +31,8 @@ interface ApiOptions {
   readonly debugAddress?: string;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
+  /** Time after which a client that neither sends its body nor takes its answer is cut off, milliseconds. */
+  readonly idleTimeoutMs: number;
 }
 
 export interface Api {
@@ -83,6 +87,8 @@ export function createListeners(
 } {
   const dialect = dialectOf(options.dialect);
   const stopping = new AbortController();
+  const metrics = services.metrics.register(API_METRICS);
+  const { clock, log } = services;
   const shared = {
     services,
     dialect,
@@ -90,7 +96,16 @@ export function createListeners(
     stopping: stopping.signal,
     routes: ROUTES,
     cors: createCors(options.corsAllowedOrigins, dialect),
-    metrics: services.metrics.register(API_METRICS),
+    metrics,
+    reads: new Reads({ clock, metrics }),
+    patience: {
+      idleMs: options.idleTimeoutMs,
+      clock,
+      over(what) {
+        metrics.idleEnded.inc({ what });
+        log.info({ what }, 'connection closed, its client stood still');
+      },
+    } satisfies Patience,
   };
   const upgrades = acceptUpgrades({ cors: shared.cors, stopping: stopping.signal, clock: services.clock });
   const withUpgrades = { ...shared, upgrades };
@@ -108,7 +123,8 @@ type ListenerDeps = DispatchDeps & { readonly cors: Cors; readonly upgrades: Upg
 function createListener(deps: ListenerDeps): Listener {
   const matchOf = createMatcher(deps.routes, deps.port);
   const handle: Listener['handle'] = (request, response) => {
-    const exchange: Exchange = { request, response, method: request.method ?? '', route: '' };
+    const { patience } = deps;
+    const exchange: Exchange = { request, response, method: request.method ?? '', patience, route: '' };
     observeRequest(exchange, deps);
     prepare(request, response, deps);
     const target = targetOf(request.url ?? '/');

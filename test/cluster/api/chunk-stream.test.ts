@@ -26,7 +26,11 @@ afterEach(async () => {
 async function start(dialect: DialectName = 'svc', clock: Clock = systemClock()): Promise<Running> {
   const turn = knobs();
   const services = { ...(await simulatedNode(turn)), clock };
-  const api = createApi({ address: '127.0.0.1:0', dialect, corsAllowedOrigins: [] }, services, listen);
+  const api = createApi(
+    { address: '127.0.0.1:0', dialect, corsAllowedOrigins: [], idleTimeoutMs: 120_000 },
+    services,
+    listen,
+  );
   await api.start();
   running.push(api);
   return { api, turn, services, url: `ws://${api.addresses.main}/chunks/stream` };

@@ -32,6 +32,7 @@ async function start(clock: Clock = systemClock()): Promise<Running> {
     address: '127.0.0.1:0',
     dialect: 'svc',
     corsAllowedOrigins: ['http://app.test'],
+    idleTimeoutMs: 120_000,
   } as const;
   const api = createApi(options, services, listen);
   await api.start();

@@ -113,7 +113,12 @@ export async function startKit(
   const turn = knobs();
   const services = await simulatedNode(turn);
   const name = options.dialect ?? 'svc';
-  const settings = { dialect: name, corsAllowedOrigins: options.corsAllowedOrigins ?? [], debugAddress: '' };
+  const settings = {
+    dialect: name,
+    corsAllowedOrigins: options.corsAllowedOrigins ?? [],
+    debugAddress: '',
+    idleTimeoutMs: 120_000,
+  };
   const { main, debug } = createListeners(settings, services);
   if (debug === undefined) throw new Error('there is no debug listener');
   return {

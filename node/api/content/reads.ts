@@ -1,0 +1,168 @@
+/**
+ * Reading content for all downloads of a node: so many at once, so many bytes ahead of their clients, so much in one turn
+ * of the event loop. A client that does not take what it was sent gives its place to others, and what was read ahead for
+ * it is forgotten; when it goes on, so does its read.
+ */
+import type { Clock } from '../../env/clock.ts';
+import { Slots } from '../../env/turns/slots.ts';
+import { TurnAllowance } from '../../env/turns/turn-allowance.ts';
+import type { JoinedFile } from '../../files/joiner.ts';
+import { ApiError } from '../errors.ts';
+import type { ApiMetrics } from '../metrics.ts';
+
+/** Downloads that read at the same time; with redundancy each of them keeps up to two runs of chunks, a megabyte. */
+const READING_MAX = 128;
+/** Downloads that wait for one of those to end. */
+const WAITING_MAX = 1024;
+/** Bytes read ahead for all of them: 64 times as much as one that asks for nothing special. */
+const AHEAD_TOTAL = 32 * 1024 * 1024;
+/** Bytes read ahead for one, whatever it asks for. */
+const AHEAD_MAX = 2 * 1024 * 1024;
+/** Every download gets so much, and one may take up to this part of what is left, so that something always is. */
+const AHEAD_MIN = 64 * 1024;
+const AHEAD_PART = 8;
+/** What has no more bytes than this is in memory with its first piece, and waits for nobody. */
+const SMALL = 64 * 1024;
+/** A client that does not take a piece for so long has stalled, milliseconds. */
+const STALL_MS = 500;
+/** Bytes of one turn of the event loop: some two milliseconds of reading. */
+const TURN_BYTES = 256 * 1024;
+
+interface ReadsDeps {
+  readonly clock: Clock;
+  readonly metrics: Pick<ApiMetrics, 'downloadsStalled' | 'downloadsRefused'>;
+}
+
+interface RangeOptions {
+  /** Bytes. */
+  readonly start: bigint;
+  readonly end: bigint;
+  /** Bytes to read ahead, as the request or the joiner has it; 0 or less: one chunk at a time. */
+  readonly readAhead: number;
+  readonly signal: AbortSignal;
+  /** The answer has begun: it waits however many do. */
+  readonly isUnderWay: boolean;
+}
+
+export class Reads {
+  readonly #clock: Clock;
+  readonly #metrics: ReadsDeps['metrics'];
+  readonly #places = new Slots(READING_MAX);
+  readonly #turns: TurnAllowance;
+  #ahead = AHEAD_TOTAL;
+  #reading = 0;
+
+  constructor({ clock, metrics }: ReadsDeps) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#turns = new TurnAllowance(TURN_BYTES, clock);
+  }
+
+  /** What is going on. */
+  get state(): { readonly reading: number; readonly waiting: number; readonly aheadBytes: number } {
+    return { reading: this.#reading, waiting: this.#places.waiting, aheadBytes: AHEAD_TOTAL - this.#ahead };
+  }
+
+  /**
+   * Starts reading a range; resolves when its first piece is there, so that a failure is still an error answer. A piece
+   * is asked for when the one before has left, whose memory is then used again.
+   * @throws ApiError `DOWNLOADS_BUSY`; what the joiner throws
+   */
+  async range(file: JoinedFile, options: RangeOptions): Promise<AsyncIterable<Uint8Array>> {
+    const pieces = this.#pieces(file, options);
+    return resumed(await pieces.next(), pieces);
+  }
+
+  async *#pieces(file: JoinedFile, options: RangeOptions): Pieces {
+    const { end, signal } = options;
+    let { start: at, isUnderWay } = options;
+    const most = Math.min(Math.max(options.readAhead, 0), AHEAD_MAX);
+    let ahead = most;
+    while (at < end) {
+      using place = await this.#enter(file, { ahead, signal, isUnderWay });
+      isUnderWay = true;
+      // A client that has stalled gets little at first: it may do so again.
+      const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
+      const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
+      const giveUp = () => {
+        place[Symbol.dispose]();
+        // It waits at a piece, so that nothing is left that could fail.
+        void pieces.return();
+      };
+      let hasStalled = false;
+      for await (const piece of pieces) {
+        at += BigInt(piece.length);
+        const stall = this.#clock.timer(STALL_MS, () => {
+          hasStalled = true;
+          this.#metrics.downloadsStalled.inc();
+          giveUp();
+        });
+        try {
+          yield piece;
+        } finally {
+          stall[Symbol.dispose]();
+        }
+        await this.#turns.spend(piece.length);
+      }
+      ahead = Math.min(most, hasStalled ? AHEAD_MIN : ahead * 2);
+    }
+  }
+
+  /** A place among those that read, and a part of what may be read ahead. */
+  async #enter(
+    file: JoinedFile,
+    { ahead, signal, isUnderWay }: { ahead: number; signal: AbortSignal; isUnderWay: boolean },
+  ): Promise<Place> {
+    if (file.length <= BigInt(SMALL)) return new Place(ahead, () => undefined);
+    if (!isUnderWay && this.#places.waiting >= WAITING_MAX) {
+      this.#metrics.downloadsRefused.inc();
+      throw new ApiError('DOWNLOADS_BUSY');
+    }
+    await this.#places.acquire(signal);
+    const granted = Math.min(ahead, Math.max(AHEAD_MIN, Math.floor(this.#ahead / AHEAD_PART)));
+    this.#ahead -= granted;
+    this.#reading += 1;
+    const place = new Place(granted, () => {
+      this.#ahead += granted;
+      this.#reading -= 1;
+      this.#places.release();
+    });
+    // Its first piece comes with all that is read ahead.
+    await this.#turns.spend(granted);
+    return place;
+  }
+}
+
+class Place implements Disposable {
+  /** Bytes to read ahead. */
+  readonly ahead: number;
+  #leave: (() => void) | undefined;
+
+  constructor(ahead: number, leave: () => void) {
+    this.ahead = ahead;
+    this.#leave = leave;
+  }
+
+  [Symbol.dispose](): void {
+    const leave = this.#leave;
+    this.#leave = undefined;
+    leave?.();
+  }
+}
+
+type Pieces = AsyncGenerator<Uint8Array, void, void>;
+
+/** No generator: leaving it before its first piece ends the others as well. */
+function resumed(first: IteratorResult<Uint8Array, void>, rest: Pieces): AsyncIterable<Uint8Array> {
+  let isFirst = true;
+  const next = async () => {
+    if (!isFirst) return rest.next();
+    isFirst = false;
+    return first;
+  };
+  return { [Symbol.asyncIterator]: () => ({ next, return: () => rest.return() }) };
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -3,6 +3,7 @@
  * Order: `http-api-completion.md` 3.3.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Expressions } from '../env/expression.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Reads } from './content/reads.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
@@ -27,6 +28,7 @@ export interface DispatchDeps {
   readonly port: Port;
   readonly metrics: ApiMetrics;
   readonly reads: Reads;
+  readonly expressions: Expressions;
   readonly patience: Patience;
   /** The whole table. */
   readonly routes: readonly Route[];
@@ -133,6 +135,7 @@ function callOf(
     routes: deps.routes,
     metrics: deps.metrics,
     reads: deps.reads,
+    expressions: deps.expressions,
   };
 }
 

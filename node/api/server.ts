@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../env/clock.ts';
+import { Expressions } from '../env/expression.ts';
 import { observeRequest } from './access.ts';
 import { createMatcher } from './by-host.ts';
 import { Reads } from './content/reads.ts';
@@ -98,6 +99,7 @@ export function createListeners(
     cors: createCors(options.corsAllowedOrigins, dialect),
     metrics,
     reads: new Reads({ clock, metrics }),
+    expressions: new Expressions({ clock }),
     patience: {
       idleMs: options.idleTimeoutMs,
       clock,

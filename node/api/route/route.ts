@@ -3,6 +3,7 @@
  * sees, the gates in front of it, the OpenAPI document and the checks against the carried-over route list.
  */
 
+import type { Expressions } from '../../env/expression.ts';
 import type { Reads } from '../content/reads.ts';
 import type { Dialect, HeaderKey } from '../dialect.ts';
 import type { ApiErrorCode, ErrorWording } from '../errors.ts';
@@ -56,6 +57,8 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly metrics: ApiMetrics;
   /** For content that is downloaded. */
   readonly reads: Reads;
+  /** For expressions that the client gives. */
+  readonly expressions: Expressions;
 }
 
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {

@@ -350,12 +350,13 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
 }
 
 /** Why an operation did not come to its end, where its own text cannot tell, and what to do about it. */
-function reasonsOf(error: unknown): Reason[] {
+export function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
   if (code === 'RPC_UNREACHABLE')
     return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
   if (code === 'NO_ROOM') return [{ field: 'neighborhood', error: `${message}, try again later` }];
+  if (code === 'MANIFEST_TOO_LARGE') return [{ field: 'manifest', error: message }];
   if (code === 'TRANSACTION_CANCELLED') return [{ field: 'transaction', error: message }];
   if (code !== 'NOT_MINED') return [];
   const path = `/transactions/${String(blocking)}`;

@@ -6,7 +6,7 @@ import type { Pins } from '../../store/ports.ts';
 import { defaultGetter } from '../content/download.ts';
 import { OTHER_DOWNLOAD_LEVEL } from '../content/levels.ts';
 import type { Dialect } from '../dialect.ts';
-import { ApiError, orElse } from '../errors.ts';
+import { ApiError, orElse, reasonsOf } from '../errors.ts';
 import { ACKNOWLEDGEMENT, CREATED, route } from '../route/route.ts';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import { hex } from '../values/kinds.ts';
@@ -66,7 +66,8 @@ export const PIN_ROUTES = [
       try {
         await pinContent(reference, { getter, pins, signal });
       } catch (cause) {
-        throw new ApiError(isMissing(cause) ? 'PIN_CONTENT_NOT_FOUND' : 'PIN_FAILED', { cause });
+        const code = isMissing(cause) ? 'PIN_CONTENT_NOT_FOUND' : 'PIN_FAILED';
+        throw new ApiError(code, { reasons: reasonsOf(cause), cause });
       }
       return CREATED;
     },

@@ -7,7 +7,9 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
+import { split } from '../../../node/files/splitter.ts';
 import { encodeNode } from '../../../node/manifest/codec.ts';
+import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { multipartOf, TAR_END, tarBody, tarHeader } from '../files/collection/archives.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
@@ -175,6 +177,26 @@ describe('a manifest', () => {
     const pinned = await asked(kit, `/pins/${root}`, { method: 'POST' });
     expect(pinned[0]).toBe(201);
     expect(kit.services.store.pins.totals().chunks).toBe(1);
+  });
+
+  test('whose way is longer than a node reads says so', async () => {
+    const metadata = { k: 'v'.repeat(60_000) };
+    const wide = (self: Uint8Array) =>
+      Array.from({ length: 26 }, (_, at) => fork(String.fromCharCode(97 + at), self, metadata));
+    const id = new Uint8Array(32).fill(5);
+    const self = socAddress(id, OWNER.address);
+    const zeros = new Uint8Array(32);
+    const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks: wide(self) });
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(node, 65_536), store);
+    const root = store.chunks.get(toHex(reference)) as Chunk;
+    const kit = await holding(...store.chunks.values(), signSoc(id, root.data, OWNER));
+    const answer = await kit.api.main.inject({ url: `/svc/${toHex(self)}/${'a'.repeat(100)}` });
+    expect(answer.json()).toEqual({
+      code: 404,
+      message: 'Not Found',
+      reasons: ['manifest: manifest too large: paths that lead through more than 8388608 bytes of nodes'],
+    });
   });
 
   test('whose documents are itself is served once', async () => {

@@ -27,6 +27,12 @@ const SMALL = 64 * 1024;
 const STALL_MS = 500;
 /** Bytes of one turn of the event loop: some two milliseconds of reading. */
 const TURN_BYTES = 256 * 1024;
+/**
+ * So many downloads at once have all of that, and read ahead from the beginning. More are a crowd: they get a part of it,
+ * because others have to wait for many such turns, and begin with little.
+ */
+const FEW = 4;
+const CROWD_PART = 4;
 
 interface ReadsDeps {
   readonly clock: Clock;
@@ -73,80 +79,99 @@ export class Reads {
     return resumed(await pieces.next(), pieces);
   }
 
-  async *#pieces(file: JoinedFile, options: RangeOptions): Pieces {
-    const { end, signal } = options;
-    let { start: at, isUnderWay } = options;
-    const most = Math.min(Math.max(options.readAhead, 0), AHEAD_MAX);
-    let ahead = most;
-    while (at < end) {
-      using place = await this.#enter(file, { ahead, signal, isUnderWay });
-      isUnderWay = true;
-      // A client that has stalled gets little at first: it may do so again.
+  async *#pieces(file: JoinedFile, { start, end, readAhead, signal, isUnderWay }: RangeOptions): Pieces {
+    const most = Math.min(Math.max(readAhead, 0), AHEAD_MAX);
+    const little = Math.min(most, AHEAD_MIN);
+    using place = new Place((taken) => this.#leave(taken));
+    let ahead = this.#reading < FEW ? most : little;
+    let isWaiting = !isUnderWay;
+    for (let at = start; at < end; ) {
+      if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
+      isWaiting = false;
+      this.#grant(place, ahead);
+      await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
-      const giveUp = () => {
-        place[Symbol.dispose]();
-        // It waits at a piece, so that nothing is left that could fail.
-        void pieces.return();
-      };
-      let hasStalled = false;
       for await (const piece of pieces) {
         at += BigInt(piece.length);
         const stall = this.#clock.timer(STALL_MS, () => {
-          hasStalled = true;
           this.#metrics.downloadsStalled.inc();
-          giveUp();
+          place[Symbol.dispose]();
+          // It waits at a piece, so that nothing is left that could fail.
+          void pieces.return();
         });
         try {
           yield piece;
         } finally {
           stall[Symbol.dispose]();
         }
-        await this.#turns.spend(piece.length);
+        await this.#spend(piece.length);
       }
-      ahead = Math.min(most, hasStalled ? AHEAD_MIN : ahead * 2);
+      // Who has stalled may do so again.
+      ahead = place.isTaken ? Math.min(most, ahead * 2) : little;
     }
   }
 
-  /** A place among those that read, and a part of what may be read ahead. */
   async #enter(
-    file: JoinedFile,
-    { ahead, signal, isUnderWay }: { ahead: number; signal: AbortSignal; isUnderWay: boolean },
-  ): Promise<Place> {
-    if (file.length <= BigInt(SMALL)) return new Place(ahead, () => undefined);
-    if (!isUnderWay && this.#places.waiting >= WAITING_MAX) {
+    place: Place,
+    { file, signal, mayRefuse }: { file: JoinedFile; signal: AbortSignal; mayRefuse: boolean },
+  ): Promise<void> {
+    if (file.length <= BigInt(SMALL)) return place.take('none');
+    if (mayRefuse && this.#places.waiting >= WAITING_MAX) {
       this.#metrics.downloadsRefused.inc();
       throw new ApiError('DOWNLOADS_BUSY');
     }
     await this.#places.acquire(signal);
-    const granted = Math.min(ahead, Math.max(AHEAD_MIN, Math.floor(this.#ahead / AHEAD_PART)));
-    this.#ahead -= granted;
+    place.take('one of all');
     this.#reading += 1;
-    const place = new Place(granted, () => {
-      this.#ahead += granted;
-      this.#reading -= 1;
-      this.#places.release();
-    });
-    // Its first piece comes with all that is read ahead.
-    await this.#turns.spend(granted);
-    return place;
+  }
+
+  #grant(place: Place, ahead: number): void {
+    this.#ahead += place.ahead;
+    place.ahead = Math.min(ahead, Math.max(AHEAD_MIN, Math.floor(this.#ahead / AHEAD_PART)));
+    this.#ahead -= place.ahead;
+  }
+
+  #leave({ kind, ahead }: { readonly kind: PlaceKind; readonly ahead: number }): void {
+    this.#ahead += ahead;
+    if (kind === 'none') return;
+    this.#reading -= 1;
+    this.#places.release();
+  }
+
+  #spend(bytes: number): Promise<void> | undefined {
+    return this.#turns.spend(this.#reading <= FEW ? bytes : bytes * CROWD_PART);
   }
 }
 
-class Place implements Disposable {
-  /** Bytes to read ahead. */
-  readonly ahead: number;
-  #leave: (() => void) | undefined;
+/** Small content has no place of those that there are so many of. */
+type PlaceKind = 'none' | 'one of all';
 
-  constructor(ahead: number, leave: () => void) {
-    this.ahead = ahead;
+/** Of one download: taken, left when its client stalls, and taken again. */
+class Place implements Disposable {
+  /** Bytes that may be read ahead. */
+  ahead = 0;
+  readonly #leave: (taken: { kind: PlaceKind; ahead: number }) => void;
+  #kind: PlaceKind | undefined;
+
+  constructor(leave: (taken: { kind: PlaceKind; ahead: number }) => void) {
     this.#leave = leave;
   }
 
+  get isTaken(): boolean {
+    return this.#kind !== undefined;
+  }
+
+  take(kind: PlaceKind): void {
+    this.#kind = kind;
+  }
+
   [Symbol.dispose](): void {
-    const leave = this.#leave;
-    this.#leave = undefined;
-    leave?.();
+    const { ahead } = this;
+    const kind = this.#kind;
+    this.#kind = undefined;
+    this.ahead = 0;
+    if (kind !== undefined) this.#leave({ kind, ahead });
   }
 }
 

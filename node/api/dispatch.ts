@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Expressions } from '../env/expression.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
+import type { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import type { Reads } from './content/reads.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
 import { answerOf, errorBody, HEADERS_OF, standardText, statusOf } from './errors.ts';
@@ -29,6 +30,7 @@ export interface DispatchDeps {
   readonly metrics: ApiMetrics;
   readonly reads: Reads;
   readonly expressions: Expressions;
+  readonly uploadTurns: TurnAllowance;
   readonly patience: Patience;
   /** The whole table. */
   readonly routes: readonly Route[];
@@ -136,6 +138,7 @@ function callOf(
     metrics: deps.metrics,
     reads: deps.reads,
     expressions: deps.expressions,
+    uploadTurns: deps.uploadTurns,
   };
 }
 

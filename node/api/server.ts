@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../env/clock.ts';
 import { Expressions } from '../env/expression.ts';
+import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { observeRequest } from './access.ts';
 import { createMatcher } from './by-host.ts';
 import { Reads } from './content/reads.ts';
@@ -24,6 +25,12 @@ import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
+
+/**
+ * Files and nodes of manifests, each mostly one chunk to hash and to stamp: together some two milliseconds. What is sent
+ * in one packet may be hundreds of them, and the manifest of a collection is made when all of it is there.
+ */
+const UPLOADS_PER_TURN = 8;
 
 interface ApiOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -100,6 +107,7 @@ export function createListeners(
     metrics,
     reads: new Reads({ clock, metrics }),
     expressions: new Expressions({ clock }),
+    uploadTurns: new TurnAllowance(UPLOADS_PER_TURN, clock),
     patience: {
       idleMs: options.idleTimeoutMs,
       clock,

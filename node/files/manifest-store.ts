@@ -40,5 +40,8 @@ export function saveManifest(
   putter: ChunkPutter,
   options: SplitOptions = {},
 ): Promise<Uint8Array> {
-  return manifest.save(async (bytes) => (await split(inOnePiece(bytes), putter, options)).reference);
+  return manifest.save(async (bytes) => {
+    await options.pace?.();
+    return (await split(inOnePiece(bytes), putter, options)).reference;
+  });
 }

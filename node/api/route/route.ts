@@ -4,6 +4,7 @@
  */
 
 import type { Expressions } from '../../env/expression.ts';
+import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import type { Reads } from '../content/reads.ts';
 import type { Dialect, HeaderKey } from '../dialect.ts';
 import type { ApiErrorCode, ErrorWording } from '../errors.ts';
@@ -59,6 +60,8 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly reads: Reads;
   /** For expressions that the client gives. */
   readonly expressions: Expressions;
+  /** Files and nodes of manifests that uploads store: so many in one turn of the event loop. */
+  readonly uploadTurns: TurnAllowance;
 }
 
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {

@@ -1,5 +1,5 @@
 /** Content made to harm whoever reads it, and bodies made to harm whoever takes them: an error each, and nothing stays. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { cacFromData, makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { signSoc, socAddress } from '../../../node/chunk/soc.ts';
@@ -376,6 +376,30 @@ describe('an archive', () => {
     const root = `/svc/${answer.json().reference}`;
     expect(await asked(kit, `${root}/good.txt`)).toEqual([200, 'hello']);
     expect((await asked(kit, `${root}/special`))[0]).toBe(404);
+  });
+
+  test.each([
+    ['8 GiB', '77777777777\0', {}],
+    ['8 EiB', Buffer.from('800000007fffffffffffffff', 'hex'), {}],
+    ['more than it has, in pieces of unknown number', '77777777777\0', { 'transfer-encoding': 'chunked' }],
+  ])('with a header that claims a file of %s is refused as wrong', async (_what, size, more) => {
+    const kit = await startKit();
+    const payload = Buffer.concat([good, tarHeader({ name: 'huge', size }), tarBody('hello'), TAR_END]);
+    const refused = await asked(kit, '/svc', { method: 'POST', headers: { ...TAR, ...more }, payload });
+    expect(refused).toEqual([400, 'invalid filename in tar archive']);
+    expectNothingLeft(kit);
+  });
+
+  test('of many small files leaves turns to everything else', async () => {
+    const kit = await startKit();
+    const turn = vi.spyOn(kit.services.clock, 'turn');
+    const files = Array.from({ length: 200 }, (_, i) => file(`f${i}`));
+    const payload = Buffer.concat([...files, TAR_END]);
+    const answer = await kit.api.main.inject({ method: 'POST', url: '/svc', headers: TAR, payload });
+    expect(answer.statusCode).toBe(201);
+    // 200 files and at least as many nodes, eight in a turn.
+    expect(turn.mock.calls.length).toBeGreaterThanOrEqual(400 / 8 - 2);
+    turn.mockRestore();
   });
 
   test('that ends in the middle of a file is refused, and nothing of it stays', async () => {

@@ -18,11 +18,11 @@ export class ExpressionError extends Error {
 /** Characters: three times the longest name of a logger. */
 const LENGTH_MAX = 128;
 /** All counts in braces together, `{2,5}` counts 5: each of them is as many copies of what it repeats. */
-const COUNTS_MAX = 100;
-/** Steps of the compiled expression: with all names, two milliseconds of matching. */
-const PROGRAM_SIZE_MAX = 500;
+const COUNTS_MAX = 20;
+/** Steps of the compiled expression: with all names, a millisecond or two of matching. */
+const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
-const PAUSE_MS = 20;
+const PAUSE_MS = 50;
 
 export class Expressions {
   readonly #clock: Clock;

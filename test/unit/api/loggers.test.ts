@@ -151,7 +151,7 @@ describe('what is refused', () => {
 
   test('an expression that is larger than any name needs is refused', async () => {
     const refused = refusal(
-      'exp: error parsing regexp: expression too large: counts of 200 together, at most 100',
+      'exp: error parsing regexp: expression too large: counts of 200 together, at most 20',
     );
     expect(await put('(n|o){100}(d|e){100}', 'none')).toEqual(refused);
     expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });

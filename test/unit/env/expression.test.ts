@@ -29,9 +29,8 @@ describe('an expression of a client', () => {
     ['(?=a)', 'invalid or unsupported Perl syntax'],
     ['(?<!a)b', 'invalid named capture'],
     ['a{1001}', 'expression too large'],
-    ['(a{50}){51}', 'expression too large'],
-    ['((a{30}){30}){30}', 'invalid repeat count'],
-    ['\\pL{60}'.repeat(2), 'expression too large'],
+    ['((a{9}){9}){2}', 'expression too large'],
+    ['\\pL{11}'.repeat(2), 'expression too large'],
     ['a'.repeat(129), 'expression of 129 characters, at most 128'],
   ])('%s is refused with its reason', async (expression, reason) => {
     const refused = expressions.matches(expression, ['node']);
@@ -57,11 +56,11 @@ test('one expression is matched at a time, with a pause before the next', async 
   await many[0];
   await clock.settle();
   expect(done).toBe(1);
-  await clock.advance(19);
+  await clock.advance(49);
   expect(done).toBe(1);
   await clock.advance(1);
   expect(done).toBe(2);
-  await clock.advance(20);
+  await clock.advance(50);
   await Promise.all(many);
   expect(clock.running).toBe(0);
 });

@@ -25,14 +25,14 @@ const AHEAD_PART = 8;
 const SMALL = 64 * 1024;
 /** A client that does not take a piece for so long has stalled, milliseconds. */
 const STALL_MS = 500;
-/** Bytes of one turn of the event loop: some five milliseconds of reading. */
-const TURN_BYTES = 1024 * 1024;
+/** Bytes of one turn of the event loop: some twenty milliseconds of reading. */
+const TURN_BYTES = 4 * 1024 * 1024;
 /**
  * So many downloads at once have all of that, and read ahead from the beginning. More are a crowd: they get a part of it,
  * because others have to wait for many such turns, and begin with little.
  */
 const FEW = 4;
-const CROWD_PART = 16;
+const CROWD_PART = 64;
 
 interface ReadsDeps {
   readonly clock: Clock;

@@ -166,6 +166,6 @@ test('a long answer leaves a turn to everything else again and again', async () 
   const turn = vi.spyOn(services.clock, 'turn');
   const { rawPayload } = await get(`/bytes/${answer.json().reference}`);
   expect(rawPayload.equals(payload)).toBe(true);
-  expect(turn.mock.calls.length).toBeGreaterThanOrEqual(payload.length / 2 ** 20 - 1);
+  expect(turn.mock.calls.length).toBeGreaterThanOrEqual(payload.length / 2 ** 22 - 1);
   turn.mockRestore();
 });

@@ -22,7 +22,7 @@ const COUNTS_MAX = 20;
 /** Steps of the compiled expression: with all names, a millisecond or two of matching. */
 const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
-const PAUSE_MS = 50;
+const PAUSE_MS = 250;
 
 export class Expressions {
   readonly #clock: Clock;

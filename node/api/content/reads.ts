@@ -89,7 +89,8 @@ export class Reads {
       if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
       isWaiting = false;
       this.#grant(place, ahead);
-      await this.#spend(place.ahead);
+      // Small content is no work to speak of, and those who wait for turns are many.
+      if (!isSmall(file)) await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
       for await (const piece of pieces) {
@@ -105,7 +106,7 @@ export class Reads {
         } finally {
           stall[Symbol.dispose]();
         }
-        await this.#spend(piece.length);
+        if (!isSmall(file)) await this.#spend(piece.length);
       }
       // Who has stalled may do so again.
       ahead = place.isTaken ? Math.min(most, ahead * 2) : little;
@@ -116,7 +117,7 @@ export class Reads {
     place: Place,
     { file, signal, mayRefuse }: { file: JoinedFile; signal: AbortSignal; mayRefuse: boolean },
   ): Promise<void> {
-    if (file.length <= BigInt(SMALL)) return place.take('none');
+    if (isSmall(file)) return place.take('none');
     if (mayRefuse && this.#places.waiting >= WAITING_MAX) {
       this.#metrics.downloadsRefused.inc();
       throw new ApiError('DOWNLOADS_BUSY');
@@ -186,6 +187,10 @@ function resumed(first: IteratorResult<Uint8Array, void>, rest: Pieces): AsyncIt
     return first;
   };
   return { [Symbol.asyncIterator]: () => ({ next, return: () => rest.return() }) };
+}
+
+function isSmall({ length }: JoinedFile): boolean {
+  return length <= BigInt(SMALL);
 }
 
 function least(a: bigint, b: bigint): bigint {

@@ -110,6 +110,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
         apiRead: options['api-read-token'],
         debug: options['debug-api-token'],
       },
+      idleTimeoutMs: options['api-idle-timeout'],
     },
     services,
     start.platform.listen,

@@ -173,6 +173,10 @@ export const OPTIONS = {
   password: secret('password of the key files'),
   'password-file': text('file that holds the password of the key files', ''),
   'api-addr': address('address of the HTTP API', '127.0.0.1:1633'),
+  'api-idle-timeout': duration(
+    'time after which a request is ended whose client sends nothing of its body, or takes nothing of the answer',
+    120_000,
+  ),
   'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
   'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
   'debug-api-enable': flag('serve the debug API as well'),

@@ -3,11 +3,15 @@
  * Order: `http-api-completion.md` 3.3.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Expressions } from '../env/expression.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
+import type { TurnAllowance } from '../env/turns/turn-allowance.ts';
+import type { Reads } from './content/reads.ts';
 import type { Dialect, HeaderKey } from './dialect.ts';
-import { answerOf, errorBody, standardText, statusOf } from './errors.ts';
+import { answerOf, errorBody, HEADERS_OF, standardText, statusOf } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
+import type { Patience } from './exchange/patience.ts';
 import { type RequestBody, refuseOversized, requestBody } from './exchange/request-body.ts';
 import { HANDSHAKE_HEADERS, type Upgrades } from './exchange/websocket.ts';
 import type { Gates } from './gates.ts';
@@ -24,6 +28,10 @@ export interface DispatchDeps {
   readonly gates: Gates;
   readonly port: Port;
   readonly metrics: ApiMetrics;
+  readonly reads: Reads;
+  readonly expressions: Expressions;
+  readonly uploadTurns: TurnAllowance;
+  readonly patience: Patience;
   /** The whole table. */
   readonly routes: readonly Route[];
   /** Aborts when the server stops. */
@@ -78,7 +86,7 @@ async function operate(
   refuseOversized(request, row.bodyLimit);
   try {
     const view = requestView(request, deps.dialect, readHeader);
-    const body = requestBody(request, row.bodyLimit);
+    const body = requestBody(request, row.bodyLimit, deps.patience);
     const early = row.early?.({ dialect: deps.dialect, request: view, hasBody: body.present });
     if (early !== undefined) return early;
     return await row.handle(callOf(row, exchange, { ...deps, readHeader, view, body, gas: passage.gas }));
@@ -128,6 +136,9 @@ function callOf(
     port: deps.port,
     routes: deps.routes,
     metrics: deps.metrics,
+    reads: deps.reads,
+    expressions: deps.expressions,
+    uploadTurns: deps.uploadTurns,
   };
 }
 
@@ -157,7 +168,8 @@ export function errorAnswer(
       'operation failed',
     );
   }
-  return { status, json: errorBody(refused, deps.dialect) };
+  const headers = HEADERS_OF[refused.code];
+  return { status, ...(headers === undefined ? {} : { headers }), json: errorBody(refused, deps.dialect) };
 }
 
 /** Aborts when the connection closes before the answer is complete, or when the server stops. */

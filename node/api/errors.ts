@@ -33,6 +33,7 @@ const ERRORS = {
   MALFORMED_URL: [400, STANDARD],
   NOT_FOUND: [404, STANDARD],
   BODY_TOO_LARGE: [413, STANDARD],
+  BODY_IDLE: [408, STANDARD],
   INTERNAL: [500, STANDARD],
   UPGRADE_FAILED: [400, 'upgrade failed'],
   HOST_REFUSED: [
@@ -90,6 +91,7 @@ const ERRORS = {
   FILE_STORE_FAILED: [500, 'could not store file'],
   // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
   DOWNLOAD_HEADERS: [400, 'could not parse headers'],
+  DOWNLOADS_BUSY: [503, 'too many downloads at once, try again later'],
   ROOT_NOT_FOUND: [404, STANDARD],
   JOIN_FAILED: [500, 'joiner failed'],
   CHUNK_NOT_FOUND: [404, 'chunk not found'],
@@ -358,13 +360,14 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
 }
 
 /** Why an operation did not come to its end, where its own text cannot tell, and what to do about it. */
-function reasonsOf(error: unknown): Reason[] {
+export function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
   if (code === 'RPC_UNREACHABLE')
     return [{ field: 'chain', error: 'the endpoint does not answer, try again later' }];
   if (code === 'STORE_FULL') return [{ field: 'disk', error: message }];
   if (code === 'NO_ROOM') return [{ field: 'neighborhood', error: `${message}, try again later` }];
+  if (code === 'MANIFEST_TOO_LARGE') return [{ field: 'manifest', error: message }];
   if (code === 'TRANSACTION_CANCELLED') return [{ field: 'transaction', error: message }];
   if (code !== 'NOT_MINED') return [];
   const path = `/transactions/${String(blocking)}`;
@@ -389,6 +392,14 @@ export async function orElse<T>(
 export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
+
+/** What answers to some refusals carry beside their body. */
+export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
+  // Seconds. The client is told to come back about when a stalled download has made room.
+  DOWNLOADS_BUSY: { 'retry-after': '1' },
+  // What follows on this connection is the rest of the body, if anything.
+  BODY_IDLE: { connection: 'close' },
+};
 
 /** Body of the answer: 3.1. */
 export function errorBody(error: ApiError, dialect: Dialect): Record<string, unknown> {

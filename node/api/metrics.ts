@@ -37,6 +37,22 @@ export const API_METRICS = {
     labels: ['endpoint'],
     buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
   },
+  downloadsStalled: {
+    kind: 'counter',
+    name: 'api_download_stalled_count',
+    help: 'Times that a client did not take what it was sent, so that its download made room for others.',
+  },
+  downloadsRefused: {
+    kind: 'counter',
+    name: 'api_download_refused_count',
+    help: 'Downloads refused because too many were waiting.',
+  },
+  idleEnded: {
+    kind: 'counter',
+    name: 'api_idle_ended_count',
+    help: 'Connections closed because their client sent nothing of its body, or took nothing of its answer.',
+    labels: ['what'],
+  },
 } as const satisfies MetricTable;
 
 export type ApiMetrics = MetricsOf<typeof API_METRICS>;

@@ -5,15 +5,19 @@
 import type { IncomingMessage } from 'node:http';
 import { toHex } from '../crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
+import { Expressions } from '../env/expression.ts';
+import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { observeRequest } from './access.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
 import { createMatcher } from './by-host.ts';
+import { Reads } from './content/reads.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
 import { type DispatchDeps, dispatch, errorAnswer } from './dispatch.ts';
 import { ApiError } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
+import type { Patience } from './exchange/patience.ts';
 import { createRequestIds, REQUEST_ID_HEADER } from './exchange/request-id.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
@@ -26,6 +30,12 @@ import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
+/**
+ * Files and nodes of manifests, each mostly one chunk to hash and to stamp: together some two milliseconds. What is sent
+ * in one packet may be hundreds of them, and the manifest of a collection is made when all of it is there.
+ */
+const UPLOADS_PER_TURN = 8;
+
 interface ApiOptions extends AdmissionOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
@@ -33,6 +43,8 @@ interface ApiOptions extends AdmissionOptions {
   readonly debugAddress?: string;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
+  /** Time after which a client that neither sends its body nor takes its answer is cut off, milliseconds. */
+  readonly idleTimeoutMs: number;
 }
 
 export interface Api {
@@ -87,6 +99,8 @@ export function createListeners(
 } {
   const dialect = dialectOf(options.dialect);
   const stopping = new AbortController();
+  const metrics = services.metrics.register(API_METRICS);
+  const { clock, log } = services;
   const shared = {
     services,
     dialect,
@@ -94,7 +108,18 @@ export function createListeners(
     stopping: stopping.signal,
     routes: ROUTES,
     cors: createCors(options.corsAllowedOrigins, dialect),
-    metrics: services.metrics.register(API_METRICS),
+    metrics,
+    reads: new Reads({ clock, metrics }),
+    expressions: new Expressions({ clock }),
+    uploadTurns: new TurnAllowance(UPLOADS_PER_TURN, clock),
+    patience: {
+      idleMs: options.idleTimeoutMs,
+      clock,
+      over(what) {
+        metrics.idleEnded.inc({ what });
+        log.info({ what }, 'connection closed, its client stood still');
+      },
+    } satisfies Patience,
   };
   const upgrades = acceptUpgrades({ stopping: stopping.signal, clock: services.clock });
   const { ethereum } = services.node;
@@ -123,7 +148,15 @@ function createListener(deps: ListenerDeps): Listener {
   const matchOf = createMatcher(deps.routes, deps.port);
   const handle: Listener['handle'] = (request, response) => {
     const { method = '' } = request;
-    const exchange: Exchange = { request, response, method, id: deps.requestId(request), route: '' };
+    const { patience } = deps;
+    const exchange: Exchange = {
+      request,
+      response,
+      method,
+      id: deps.requestId(request),
+      patience,
+      route: '',
+    };
     observeRequest(exchange, deps);
     prepare(exchange, deps);
     const target = targetOf(request.url ?? '/');

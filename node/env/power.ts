@@ -132,6 +132,7 @@ export function poweredClock(base: Clock, power: Power): Clock {
       return lastNs;
     },
     timer,
+    turn: () => new Promise((resolve) => void base.turn().then(() => power.run(resolve))),
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         if (signal?.aborted === true) return reject(signal.reason as Error);

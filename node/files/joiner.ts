@@ -107,7 +107,8 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-function defaultReadAhead(length: bigint): number {
+/** Bytes to fetch ahead in content of this length, when its reader does not say. */
+export function defaultReadAhead(length: bigint): number {
   return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
 }
 

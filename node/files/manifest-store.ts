@@ -11,6 +11,9 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
+/** Nodes on the way to a path; those of a longer way are read in turns of the event loop of their own. */
+const NODES_AT_ONCE = 8;
+
 /**
  * Reads the root node; the other nodes follow when a path leads to them.
  * @throws ManifestError when the content is no manifest; ChunkNotFoundError when there is none; JoinError
@@ -20,7 +23,10 @@ export function openManifest(
   getter: ContentGetter,
   options: Options = {},
 ): Promise<Manifest> {
+  let nodes = 0;
   return Manifest.load(reference, async (node) => {
+    nodes += 1;
+    if (nodes > NODES_AT_ONCE) await getter.recovery?.clock.turn();
     const file = await openFile(node, getter, options);
     if (file.length > NODE_SIZE_MAX)
       throw new ManifestError('NODE_MALFORMED', `node of ${file.length} bytes: malformed manifest contents`);
@@ -34,5 +40,8 @@ export function saveManifest(
   putter: ChunkPutter,
   options: SplitOptions = {},
 ): Promise<Uint8Array> {
-  return manifest.save(async (bytes) => (await split(inOnePiece(bytes), putter, options)).reference);
+  return manifest.save(async (bytes) => {
+    await options.pace?.();
+    return (await split(inOnePiece(bytes), putter, options)).reference;
+  });
 }

@@ -31,6 +31,8 @@ export interface SplitOptions {
   readonly encryption?: Encryption | undefined;
   /** Default 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
+  /** Asked before each file of a collection and each node of a manifest: everything else may get its turn. */
+  readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

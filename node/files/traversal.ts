@@ -86,11 +86,14 @@ async function isManifest(
 
 /** Zeros stand where a path carries metadata alone. */
 async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDeps['maySkip']): Promise<void> {
-  for await (const { storedAt, value } of manifest.walk(maySkip)) {
+  for await (const { storedAt, value } of manifest.nodes(maySkip)) {
     if (storedAt !== undefined) await walk.add(storedAt);
     if (value?.reference.some((byte) => byte !== 0)) await walk.add(value.reference);
   }
 }
+
+/** Two nodes of a manifest, as large as they can be. */
+const KEPT_CHUNKS_MAX = 1024;
 
 /** What is looked at before it is known what it is, is fetched once: the one getter keeps it for the other. */
 function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
@@ -102,6 +105,8 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
         const key = toHex(address);
         const chunk = kept.get(key) ?? (await getter.get(address, signal));
         kept.set(key, chunk);
+        // What is not walked in the end, because it has been, would stay.
+        if (kept.size > KEPT_CHUNKS_MAX) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
         return chunk;
       },
     },
@@ -148,6 +153,8 @@ class TreeWalk {
   readonly #waiting: Place[] = [];
   /** Intermediate chunks, so that a few that refer to each other do not make a tree without end. */
   readonly #seen = new Set<string>();
+  /** References of whole trees: a manifest may name one file as often as it likes. */
+  readonly #begun = new Set<string>();
   #running = 0;
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
@@ -156,8 +163,11 @@ class TreeWalk {
     this.#deps = deps;
   }
 
-  /** Begins a tree; waits while places of others wait. For one caller at a time. */
+  /** Begins a tree, unless it has been; waits while places of others wait. For one caller at a time. */
   async add(reference: Uint8Array): Promise<void> {
+    const key = toHex(reference);
+    if (this.#begun.has(key)) return;
+    this.#begun.add(key);
     while (this.#waiting.length > 0 && this.#failure === undefined) await this.#change();
     const root = { span: undefined, shape: undefined, depth: 0, isParity: false };
     this.#waiting.push({ ...decodeReference(reference), ...root });

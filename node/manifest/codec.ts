@@ -4,7 +4,7 @@
  */
 import { equalBytes, fromHex } from '../crypto/hex.ts';
 import { ManifestError } from './errors.ts';
-import { decodeMetadata, encodeMetadata, METADATA_SIZE_MAX, type Metadata } from './metadata.ts';
+import { decodeMetadata, encodeMetadata, type Metadata } from './metadata.ts';
 
 export const KEY_SIZE = 32;
 /** Longest prefix of a fork, bytes. */
@@ -28,12 +28,11 @@ const FORK_HEADER_SIZE = 2 + PREFIX_SIZE_MAX;
 const METADATA_SIZE_FIELD = 2;
 const REFERENCE_SIZES = [0, 32, 64];
 
-/** The longest node that the format can express; a reader stops there, because bytes behind the forks mean nothing. */
-export const NODE_SIZE_MAX =
-  NODE_HEADER_SIZE +
-  64 +
-  BITMAP_SIZE +
-  FORK_COUNT_MAX * (FORK_HEADER_SIZE + 64 + METADATA_SIZE_FIELD + METADATA_SIZE_MAX);
+/**
+ * Bytes of a node: with all its forks, eight kilobytes of metadata for each. The format has room for eight times as much,
+ * which is not made by any upload, and would have a reader hold its breath for a tenth of a second.
+ */
+export const NODE_SIZE_MAX = 2 * 1024 * 1024;
 
 interface StoredFork {
   /** 1..30 bytes, one character per byte. */

@@ -1,10 +1,14 @@
-/** The first three are bytes that are no manifest node, the others a change that the format has no place for. */
+/**
+ * The first three are bytes that are no manifest node, `MANIFEST_TOO_LARGE` more of them than a node of the network reads,
+ * the others a change that the format has no place for.
+ */
 export type ManifestErrorCode =
   | 'NODE_TOO_SHORT'
   | 'VERSION_UNKNOWN'
   | 'NODE_MALFORMED'
   | 'ENTRY_SIZE_INVALID'
   | 'METADATA_TOO_LARGE'
+  | 'MANIFEST_TOO_LARGE'
   | 'PATH_TOO_LONG';
 
 export class ManifestError extends Error {

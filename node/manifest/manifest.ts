@@ -10,6 +10,7 @@ import {
   FLAG_SEPARATOR,
   FLAG_VALUE,
   KEY_SIZE,
+  NODE_SIZE_MAX,
   PREFIX_SIZE_MAX,
 } from './codec.ts';
 import { ManifestError } from './errors.ts';
@@ -20,6 +21,11 @@ import type { Metadata } from './metadata.ts';
  * the depth of a hostile trie, and how many of its nodes one request can have fetched.
  */
 const PATH_SIZE_MAX = 4096;
+
+/** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
+const NODES_MAX = 1_000_000;
+/** Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four that are as large as they may be. */
+const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
@@ -75,6 +81,8 @@ export class Manifest {
   readonly #read: ReadNode;
   readonly #drawKey: DrawKey;
   readonly #root: TrieNode;
+  /** Bytes of the nodes that were read and kept. */
+  #kept = 0;
 
   private constructor(root: TrieNode, read: ReadNode, drawKey: DrawKey) {
     this.#root = root;
@@ -140,18 +148,45 @@ export class Manifest {
   }
 
   /**
-   * Every node, the root first, depth first, forks ascending.
-   * @param maySkip leaves out a node that could not be read for this reason, and what is below it
+   * Every path, the root first, depth first, forks ascending. What was walked is not kept.
    * @throws ManifestError `PATH_TOO_LONG` for a trie without end; what `read` throws
    */
-  async *walk(maySkip: (error: unknown) => boolean = () => false): AsyncGenerator<WalkedNode, void, void> {
+  walk(): AsyncGenerator<WalkedNode, void, void> {
+    return this.#visit(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Every stored node once, however many paths lead to it, and twice when some of them end there and others do not.
+   * @param maySkip leaves out a node that could not be read for this reason, and what is below it
+   * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
+   */
+  nodes(maySkip: (error: unknown) => boolean): AsyncGenerator<WalkedNode, void, void> {
+    const seen = new Set<string>();
+    return this.#visit(({ storedAt, flags }) => {
+      if (storedAt === undefined) return true;
+      const key = `${Buffer.from(storedAt).toString('latin1')}${flags & FLAG_VALUE}`;
+      if (seen.has(key)) return false;
+      if (seen.size === NODES_MAX) throw tooLarge(`more than ${NODES_MAX} nodes`);
+      seen.add(key);
+      return true;
+    }, maySkip);
+  }
+
+  /** @param enters asked once for each fork; what it refuses is left out */
+  async *#visit(
+    enters: (node: TrieNode) => boolean,
+    maySkip: (error: unknown) => boolean,
+  ): AsyncGenerator<WalkedNode, void, void> {
     const open: Fork[] = [{ prefix: '', node: this.#root }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const path = next.prefix;
       if (path.length > PATH_SIZE_MAX) throw new ManifestError('PATH_TOO_LONG', 'the trie is too deep');
       let node: LoadedNode;
       try {
-        node = await this.#load(next.node);
+        node = isLoaded(next.node) ? next.node : readNode(next.node, await this.#stored(next.node));
       } catch (error) {
         if (!maySkip(error)) throw error;
         continue;
@@ -162,7 +197,7 @@ export class Manifest {
         value: (node.flags & FLAG_VALUE) === 0 ? undefined : entryOf(node),
       };
       for (const fork of ascending(node.forks).reverse())
-        open.push({ prefix: path + fork.prefix, node: fork.node });
+        if (enters(fork.node)) open.push({ prefix: path + fork.prefix, node: fork.node });
     }
   }
 
@@ -186,15 +221,14 @@ export class Manifest {
 
   async #load(node: TrieNode): Promise<LoadedNode> {
     if (isLoaded(node)) return node;
-    const stored = decodeNode(await this.#read(node.storedAt as Uint8Array));
-    node.obfuscationKey = stored.obfuscationKey;
-    node.referenceSize = stored.referenceSize;
-    node.entry = stored.entry;
-    const forks = stored.forks.map(({ prefix, flags, metadata, reference }): [number, Fork] => [
-      prefix.charCodeAt(0),
-      { prefix, node: { ...unreadNode(reference), flags, metadata } },
-    ]);
-    return Object.assign(node, { forks: new Map(forks) });
+    const bytes = await this.#stored(node);
+    this.#kept += bytes.length;
+    if (this.#kept > KEPT_MAX) throw tooLarge(`paths that lead through more than ${KEPT_MAX} bytes of nodes`);
+    return Object.assign(node, readNode(node, bytes));
+  }
+
+  #stored({ storedAt }: TrieNode): Promise<Uint8Array> {
+    return this.#read(storedAt as Uint8Array);
   }
 
   async #insert(target: TrieNode, path: string, value: Entry): Promise<void> {
@@ -264,12 +298,32 @@ async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey): Promis
   const referenceSize = node.referenceSize === 0 ? (forks[0]?.reference.length ?? 0) : node.referenceSize;
   if (node.obfuscationKey.length === 0) node.obfuscationKey = drawKey();
   const { obfuscationKey, entry } = node;
-  node.storedAt = await write(encodeNode({ obfuscationKey, referenceSize, entry, forks }));
+  const encoded = encodeNode({ obfuscationKey, referenceSize, entry, forks });
+  if (encoded.length > NODE_SIZE_MAX)
+    throw new ManifestError('METADATA_TOO_LARGE', `node of ${encoded.length} bytes: metadata too large`);
+  node.storedAt = await write(encoded);
   return node.storedAt;
 }
 
 function isLoaded(node: TrieNode): node is LoadedNode {
   return node.forks !== undefined;
+}
+
+/** A node with what is stored of it; its flags and metadata stand in the fork that led to it. */
+function readNode({ flags, metadata, storedAt }: TrieNode, bytes: Uint8Array): LoadedNode {
+  const { obfuscationKey, referenceSize, entry, forks } = decodeNode(bytes);
+  const children = forks.map((fork): [number, Fork] => [
+    fork.prefix.charCodeAt(0),
+    {
+      prefix: fork.prefix,
+      node: { ...unreadNode(fork.reference), flags: fork.flags, metadata: fork.metadata },
+    },
+  ]);
+  return { flags, metadata, storedAt, obfuscationKey, referenceSize, entry, forks: new Map(children) };
+}
+
+function tooLarge(detail: string): ManifestError {
+  return new ManifestError('MANIFEST_TOO_LARGE', `manifest too large: ${detail}`);
 }
 
 function entryOf(node: TrieNode): Entry {

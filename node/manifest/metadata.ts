@@ -13,7 +13,7 @@ export const FILENAME = 'Filename';
 /** Metadata is padded so that it ends, together with its size field, at a multiple of this. */
 const ALIGNMENT = 32;
 const SIZE_FIELD = 2;
-export const METADATA_SIZE_MAX = 0xffff;
+const METADATA_SIZE_MAX = 0xffff;
 
 const ESCAPED = /[<>&\u2028\u2029]/g;
 

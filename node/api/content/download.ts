@@ -2,7 +2,7 @@
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';
 import { toHex } from '../../crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
-import { type JoinedFile, openFile } from '../../files/joiner.ts';
+import { defaultReadAhead, type JoinedFile, openFile } from '../../files/joiner.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redundancy/siblings.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -228,31 +228,18 @@ function contentRange({ start, end }: ByteRange, size: bigint): string {
 }
 
 function reader(call: DownloadCall, file: JoinedFile, endpoint: string): Reader {
-  const { lookaheadBufferSize } = call.headers;
-  const options = {
-    signal: call.signal,
-    // The answer asks for a piece when the one before has left.
-    reuse: true as const,
-    ...(lookaheadBufferSize === undefined ? {} : { readAhead: lookaheadBufferSize }),
-  };
-  return async (range) => {
-    const pieces = file.read(range.start, range.end, options);
-    const first = await orElse('JOIN_FAILED', () => pieces.next(), { CHUNK_NOT_FOUND: 'JOIN_FAILED' });
-    const stream = first.done === true ? pieces : resumed(first.value, pieces);
-    return measured(stream, call.metrics, call.services.clock, endpoint);
+  const { reads, headers, signal } = call;
+  const readAhead = headers.lookaheadBufferSize ?? defaultReadAhead(file.length);
+  let isUnderWay = false;
+  return async ({ start, end }) => {
+    const options = { start, end, readAhead, signal, isUnderWay };
+    const pieces = await orElse('JOIN_FAILED', () => reads.range(file, options), {
+      CHUNK_NOT_FOUND: 'JOIN_FAILED',
+    });
+    isUnderWay = true;
+    return measured(pieces, call.metrics, call.services.clock, endpoint);
   };
 }
-
-async function* resumed(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield first;
-  yield* rest;
-}
-
-/**
- * Bytes after which everything else gets its turn, some twenty milliseconds of reading. Chunks of this node and a client
- * that takes every piece at once leave none: other requests would wait, and what is to be written fills the memory.
- */
-const TURN_BYTES = 4 * 1024 * 1024;
 
 async function* measured(
   pieces: AsyncIterable<Uint8Array>,
@@ -262,13 +249,9 @@ async function* measured(
 ): AsyncGenerator<Uint8Array> {
   const startMs = clock.monotonic();
   let size = 0;
-  let turnAt = TURN_BYTES;
   for await (const piece of pieces) {
     size += piece.length;
     yield piece;
-    if (size < turnAt) continue;
-    turnAt = size + TURN_BYTES;
-    await clock.sleep(0);
   }
   const seconds = (clock.monotonic() - startMs) / 1000;
   metrics.contentDuration.observe({ filesize: sizeClass(size), method: 'GET' }, seconds);

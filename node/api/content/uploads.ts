@@ -54,9 +54,10 @@ export async function upload(
   return { ...answered, tagUid: session.tagUid };
 }
 
-function splitOptions({ headers, services, signal }: UploadCall): SplitOptions {
+function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): SplitOptions {
   return {
     signal,
+    pace: () => uploadTurns.spend(1),
     encryption: headers.encrypt ? randomEncryption(services.random) : undefined,
     level: headers.redundancyLevel,
   };

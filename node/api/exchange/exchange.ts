@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import type { Answer } from './answer.ts';
+import type { Patience } from './patience.ts';
 import { drain } from './request-body.ts';
 
 export interface Exchange {
@@ -10,18 +11,19 @@ export interface Exchange {
   readonly method: string;
   /** For its answer and for the log. */
   readonly id: string;
+  readonly patience: Patience;
   /** Path of the route table, once it is known. */
   route: string;
 }
 
 /** Never throws. @param failed makes an answer of an error that a stream ends with before its first byte */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
-  const { request, response, method } = exchange;
-  drain(request);
+  const { request, response, method, patience } = exchange;
+  drain(request, patience);
   response.statusCode = answer.status;
   setHeaders(response, answer.headers ?? {});
   if (answer.stream !== undefined && method !== 'HEAD') {
-    void sendStream(response, answer.stream, (error) => {
+    void sendStream(exchange, answer.stream, (error) => {
       for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
       send(exchange, failed(error), failed);
     });
@@ -42,7 +44,8 @@ function setHeaders(response: ServerResponse, headers: NonNullable<Answer['heade
   if (length !== undefined) response.setHeader('content-length', length);
 }
 
-function sendBytes({ response, method }: Exchange, bytes: Uint8Array, contentType: string): void {
+function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): void {
+  const { response, method } = exchange;
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
   // An answer to HEAD may have told the length of what it leaves out.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
@@ -50,7 +53,15 @@ function sendBytes({ response, method }: Exchange, bytes: Uint8Array, contentTyp
   }
   // Before `end`, which would take the length from the bytes ahead of all headers.
   response.writeHead(response.statusCode);
-  response.end(bytes);
+  if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
+  // More than a connection takes at once: its client may be one that takes nothing.
+  else void sendStream(exchange, piecesOf(bytes), () => response.destroy());
+}
+
+const PIECE_SIZE = 65_536;
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
 function sendNothing({ response, method }: Exchange): void {
@@ -60,13 +71,13 @@ function sendNothing({ response, method }: Exchange): void {
 }
 
 async function sendStream(
-  response: ServerResponse,
+  { response, patience }: Exchange,
   pieces: AsyncIterable<Uint8Array>,
   failedEarly: (error: unknown) => void,
 ): Promise<void> {
   try {
     for await (const piece of pieces) {
-      await taken(response, piece);
+      await taken(response, piece, patience);
       if (response.destroyed) return;
     }
     response.end();
@@ -77,14 +88,21 @@ async function sendStream(
   }
 }
 
-/** Resolves when the system has the bytes, or nobody wants them any more. */
-function taken(response: ServerResponse, piece: Uint8Array): Promise<void> {
+/** Resolves when the system has the bytes, or nobody wants them any more: also a client that takes nothing for too long. */
+async function taken(
+  response: ServerResponse,
+  piece: Uint8Array,
+  { idleMs, clock, over }: Patience,
+): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
+  const limit = clock.timer(idleMs, () => {
+    over('answer');
+    response.destroy();
+  });
   const done = () => resolve();
   response.once('close', done);
-  response.write(piece, () => {
-    response.off('close', done);
-    resolve();
-  });
-  return promise;
+  response.write(piece, done);
+  await promise;
+  response.off('close', done);
+  limit[Symbol.dispose]();
 }

@@ -1,14 +1,19 @@
 /** The body of a request as a stream that can be left early without cutting the connection. */
 import type { IncomingMessage } from 'node:http';
+import { interruptible } from '../../files/interruptible.ts';
 import { ApiError } from '../errors.ts';
+import type { Patience } from './patience.ts';
 
 /** The body of a request. */
 export interface RequestBody {
   /** False when the request says that it has none. */
   readonly present: boolean;
-  /** Streams the body; ending the iteration early does not cut the connection. Once per request. */
+  /**
+   * Streams the body; ending the iteration early does not cut the connection. Once per request. A client that is waited
+   * for in vain ends it with ApiError `BODY_IDLE`.
+   */
   stream(): AsyncIterable<Uint8Array>;
-  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit` */
+  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit`, `BODY_IDLE` */
   read(): Promise<Uint8Array>;
 }
 
@@ -18,15 +23,19 @@ export interface RequestBody {
  */
 const DRAIN_BYTES_MAX = 16 * 1024 * 1024;
 
-export function requestBody(raw: IncomingMessage, limit: number | undefined): RequestBody {
+export function requestBody(
+  raw: IncomingMessage,
+  limit: number | undefined,
+  patience: Patience,
+): RequestBody {
   return {
     present: announcesBody(raw),
-    stream: () => octets(raw),
+    stream: () => octets(raw, patience),
     async read() {
       const bound = limit ?? 0;
       const parts: Uint8Array[] = [];
       let size = 0;
-      for await (const part of octets(raw)) {
+      for await (const part of octets(raw, patience)) {
         size += part.length;
         if (size > bound) throw new ApiError('BODY_TOO_LARGE');
         parts.push(part);
@@ -42,22 +51,47 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
   if (limit !== undefined && declared !== undefined && declared > limit) throw new ApiError('BODY_TOO_LARGE');
 }
 
-/** Reads what is left of a body to its bound; beyond it the connection is cut. */
-export function drain(raw: IncomingMessage): void {
+/** Reads what is left of a body to its bound; beyond it, and when the client sends no more, the connection is cut. */
+export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;
+  const limited = () =>
+    clock.timer(idleMs, () => {
+      over('body');
+      raw.destroy();
+    });
+  let limit = limited();
   raw.on('data', (part: Uint8Array) => {
     left -= part.length;
+    limit[Symbol.dispose]();
     if (left < 0) raw.destroy();
+    else limit = limited();
   });
+  for (const end of ['end', 'close']) raw.once(end, () => limit[Symbol.dispose]());
   // The connection may break while nobody is interested any more.
   raw.on('error', () => undefined);
   raw.resume();
 }
 
-/** The stream's own iterator would destroy the socket when it is left early. */
-function octets(raw: IncomingMessage): AsyncIterable<Uint8Array> {
-  return raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+/** Time counts while somebody waits for the client, not while what it has sent is worked on. */
+function octets(raw: IncomingMessage, { idleMs, clock, over }: Patience): AsyncIterable<Uint8Array> {
+  // The stream's own iterator would destroy the socket when it is left early.
+  const source = raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+  const { parts, interrupt } = interruptible(source);
+  const iterator = parts[Symbol.asyncIterator]();
+  const giveUp = () => {
+    over('body');
+    interrupt(new ApiError('BODY_IDLE'));
+  };
+  const next = async () => {
+    const limit = clock.timer(idleMs, giveUp);
+    try {
+      return await iterator.next();
+    } finally {
+      limit[Symbol.dispose]();
+    }
+  };
+  return { [Symbol.asyncIterator]: () => ({ ...iterator, next }) };
 }
 
 function announcesBody(raw: IncomingMessage): boolean {

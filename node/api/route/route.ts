@@ -2,6 +2,10 @@
  * What a route declares. From this one row come routing, reading and validating of parameters, the types its handler
  * sees, the gates in front of it, the OpenAPI document and the checks against the carried-over route list.
  */
+
+import type { Expressions } from '../../env/expression.ts';
+import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
+import type { Reads } from '../content/reads.ts';
 import type { Dialect, HeaderKey } from '../dialect.ts';
 import type { ApiErrorCode, ErrorWording } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
@@ -54,6 +58,12 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   /** The whole table, for the document that describes it. */
   readonly routes: readonly Route[];
   readonly metrics: ApiMetrics;
+  /** For content that is downloaded. */
+  readonly reads: Reads;
+  /** For expressions that the client gives. */
+  readonly expressions: Expressions;
+  /** Files and nodes of manifests that uploads store: so many in one turn of the event loop. */
+  readonly uploadTurns: TurnAllowance;
 }
 
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {

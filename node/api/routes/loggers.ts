@@ -1,5 +1,5 @@
 /** Loggers and their verbosity at run time: `http-api-completion.md` 7. */
-import { ExpressionError, matches } from '../../env/expression.ts';
+import { ExpressionError, type Expressions } from '../../env/expression.ts';
 import { LOGGER_VERBOSITIES, type LoggerVerbosity, type RegisteredLogger } from '../../env/logger.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError } from '../errors.ts';
@@ -30,8 +30,8 @@ export const LOGGER_ROUTES = [
     params: EXPRESSION,
     success: [200],
     response: 'Loggers',
-    handle: ({ params, services: { loggers }, dialect }) =>
-      listing(matching(params.exp, loggers.registered()), dialect),
+    handle: async ({ params, services: { loggers }, dialect, expressions, signal }) =>
+      listing(await matching(params.exp, loggers.registered(), { expressions, signal }), dialect),
   }),
   route({
     method: 'PUT',
@@ -42,11 +42,11 @@ export const LOGGER_ROUTES = [
     params: { ...EXPRESSION, verbosity: required(text, { checks: [oneOf(LOGGER_VERBOSITIES)] }) },
     success: [200],
     response: 'Acknowledgement',
-    handle({ params, services: { loggers } }) {
+    async handle({ params, services: { loggers }, expressions, signal }) {
       const known = loggers.registered();
       // A subsystem in full is meant alone, though it is an expression too.
       const exact = known.filter(({ subsystem }) => subsystem === params.exp);
-      const meant = exact.length > 0 ? exact : matching(params.exp, known);
+      const meant = exact.length > 0 ? exact : await matching(params.exp, known, { expressions, signal });
       for (const logger of meant) logger.setVerbosity(params.verbosity as LoggerVerbosity);
       return ACKNOWLEDGEMENT;
     },
@@ -54,13 +54,15 @@ export const LOGGER_ROUTES = [
 ];
 
 /** @throws ApiError when the expression is none, and no subsystem either */
-function matching(expression: string, loggers: readonly RegisteredLogger[]): RegisteredLogger[] {
+async function matching(
+  expression: string,
+  loggers: readonly RegisteredLogger[],
+  { expressions, signal }: { readonly expressions: Expressions; readonly signal: AbortSignal },
+): Promise<RegisteredLogger[]> {
   const exact = loggers.filter(({ subsystem }) => subsystem === expression);
   try {
-    const matched = matches(
-      expression,
-      loggers.map(({ subsystem }) => subsystem),
-    );
+    const texts = loggers.map(({ subsystem }) => subsystem);
+    const matched = await expressions.matches(expression, texts, signal);
     return loggers.filter((logger, i) => matched[i] === true || exact.includes(logger));
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;

@@ -7,6 +7,11 @@ export class Slots {
     this.#free = count;
   }
 
+  /** How many wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** Resolves with a slot to be released later; rejects, without one, when the signal aborts first. */
   async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();

@@ -7,9 +7,15 @@ export class ByteReader {
   /** Pulled and not taken yet. */
   #rest: Uint8Array = NOTHING;
   #pulling = false;
+  #total = 0;
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
+  }
+
+  /** Bytes of the stream so far. */
+  get total(): number {
+    return this.#total;
   }
 
   /** At least one byte and at most `limit`, whatever is here; undefined at the end. */
@@ -20,6 +26,7 @@ export class ByteReader {
       this.#pulling = false;
       if (next.done === true) return undefined;
       this.#rest = next.value;
+      this.#total += next.value.length;
     }
     const taken = this.#rest.subarray(0, limit);
     this.#rest = this.#rest.subarray(taken.length);

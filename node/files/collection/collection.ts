@@ -72,6 +72,7 @@ export async function storeCollection(
   const manifest = newManifest(options);
   let files = 0;
   for await (const { path, contentType, filename, body } of entries) {
+    await options.pace?.();
     const { reference } = await split(body, putter, options);
     await manifest.add(path, reference, { [CONTENT_TYPE]: contentType, [FILENAME]: filename });
     files += 1;

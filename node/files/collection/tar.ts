@@ -54,7 +54,10 @@ export async function* tarEntries(
         continue;
       }
       const size = attributes.size ?? header.size;
-      const body = reader.next(size, cutOff);
+      // A header that claims more than there is at all is no header of this archive.
+      const body = reader.next(size, () =>
+        size > reader.total ? badHeader(`a size of ${size} bytes, more than the archive has`) : cutOff(),
+      );
       if (REGULAR.includes(header.type)) {
         const path = filePath(attributes.path ?? utf8(header.name));
         if (path !== undefined) yield entryOf(path, leaveOpen(body));

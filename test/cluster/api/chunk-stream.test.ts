@@ -27,7 +27,14 @@ async function start(dialect: DialectName = 'svc', clock: Clock = systemClock())
   const turn = knobs();
   const services = { ...(await simulatedNode(turn)), clock };
   const api = createApi(
-    { address: '127.0.0.1:0', dialect, corsAllowedOrigins: [], allowedHosts: [], tokens: {} },
+    {
+      address: '127.0.0.1:0',
+      dialect,
+      corsAllowedOrigins: [],
+      allowedHosts: [],
+      tokens: {},
+      idleTimeoutMs: 120_000,
+    },
     services,
     listen,
   );

@@ -11,6 +11,7 @@ import { makeCac } from '../../../node/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../node/chunk/chunk.ts';
 import { decodeSpan } from '../../../node/chunk/span.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
+import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import { BATCH } from '../../unit/api/fake-postage.ts';
 import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
 
@@ -27,9 +28,9 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((api) => api.stop()));
 });
 
-async function start(): Promise<Running> {
+async function start(clock: Clock = systemClock()): Promise<Running> {
   const turn = knobs();
-  const services = await simulatedNode(turn);
+  const services = { ...(await simulatedNode(turn)), clock };
   const options = {
     address: '127.0.0.1:0',
     debugAddress: '127.0.0.1:0',
@@ -37,6 +38,7 @@ async function start(): Promise<Running> {
     corsAllowedOrigins: [],
     allowedHosts: [],
     tokens: {},
+    idleTimeoutMs: 120_000,
   } as const;
   const api = createApi(options, services, listen);
   await api.start();
@@ -53,6 +55,12 @@ async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   socket.on('error', () => undefined);
   socket.write(bytes);
   return socket;
+}
+
+/** A clock whose limits are a thousand times shorter. */
+function hurried(): Clock {
+  const clock = systemClock();
+  return { ...clock, timer: (ms, wake) => clock.timer(ms / 1000, wake) };
 }
 
 function uploadHead(length: number, deferred = true): string {
@@ -104,6 +112,29 @@ describe('uploads that break off', () => {
       const { body } = await request(`${main}/metrics`);
       expect(await body.text()).toContain('svc_api_response_code_count{code="499",method="POST"} 1');
     });
+  });
+
+  test('an upload whose client sends no more is answered, closed and taken back', async () => {
+    const { main, port, turn, services } = await start(hurried());
+    await services.store.tags.create();
+    const socket = await raw(port, `${uploadHead(1_000_000)}some of it`);
+    expect(await text(socket)).toMatch(
+      /^HTTP\/1\.1 408 Request Timeout\r\n(?:.*\r\n)*connection: close\r\n/i,
+    );
+    expect(turn.sessions.map(({ state }) => state)).toEqual(['cleaned']);
+    const { body } = await request(`${main}/metrics`);
+    expect(await body.text()).toContain('svc_api_idle_ended_count{what="body"} 1');
+  });
+
+  test('a client that asks before it sends is told to go on', async () => {
+    const { port, services } = await start();
+    await services.store.tags.create();
+    const head = uploadHead(4).replace('\r\n\r\n', '\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n');
+    const socket = await raw(port, head);
+    const answer = text(socket);
+    await vi.waitFor(() => expect(socket.bytesRead).toBeGreaterThan(0));
+    socket.write('body');
+    expect(await answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
   });
 
   test('a body of unknown length is streamed in', async () => {
@@ -229,6 +260,21 @@ describe('downloads', () => {
     expect(fetched).toBeGreaterThanOrEqual(size / CHUNK_PAYLOAD_SIZE);
   });
 
+  test('a reader that never reads is cut off, and leaves no place taken', async () => {
+    const { main, port, turn } = await start(hurried());
+    const { reference, chunks } = largeFile();
+    for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
+    const stalled = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\n\r\n`);
+    stalled.pause();
+    await vi.waitFor(async () => {
+      const { body } = await request(`${main}/metrics`);
+      const said = await body.text();
+      expect(said).toContain('svc_api_idle_ended_count{what="answer"} 1');
+      expect(said).toMatch(/svc_api_download_stalled_count [1-9]/);
+    });
+    stalled.destroy();
+  });
+
   test('a client that leaves ends the fetching', async () => {
     const { port, services } = await start();
     const { reference, chunks } = largeFile();
@@ -320,7 +366,14 @@ describe('connections', () => {
     const bound = taken.address();
     const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
     const api = createApi(
-      { address, dialect: 'svc', corsAllowedOrigins: [], allowedHosts: [], tokens: {} },
+      {
+        address,
+        dialect: 'svc',
+        corsAllowedOrigins: [],
+        allowedHosts: [],
+        tokens: {},
+        idleTimeoutMs: 120_000,
+      },
       await simulatedNode(knobs()),
       listen,
     );

@@ -34,6 +34,7 @@ async function start(clock: Clock = systemClock()): Promise<Running> {
     corsAllowedOrigins: ['http://app.test'],
     allowedHosts: [],
     tokens: {},
+    idleTimeoutMs: 120_000,
   } as const;
   const api = createApi(options, services, listen);
   await api.start();

@@ -1,5 +1,5 @@
 /** Content made to harm whoever reads it, and bodies made to harm whoever takes them: an error each, and nothing stays. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { cacFromData, makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { signSoc, socAddress } from '../../../node/chunk/soc.ts';
@@ -7,7 +7,9 @@ import { toHex } from '../../../node/crypto/hex.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemRandom } from '../../../node/env/random.ts';
 import { encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
+import { split } from '../../../node/files/splitter.ts';
 import { encodeNode } from '../../../node/manifest/codec.ts';
+import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { multipartOf, TAR_END, tarBody, tarHeader } from '../files/collection/archives.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
@@ -175,6 +177,26 @@ describe('a manifest', () => {
     const pinned = await asked(kit, `/pins/${root}`, { method: 'POST' });
     expect(pinned[0]).toBe(201);
     expect(kit.services.store.pins.totals().chunks).toBe(1);
+  });
+
+  test('whose way is longer than a node reads says so', async () => {
+    const metadata = { k: 'v'.repeat(60_000) };
+    const wide = (self: Uint8Array) =>
+      Array.from({ length: 26 }, (_, at) => fork(String.fromCharCode(97 + at), self, metadata));
+    const id = new Uint8Array(32).fill(5);
+    const self = socAddress(id, OWNER.address);
+    const zeros = new Uint8Array(32);
+    const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks: wide(self) });
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(node, 65_536), store);
+    const root = store.chunks.get(toHex(reference)) as Chunk;
+    const kit = await holding(...store.chunks.values(), signSoc(id, root.data, OWNER));
+    const answer = await kit.api.main.inject({ url: `/svc/${toHex(self)}/${'a'.repeat(100)}` });
+    expect(answer.json()).toEqual({
+      code: 404,
+      message: 'Not Found',
+      reasons: ['manifest: manifest too large: paths that lead through more than 8388608 bytes of nodes'],
+    });
   });
 
   test('whose documents are itself is served once', async () => {
@@ -354,6 +376,30 @@ describe('an archive', () => {
     const root = `/svc/${answer.json().reference}`;
     expect(await asked(kit, `${root}/good.txt`)).toEqual([200, 'hello']);
     expect((await asked(kit, `${root}/special`))[0]).toBe(404);
+  });
+
+  test.each([
+    ['8 GiB', '77777777777\0', {}],
+    ['8 EiB', Buffer.from('800000007fffffffffffffff', 'hex'), {}],
+    ['more than it has, in pieces of unknown number', '77777777777\0', { 'transfer-encoding': 'chunked' }],
+  ])('with a header that claims a file of %s is refused as wrong', async (_what, size, more) => {
+    const kit = await startKit();
+    const payload = Buffer.concat([good, tarHeader({ name: 'huge', size }), tarBody('hello'), TAR_END]);
+    const refused = await asked(kit, '/svc', { method: 'POST', headers: { ...TAR, ...more }, payload });
+    expect(refused).toEqual([400, 'invalid filename in tar archive']);
+    expectNothingLeft(kit);
+  });
+
+  test('of many small files leaves turns to everything else', async () => {
+    const kit = await startKit();
+    const turn = vi.spyOn(kit.services.clock, 'turn');
+    const files = Array.from({ length: 200 }, (_, i) => file(`f${i}`));
+    const payload = Buffer.concat([...files, TAR_END]);
+    const answer = await kit.api.main.inject({ method: 'POST', url: '/svc', headers: TAR, payload });
+    expect(answer.statusCode).toBe(201);
+    // 200 files and at least as many nodes, eight in a turn.
+    expect(turn.mock.calls.length).toBeGreaterThanOrEqual(400 / 8 - 2);
+    turn.mockRestore();
   });
 
   test('that ends in the middle of a file is refused, and nothing of it stays', async () => {

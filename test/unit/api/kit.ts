@@ -126,6 +126,7 @@ export async function startKit(
     corsAllowedOrigins: [],
     allowedHosts: [],
     tokens: {},
+    idleTimeoutMs: 120_000,
     ...options,
     dialect: name,
     debugAddress: '',

@@ -140,18 +140,25 @@ describe('what is refused', () => {
   });
 
   test.each([
-    ['[', 'unterminated character class: `[`'],
-    ['(', 'unterminated group: `(`'],
-    ['a**', 'nothing to repeat: `a**`'],
+    ['[', 'missing closing ]: `[`'],
+    ['(', 'missing closing ): `(`'],
+    ['a**', 'invalid nested repetition operator: `**`'],
   ])('%s is no expression', async (expression, problem) => {
     const refused = refusal(`exp: error parsing regexp: ${problem}`);
     expect(await ask(`/loggers/${base64(expression)}`)).toEqual(refused);
     expect(await put(expression, 'info')).toEqual(refused);
   });
 
-  test('an expression that never comes to an end is given up', async () => {
-    const refused = refusal('exp: error parsing regexp: takes too long: `((.|.)*)*#`');
-    expect(await put('((.|.)*)*#', 'none')).toEqual(refused);
+  test('an expression that is larger than any name needs is refused', async () => {
+    const refused = refusal(
+      'exp: error parsing regexp: expression too large: counts of 200 together, at most 20',
+    );
+    expect(await put('(n|o){100}(d|e){100}', 'none')).toEqual(refused);
+    expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });
+  });
+
+  test('an expression that would make others wait for ever matches what it matches', async () => {
+    expect(await put('((.|.)*)*#', 'none')).toEqual({ status: 200, body: { code: 200, message: 'OK' } });
     expect(await verbosities()).toEqual({ node: 'info', 'node/api': 'info' });
   });
 

@@ -1,31 +1,76 @@
-import { describe, expect, test } from 'vitest';
-import { matches } from '../../../node/env/expression.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Expressions } from '../../../node/env/expression.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
+
+const INVALID = expect.objectContaining({ code: 'EXPRESSION_INVALID' });
+let clock: ManualClock;
+let expressions: Expressions;
+beforeEach(() => {
+  clock = new ManualClock();
+  expressions = new Expressions({ clock });
+});
 
 describe('an expression of a client', () => {
-  test('matches anywhere in a text', () => {
-    expect(matches('ush(sync|er)', ['node/pushsync', 'node/pusher', 'node/hive'])).toEqual([
-      true,
-      true,
-      false,
-    ]);
+  test('matches anywhere in a text', async () => {
+    const texts = ['node/pushsync', 'node/pusher', 'node/hive'];
+    expect(await expressions.matches('ush(sync|er)', texts)).toEqual([true, true, false]);
   });
 
-  test('sees every text afresh', () => {
-    expect(matches('a', ['a', 'a', 'a'])).toEqual([true, true, true]);
+  test('sees every text afresh', async () => {
+    expect(await expressions.matches('a', ['a', 'a', 'a'])).toEqual([true, true, true]);
   });
 
-  test.each(['[', '(', 'a{2,1}', '*'])('%s is refused', (expression) => {
-    expect(() => matches(expression, [])).toThrow(expect.objectContaining({ code: 'EXPRESSION_INVALID' }));
+  test.each([
+    ['[', 'missing closing ]'],
+    ['(', 'missing closing )'],
+    ['a{2,1}', 'invalid repeat count'],
+    ['*', 'missing argument to repetition operator'],
+    ['(a)\\1', 'invalid escape sequence'],
+    ['(?=a)', 'invalid or unsupported Perl syntax'],
+    ['(?<!a)b', 'invalid named capture'],
+    ['a{1001}', 'expression too large'],
+    ['((a{9}){9}){2}', 'expression too large'],
+    ['\\pL{11}'.repeat(2), 'expression too large'],
+    ['a'.repeat(129), 'expression of 129 characters, at most 128'],
+  ])('%s is refused with its reason', async (expression, reason) => {
+    const refused = expressions.matches(expression, ['node']);
+    await expect(refused).rejects.toEqual(INVALID);
+    await expect(refused).rejects.toThrow(reason);
   });
 
-  test('is refused where only matching shows that it is too large', () => {
-    expect(() => matches('(a|b)*'.repeat(20_000), ['node'])).toThrow(
-      expect.objectContaining({ code: 'EXPRESSION_INVALID' }),
-    );
-  });
+  // Each takes a backtracking engine longer than the test may.
+  test.each(['((.|.)*)*#', '(a+)+$', '(a*)*(a*)*(a*)*(a*)*b', '(?:a|a|aa)+$'])(
+    '%s is matched in the length of the text',
+    async (expression) => {
+      expect(await expressions.matches(expression, [`${'a'.repeat(5000)}!`])).toEqual([false]);
+    },
+  );
+});
 
-  test('is stopped where it would never end', () => {
-    const text = 'node/retrieval'.repeat(4);
-    expect(() => matches('((.|.)*)*#', [text])).toThrow('takes too long: `((.|.)*)*#`');
+test('one expression is matched at a time, with a pause before the next', async () => {
+  let done = 0;
+  const many = [1, 2, 3].map(async () => {
+    await expressions.matches('a', ['a']);
+    done += 1;
   });
+  await many[0];
+  await clock.settle();
+  expect(done).toBe(1);
+  await clock.advance(249);
+  expect(done).toBe(1);
+  await clock.advance(1);
+  expect(done).toBe(2);
+  await clock.advance(250);
+  await Promise.all(many);
+  expect(clock.running).toBe(0);
+});
+
+test('one whose client has left is not matched', async () => {
+  const leaving = new AbortController();
+  await expressions.matches('a', ['a']);
+  const waiting = expressions.matches('a', ['a'], leaving.signal);
+  await clock.settle();
+  leaving.abort(new Error('client gone'));
+  await expect(waiting).rejects.toThrow('client gone');
+  expect(clock.running).toBe(0);
 });

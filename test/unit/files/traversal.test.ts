@@ -15,6 +15,7 @@ import type { RedundancyLevel } from '../../../node/files/redundancy/redundancy.
 import { type ContentGetter, DATA } from '../../../node/files/redundancy/siblings.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { isMissing, traverse } from '../../../node/files/traversal.ts';
+import { encodeNode } from '../../../node/manifest/codec.ts';
 import { ChunkMap, inParts } from './chunk-map.ts';
 import { damage, groupsOf } from './damage.ts';
 
@@ -116,6 +117,30 @@ describe('the chunks below a reference', () => {
     const soc = signSoc(new Uint8Array(32), root.data, createSigner(fromHex('11'.repeat(32))));
     await store.put(soc);
     expect(await visited(soc.address, store)).toEqual([toHex(soc.address)]);
+  });
+
+  test('a manifest whose nodes all lead to the same ones is walked once, and so is the file that all of them name', async () => {
+    const store = new ChunkMap();
+    const { reference: file } = await split(inParts(distinct(3 * 4096), 4096), store);
+    const zeros = new Uint8Array(32);
+    const stored = async (node: Parameters<typeof encodeNode>[0]['forks'], entry = file) => {
+      const bytes = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry, forks: node });
+      return (await split(inParts(bytes, bytes.length), store)).reference;
+    };
+    let reference = await stored([]);
+    for (let level = 0; level < 7; level++) {
+      const forks = Array.from({ length: 255 }, (_, at) => ({
+        prefix: String.fromCharCode(at + 1),
+        flags: 6,
+        reference,
+        metadata: undefined,
+      }));
+      reference = await stored(forks);
+    }
+    const seen = await visited(reference, store);
+    expect(new Set(seen)).toEqual(new Set(addresses(store)));
+    expect(seen.length).toBeLessThanOrEqual(2 * store.chunks.size);
+    expect(store.asked.length).toBeLessThanOrEqual(3 * store.chunks.size);
   });
 
   test('a few chunks that stand for a tree without end are looked into once', async () => {

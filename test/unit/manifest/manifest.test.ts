@@ -279,3 +279,106 @@ describe('metadata', () => {
     );
   });
 });
+
+describe('a graph of nodes', () => {
+  const zeros = new Uint8Array(32);
+  const entry = new Uint8Array(32).fill(9);
+  const nodeOf = (references: readonly Uint8Array[], flags = 4) =>
+    encodeNode({
+      obfuscationKey: zeros,
+      referenceSize: 32,
+      entry,
+      forks: references.map((reference, at) => ({
+        prefix: String.fromCharCode(at + 1),
+        flags,
+        reference,
+        metadata: undefined,
+      })),
+    });
+
+  /** Levels of 255 forks each, all to the one node below. @returns its root, and how often nodes were read */
+  async function ladder(levels: number) {
+    const store = new ChunkMap();
+    const stored = async (bytes: Uint8Array) => (await split(inParts(bytes, bytes.length), store)).reference;
+    let reference = await stored(nodeOf([]));
+    for (let level = 0; level < levels; level++)
+      reference = await stored(nodeOf(Array<Uint8Array>(255).fill(reference), level === 0 ? 6 : 4));
+    return { reference, store };
+  }
+
+  test('has each of them visited once, in memory for one', async () => {
+    const { reference, store } = await ladder(7);
+    const manifest = await openManifest(reference, store);
+    store.asked.length = 0;
+    const visited = await Array.fromAsync(manifest.nodes(() => false));
+    expect(visited).toHaveLength(8);
+    expect(visited.filter(({ value }) => value !== undefined)).toHaveLength(1);
+    // Of a node of 255 forks five chunks; the root is there.
+    expect(store.asked.length).toBeLessThanOrEqual(6 * 6 + 1);
+  });
+
+  test('has a node visited for the paths that end there, though others lead through it', async () => {
+    const store = new ChunkMap();
+    const stored = async (bytes: Uint8Array) => (await split(inParts(bytes, bytes.length), store)).reference;
+    const child = await stored(nodeOf([]));
+    const fork = (prefix: string, flags: number) => ({
+      prefix,
+      flags,
+      reference: child,
+      metadata: undefined,
+    });
+    const forks = [fork('a', 4), fork('b', 2), fork('c', 4), fork('d', 2)];
+    const root = await stored(encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks }));
+    const visited = await Array.fromAsync((await openManifest(root, store)).nodes(() => false));
+    expect(visited.map(({ value }) => value === undefined)).toEqual([true, true, false]);
+  });
+
+  test('of more nodes than any collection has is given up', async () => {
+    let next = 0;
+    const endless = async () => {
+      const bytes = nodeOf(Array.from({ length: 255 }, () => zeros));
+      const view = new DataView(bytes.buffer, bytes.byteOffset);
+      // Behind the header, the entry and the bitmap; each fork is two bytes, its prefix and its reference.
+      for (let fork = 0; fork < 255; fork++) view.setUint32(64 + 32 + 32 + fork * 64 + 32, ++next);
+      return bytes;
+    };
+    const manifest = await Manifest.load(entry, endless);
+    const walking = async () => {
+      for await (const _node of manifest.nodes(() => false));
+    };
+    await expect(walking()).rejects.toMatchObject({
+      code: 'MANIFEST_TOO_LARGE',
+      message: 'manifest too large: more than 1000000 nodes',
+    });
+    expect(next).toBeLessThan(1_000_000 + 2 * 255);
+  });
+
+  test('whose way to a path is longer than memory is given up', async () => {
+    const metadata = { k: 'v'.repeat(60_000) };
+    const forks = Array.from({ length: 30 }, (_, at) => ({
+      prefix: String.fromCharCode(97 + (at % 26) + (at > 25 ? 50 : 0)),
+      flags: 20,
+      reference: entry,
+      metadata,
+    })).sort((a, b) => a.prefix.charCodeAt(0) - b.prefix.charCodeAt(0));
+    const large = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks });
+    let reads = 0;
+    const manifest = await Manifest.load(entry, async () => {
+      reads += 1;
+      return large;
+    });
+    const found = manifest.lookup('a'.repeat(4000));
+    await expect(found).rejects.toMatchObject({ code: 'MANIFEST_TOO_LARGE' });
+    expect(reads).toBe(5);
+  });
+
+  test('of a node that is longer than it may be is not read, and not written either', async () => {
+    const store = new ChunkMap();
+    const { reference } = await split(inParts(new Uint8Array(2 * 1024 * 1024 + 1), 65_536), store);
+    await expect(openManifest(reference, store)).rejects.toMatchObject({ code: 'NODE_MALFORMED' });
+    const manifest = Manifest.create();
+    for (let at = 0; at < 40; at++)
+      await manifest.add(String.fromCharCode(65 + at), entry, { k: 'v'.repeat(60_000) });
+    await expect(saveManifest(manifest, store)).rejects.toMatchObject({ code: 'METADATA_TOO_LARGE' });
+  });
+});

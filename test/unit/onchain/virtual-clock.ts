@@ -26,6 +26,10 @@ export class VirtualClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, wakeAt);
   }
 
+  turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   timer(): Disposable {
     return { [Symbol.dispose]: () => undefined };
   }

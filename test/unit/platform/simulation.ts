@@ -41,6 +41,7 @@ export class VirtualTime {
     nowNs: unused,
     sleep: unused,
     deadline: unused,
+    turn: () => new Promise((resolve) => this.defer(resolve)),
     timer: (ms, wake) => {
       const timer = { at: this.#ms + ms, wake };
       // Behind those that are due at the same time.

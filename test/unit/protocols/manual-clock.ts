@@ -55,6 +55,10 @@ export class ManualClock implements Clock {
     return promise;
   }
 
+  turn(): Promise<void> {
+    return setImmediate();
+  }
+
   timer(ms: number, wake: () => void): Disposable {
     return { [Symbol.dispose]: this.#timer(ms, wake) };
   }

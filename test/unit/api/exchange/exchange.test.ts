@@ -3,7 +3,9 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { send } from '../../../../node/api/exchange/exchange.ts';
+import { type Clock, systemClock } from '../../../../node/env/clock.ts';
 import { settle } from '../../files/settle.ts';
+import { ManualClock } from '../../protocols/manual-clock.ts';
 
 /** A connection whose other side takes a write only when it is told to. */
 class SlowConnection extends Duplex {
@@ -31,7 +33,9 @@ class SlowConnection extends Duplex {
 }
 
 /** An answer of pieces that share one memory. */
-function answering(count: number) {
+function answering(count: number, clock: Pick<Clock, 'timer'> = systemClock()) {
+  const lost: string[] = [];
+  const patience = { idleMs: 120_000, clock, over: (what: string) => void lost.push(what) };
   const connection = new SlowConnection();
   const request = new IncomingMessage(connection as never);
   const response = new ServerResponse(request);
@@ -50,13 +54,13 @@ function answering(count: number) {
   };
   const headers = { 'content-length': String(count * memory.length) };
   send(
-    { request, response, method: 'GET', id: 'id', route: '' },
+    { request, response, method: 'GET', id: 'id', patience, route: '' },
     { status: 200, headers, stream: pieces() },
     (error) => {
       throw error;
     },
   );
-  return { connection, response, state };
+  return { connection, response, state, lost };
 }
 
 test('a piece is asked for when the system has taken the one before', async () => {
@@ -82,4 +86,21 @@ test('a client that leaves while it takes nothing ends the stream', async () => 
   response.destroy();
   await settle();
   expect(state).toEqual({ asked: 1, left: true });
+});
+
+test('a client that takes nothing of an answer for too long is cut off', async () => {
+  const clock = new ManualClock();
+  const { connection, response, state, lost } = answering(20, clock);
+  await clock.settle();
+  connection.takeOne();
+  await clock.advance(119_999);
+  connection.takeOne();
+  await clock.advance(119_999);
+  expect(lost).toEqual([]);
+  await clock.advance(1);
+  expect(lost).toEqual(['answer']);
+  expect(response.destroyed).toBe(true);
+  await clock.settle();
+  expect(state.left).toBe(true);
+  expect(clock.running).toBe(0);
 });

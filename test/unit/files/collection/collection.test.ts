@@ -111,8 +111,11 @@ describe('storing a collection', () => {
   });
 
   test('whose archive is cut off is refused', async () => {
-    const archive = await tarOf([{ name: 'a', content: 'x'.repeat(5000) }]);
-    const entries = tarEntries(inParts(archive.subarray(0, 3000), 512));
+    const archive = await tarOf([
+      { name: 'a', content: 'x'.repeat(5000) },
+      { name: 'b', content: 'x'.repeat(50) },
+    ]);
+    const entries = tarEntries(inParts(archive.subarray(0, 5632 + 512 + 40), 512));
     await expect(storeCollection(entries, new ChunkMap())).rejects.toMatchObject({ code: 'INVALID_TAR' });
   });
 

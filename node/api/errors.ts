@@ -360,7 +360,7 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
 }
 
 /** Why an operation did not come to its end, where its own text cannot tell, and what to do about it. */
-export function reasonsOf(error: unknown): Reason[] {
+function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
   if (code === 'RPC_UNREACHABLE')

@@ -178,7 +178,13 @@ describe('when all places are taken', () => {
 
 test('who is refused is told when to come back', async () => {
   const { services, dialect } = await startKit();
-  expect(errorAnswer(new ApiError('DOWNLOADS_BUSY'), { services, dialect }, '/bytes/{reference}')).toEqual({
+  expect(
+    errorAnswer(
+      new ApiError('DOWNLOADS_BUSY'),
+      { services, dialect },
+      { id: 'id', route: '/bytes/{reference}' },
+    ),
+  ).toEqual({
     status: 503,
     headers: { 'retry-after': '1' },
     json: { code: 503, message: 'too many downloads at once, try again later' },

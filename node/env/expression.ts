@@ -19,17 +19,19 @@ export class ExpressionError extends Error {
 const LENGTH_MAX = 128;
 /** All counts in braces together, `{2,5}` counts 5: each of them is as many copies of what it repeats. */
 const COUNTS_MAX = 20;
-/** Steps of the compiled expression: with all names, a millisecond or two of matching. */
+/** Steps of the compiled expression: about a millisecond for one name. */
 const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
 const PAUSE_MS = 250;
 
+type MatchingClock = Pick<Clock, 'monotonic' | 'sleep' | 'turn'>;
+
 export class Expressions {
-  readonly #clock: Clock;
+  readonly #clock: MatchingClock;
   readonly #lock = new Lock();
   #notBeforeMs = 0;
 
-  constructor({ clock }: { readonly clock: Clock }) {
+  constructor({ clock }: { readonly clock: MatchingClock }) {
     this.#clock = clock;
   }
 
@@ -45,11 +47,32 @@ export class Expressions {
       if (waitMs > 0) await clock.sleep(waitMs, signal);
       signal?.throwIfAborted();
       try {
-        return await matched(expression, texts);
+        return await this.#matched(expression, texts, signal);
       } finally {
         this.#notBeforeMs = clock.monotonic() + PAUSE_MS;
       }
     }, signal);
+  }
+
+  /** The library is loaded with the first expression: most nodes never see one. */
+  async #matched(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
+    const { RE2JS, RE2JSException } = await import('re2js');
+    const results: boolean[] = [];
+    try {
+      const compiled = RE2JS.compile(expression);
+      const size = compiled.programSize();
+      if (size > PROGRAM_SIZE_MAX) throw tooLarge(`${size} steps, at most ${PROGRAM_SIZE_MAX}`);
+      for (const text of texts) {
+        // The largest take a millisecond for one name: nobody waits for all of them.
+        await this.#clock.turn();
+        signal?.throwIfAborted();
+        results.push(compiled.matcher(text).find());
+      }
+      return results;
+    } catch (error) {
+      if (!(error instanceof RE2JSException)) throw error;
+      throw new ExpressionError(error.message.replace(/^error parsing regexp: /, ''), { cause: error });
+    }
   }
 }
 
@@ -60,20 +83,6 @@ function checkSize(expression: string): void {
   for (const [, least, most] of expression.matchAll(/\{(\d+)(?:,(\d*))?\}/g))
     counts += Math.max(Number(least), Number(most ?? 0));
   if (counts > COUNTS_MAX) throw tooLarge(`counts of ${counts} together, at most ${COUNTS_MAX}`);
-}
-
-/** The library is loaded with the first expression: most nodes never see one. */
-async function matched(expression: string, texts: readonly string[]): Promise<boolean[]> {
-  const { RE2JS, RE2JSException } = await import('re2js');
-  try {
-    const compiled = RE2JS.compile(expression);
-    const size = compiled.programSize();
-    if (size > PROGRAM_SIZE_MAX) throw tooLarge(`${size} steps, at most ${PROGRAM_SIZE_MAX}`);
-    return texts.map((text) => compiled.matcher(text).find());
-  } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error;
-    throw new ExpressionError(error.message.replace(/^error parsing regexp: /, ''), { cause: error });
-  }
 }
 
 function tooLarge(detail: string): ExpressionError {

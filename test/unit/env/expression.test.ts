@@ -65,6 +65,18 @@ test('one expression is matched at a time, with a pause before the next', async 
   expect(clock.running).toBe(0);
 });
 
+test('each text is matched in a turn of its own', async () => {
+  let turns = 0;
+  const turn = () => {
+    turns += 1;
+    return clock.turn();
+  };
+  const sleep: ManualClock['sleep'] = (ms, signal) => clock.sleep(ms, signal);
+  const counted = new Expressions({ clock: { monotonic: () => clock.monotonic(), sleep, turn } });
+  await counted.matches('a', ['a', 'b', 'c']);
+  expect(turns).toBe(3);
+});
+
 test('one whose client has left is not matched', async () => {
   const leaving = new AbortController();
   await expressions.matches('a', ['a']);

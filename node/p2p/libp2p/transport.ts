@@ -1,5 +1,6 @@
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
+import { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { peerIdOf } from '../address/underlay.ts';
 import { HostError, StreamError } from '../host.ts';
 import { ConnectionGate } from '../peers/connection-gate.ts';
@@ -13,6 +14,8 @@ import type { HeldBytes } from './yamux.ts';
 
 /** Securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
+/** Inbound connections that begin to be secured in one turn of the event loop: each costs about a millisecond. */
+const HANDSHAKES_PER_TURN = 1;
 /** How often the links are looked after. */
 const KEEP_ALIVE_MS = 30_000;
 /** A link without any byte for this long, in spite of two pings, is dead. */
@@ -64,6 +67,7 @@ export class Libp2pTransport implements Transport {
   readonly #upgrading = new Strangers<TcpConnection>();
   readonly #links = new Set<Libp2pLink>();
   readonly #held: HeldBytes = { count: 0 };
+  readonly #handshakes: TurnAllowance;
   readonly #stopped = new AbortController();
   #listener: TcpListener | undefined;
   #events: LinkEvents | undefined;
@@ -72,6 +76,7 @@ export class Libp2pTransport implements Transport {
     this.localId = options.localId;
     this.#options = options;
     this.#deps = deps;
+    this.#handshakes = new TurnAllowance(HANDSHAKES_PER_TURN, deps.clock);
   }
 
   addresses(): string[] {
@@ -159,6 +164,8 @@ export class Libp2pTransport implements Transport {
     this.#upgrading.add(connection, remote)?.abort(tooMany());
     using deadline = clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
     try {
+      await this.#handshakes.spend(1);
+      deadline.signal.throwIfAborted();
       const channel = await secure(connection, 'listener', { signal: deadline.signal });
       this.#adopt(channel, { remoteAddress: remote, direction: 'inbound' }, events);
     } catch (error) {

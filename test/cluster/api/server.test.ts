@@ -264,7 +264,7 @@ describe('downloads', () => {
     const { main, port, turn } = await start(hurried());
     const { reference, chunks } = largeFile();
     for (const chunk of chunks) turn.network.set(toHex(chunk.address), chunk);
-    const stalled = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: node\r\n\r\n`);
+    const stalled = await raw(port, `GET /bytes/${reference} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
     stalled.pause();
     await vi.waitFor(async () => {
       const { body } = await request(`${main}/metrics`);

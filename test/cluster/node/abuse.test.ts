@@ -122,7 +122,11 @@ describe('a request', () => {
     ['a TLS handshake', () => Buffer.from('16030102000100', 'hex'), 400],
     ['an endless header', () => `GET /health HTTP/1.1\r\nhost: ${'x'.repeat(100_000)}\r\n\r\n`, 431],
     ['two lengths', () => uploadHead(3, { 'transfer-encoding': 'chunked' }), 400],
-    ['a length that is none', () => 'POST /bytes HTTP/1.1\r\nhost: x\r\ncontent-length: much\r\n\r\n', 400],
+    [
+      'a length that is none',
+      () => 'POST /bytes HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: much\r\n\r\n',
+      400,
+    ],
   ])('of %s is refused, and its connection closed', async (_what, bytes, status) => {
     expect(await answerTo('api', bytes())).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
@@ -130,7 +134,7 @@ describe('a request', () => {
   test('with a way out of the tree is cleaned before it is looked up', async () => {
     const answer = await answerTo(
       'api',
-      'GET /svc/../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+      'GET /svc/../../etc/passwd HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n',
     );
     expect(answer).toMatch(/^HTTP\/1\.1 301 /);
     expect(answer).toMatch(/\r\nlocation: \/etc\/passwd\r\n/i);
@@ -288,7 +292,7 @@ describe('a client that stops reading', () => {
       Array.from({ length: 4 }, async () => {
         const socket = await open('api');
         socket.pause();
-        socket.write(`GET /bytes/${reference} HTTP/1.1\r\nhost: x\r\n\r\n`);
+        socket.write(`GET /bytes/${reference} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
         return socket;
       }),
     );

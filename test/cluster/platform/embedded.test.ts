@@ -47,14 +47,29 @@ const UNDERLAY = '/ip4/127.0.0.1/tcp/16341';
 
 /** Two nodes that know each other, the second one as the platform says. */
 async function pair(around: Surroundings, second: Parameters<typeof embedded>[2] = {}) {
-  const a = await start(1, around, { ...second, options: { 'p2p-addr': '127.0.0.1:16341' } });
+  const a = await start(1, around, {
+    ...second,
+    ...ownFolder(second.platform, 'a'),
+    options: { 'p2p-addr': '127.0.0.1:16341' },
+  });
   const b = await start(2, around, {
     ...second,
+    ...ownFolder(second.platform, 'b'),
     options: { bootnode: UNDERLAY, 'p2p-addr': '127.0.0.1:16342' },
   });
   await vi.waitFor(async () => expect([await peersOf(a.api), await peersOf(b.api)]).toHaveLength(2), WAIT);
   await vi.waitFor(async () => expect(await peersOf(a.api)).toHaveLength(1), WAIT);
   return { a, b };
+}
+
+/** A node has its store for itself. */
+function ownFolder(
+  platform: Partial<MemoryOptions> = {},
+  name: string,
+): { platform: Partial<MemoryOptions> } {
+  const { store } = platform;
+  if (store === undefined || !('folder' in store)) return { platform };
+  return { platform: { ...platform, store: { ...store, folder: join(store.folder, name) } } };
 }
 
 const WAIT = { timeout: 10_000, interval: 20 };

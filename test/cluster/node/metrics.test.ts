@@ -119,6 +119,8 @@ const MAY_REST: Readonly<Record<string, string>> = {
   'puller_(max_uint_errors|worker_errors)':
     'no reserve comes to the end of its numbers, and pages fail by chance only',
   localstore_hand_over_refused_count: 'the neighbours have room',
+  'localstore_(disk_full|damaged_count|healed_count)': 'the disk has room, and keeps what it was given',
+  'api_(download_(stalled|refused)|idle_ended)_count': 'clients are few, and none stands still',
   'localstore_(expired_count|expired_batch_count|reserve_missing_batch)': 'no batch expires',
   'salud_(unhealthy|reserve_size_percentage_err|network_radius|neighborhood_radius)': 'all may be alike',
   'storageincentives_.*|localstore_reserve_sample_duration_seconds':
@@ -137,6 +139,8 @@ beforeAll(async () => {
       { count: 5, options: { 'reserve-capacity': RESERVE_CHUNKS, 'cache-capacity': 20 } },
       { mode: 'light', count: 1 },
     ],
+    // Nodes that begin with each other's records neither announce nor probe each other.
+    coldGossip: true,
     credit: 'low',
     seed: 7,
     driver: 'embedded',

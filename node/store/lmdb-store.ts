@@ -22,6 +22,7 @@ import {
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,8 +38,17 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
-import { type BrokenIndex, INDEX_FILE, lookAtFiles, SLOTS_FILE, slotCount } from './disk/files.ts';
-import { claimIndex, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import {
+  type BrokenIndex,
+  expectStore,
+  INDEX_FILE,
+  isUnreadable,
+  lookAtFiles,
+  readIdentity,
+  SLOTS_FILE,
+  slotCount,
+} from './disk/files.ts';
+import { claimIndex, overlayOf, SLOTS_HEAD_SIZE } from './disk/identity.ts';
 import { rebuildIndex } from './disk/rebuild.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
@@ -90,6 +100,29 @@ export async function forgetState(path: string, subsystem: string): Promise<void
     await state.batch(Array.from(state.entries(''), ([key]) => ({ remove: key })));
   } finally {
     await backend.close();
+  }
+}
+
+/**
+ * The tables and slots of a store that no node uses, whosever it is, as they are.
+ * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE when there is no store in the folder
+ */
+export async function openOffline(path: string): Promise<Backend> {
+  expectStore(path);
+  return openBackend(path, {});
+}
+
+/** The node a store belongs to. @returns its overlay; undefined for a folder without a store */
+export function ownerOf(path: string): Uint8Array | undefined {
+  const slots = join(path, SLOTS_FILE);
+  // A start that ended before the first file was written has left it empty.
+  if (!existsSync(slots) || (statSync(slots).size === 0 && !existsSync(join(path, INDEX_FILE))))
+    return undefined;
+  const file = openSync(slots, 'r');
+  try {
+    return overlayOf(readIdentity(path, file));
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -425,9 +458,6 @@ function transaction(tables: Tables, reader: TableReader, id: number): CountingT
   };
 }
 
-/** What a medium says of sectors that it has lost. */
-const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
-
 function placeOf(slot: number): number {
   return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
 }
@@ -451,7 +481,7 @@ function fileSlots(file: number): Slots {
       try {
         return readSync(file, bytes, 0, length, placeOf(slot) + offset) < length ? undefined : bytes;
       } catch (error) {
-        if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+        if (isUnreadable(error)) return undefined;
         throw error;
       }
     },

@@ -4,6 +4,7 @@ import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
 import type { Finding } from '../store/disk/check.ts';
 import { checkFiles } from '../store/disk/check-files.ts';
+import { compactFiles } from '../store/disk/compact-files.ts';
 import { openLmdbStore, openOffline, ownerOf } from '../store/lmdb-store.ts';
 import { exportStore, nothingExported } from './export.ts';
 import { importArchive } from './import.ts';
@@ -15,6 +16,7 @@ const PROGRESS_STEP = 1000;
 /** Name → arguments and help. */
 const COMMANDS = {
   check: ['', 'look at every slot and record of a store; changes nothing'],
+  compact: ['', 'give the space of what has left a store back to the disk'],
   export: ['FILE|-', 'write all chunks, their stamps and the pins as a tar archive'],
   import: ['FILE|-', 'store the chunks of an archive: with stamps in the reserve, without in the cache'],
 } as const;
@@ -74,6 +76,8 @@ export async function runDb({ name, file }: DbRequest, world: DbWorld): Promise<
   switch (name) {
     case 'check':
       return check(world);
+    case 'compact':
+      return compact(world);
     case 'export':
       return exportTo(file, world);
     case 'import':
@@ -87,6 +91,13 @@ function check({ path, progress, say }: DbWorld): boolean {
   const wrong = findings.reduce((sum, finding) => sum + finding.wrong, 0);
   say(wrong === 0 ? 'the store is whole' : `the store is damaged: ${wrong} faults`);
   return wrong === 0;
+}
+
+async function compact({ path, progress, say }: DbWorld): Promise<boolean> {
+  const { moved, before, after } = await compactFiles(path, { onMoved: stepwise(progress, 'chunks moved') });
+  say(`${moved} chunks moved`);
+  for (const file of ['slots', 'index'] as const) say(`${file}: ${before[file]} → ${after[file]} bytes`);
+  return true;
 }
 
 function lineOf({ kind, looked, wrong, names }: Finding): string {

@@ -14,6 +14,7 @@ import {
   copyFileSync,
   existsSync,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   mkdirSync,
@@ -49,6 +50,7 @@ import {
   slotCount,
 } from './disk/files.ts';
 import { claimIndex, overlayOf, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import { walkIndex } from './disk/index-file.ts';
 import { rebuildIndex } from './disk/rebuild.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
@@ -112,6 +114,26 @@ export async function openOffline(path: string): Promise<Backend> {
   return openBackend(path, {});
 }
 
+/** A store whose files are made smaller. */
+export interface ShrinkingBackend extends Backend {
+  /** Cuts the file of slots off behind the first `count`. */
+  cutSlots(count: number): void;
+  /** Puts a copy of the index without its empty pages in its place. Only `close` may follow. */
+  swapIndex(): Promise<void>;
+}
+
+/**
+ * As `openOffline`, and every commit waits for the disk: for the slots first.
+ * @param syncFile how it waits for the slots
+ */
+export async function openShrinking(
+  path: string,
+  syncFile?: (descriptor: number) => void,
+): Promise<ShrinkingBackend> {
+  expectStore(path);
+  return openBackend(path, { durable: true, syncFile });
+}
+
 /** The node a store belongs to. @returns its overlay; undefined for a folder without a store */
 export function ownerOf(path: string): Uint8Array | undefined {
   const slots = join(path, SLOTS_FILE);
@@ -139,7 +161,7 @@ interface BackendDeps {
   readonly log?: Logger;
 }
 
-async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
+async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend> {
   let unlock: (() => void) | undefined;
   let slots: number | undefined;
   try {
@@ -263,7 +285,7 @@ interface Change {
   reject(error: unknown): void;
 }
 
-class LmdbBackend implements Backend {
+class LmdbBackend implements ShrinkingBackend {
   readonly slots: Slots;
   readonly #environment: RootDatabase;
   readonly #path: string;
@@ -277,6 +299,7 @@ class LmdbBackend implements Backend {
   #queue: Change[] = [];
   #transactions = 0;
   #closed = false;
+  #left = false;
 
   constructor(
     environment: RootDatabase,
@@ -359,7 +382,37 @@ class LmdbBackend implements Backend {
 
   /** Closes the index; the slots stay open to whoever opened them. */
   async leave(): Promise<void> {
+    if (this.#left) return;
+    this.#left = true;
     await this.#environment.close();
+  }
+
+  cutSlots(count: number): void {
+    const size = SLOTS_HEAD_SIZE + count * SLOT_SIZE;
+    if (fstatSync(this.#slotFile).size <= size) return;
+    ftruncateSync(this.#slotFile, size);
+    fsyncSync(this.#slotFile);
+  }
+
+  async swapIndex(): Promise<void> {
+    const index = join(this.#path, INDEX_FILE);
+    const copy = `${index}.new`;
+    // One that was cut short.
+    rmSync(copy, { force: true });
+    try {
+      await this.#environment.backup(copy, true);
+      const [fault] = walkIndex(copy);
+      if (fault !== undefined)
+        throw new StoreError('STORE_CORRUPT', `${copy}: page ${fault.page}: ${fault.fault}`);
+      chmodSync(copy, FILE_MODE);
+      syncPath(copy);
+      await this.leave();
+      renameSync(copy, index);
+    } catch (error) {
+      rmSync(copy, { force: true });
+      throw error;
+    }
+    syncPath(this.#path);
   }
 
   #flushLater(): void {

@@ -32,7 +32,7 @@ async function db(...args: readonly string[]): Promise<{ code: unknown; said: st
   return { code, said };
 }
 
-test('check, export and import need no password; import makes the store of an empty folder with one', async () => {
+test('check, compact, export and import need no password; import makes the store of an empty folder with one', async () => {
   const store = await open('a');
   store.cache.put(chunk);
   await store.close();
@@ -40,6 +40,10 @@ test('check, export and import need no password; import makes the store of an em
   expect(await db('check', '--data-dir', a)).toMatchObject({
     code: 0,
     said: expect.stringMatching(/^slots: 1 looked at, 0 wrong\n[^]*the store is whole\n$/m),
+  });
+  expect(await db('compact', '--data-dir', a)).toMatchObject({
+    code: 0,
+    said: expect.stringMatching(/^0 chunks moved\nslots: \d+ → \d+ bytes\nindex: \d+ → \d+ bytes\n$/),
   });
   expect(await db('export', archive, '--data-dir', a)).toEqual({
     code: 0,
@@ -84,7 +88,7 @@ test('a store in use is refused with the process, an unknown command and a missi
   const store = await open('a');
   const inUse = `is used by process ${process.pid}: `;
   const [dataDir, archive] = [join(folder, 'a'), join(folder, 'chunks.tar')];
-  for (const command of [['check'], ['export', archive], ['import', '-']])
+  for (const command of [['check'], ['compact'], ['export', archive], ['import', '-']])
     expect(await db(...command, '--data-dir', dataDir)).toMatchObject({
       code: 1,
       said: expect.stringContaining(inUse),

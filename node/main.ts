@@ -1,10 +1,19 @@
 /** Command line → options → start. Exit codes: 0 stopped or done, 1 could not start or broke down, 2 bad usage. */
-import { existsSync, readFileSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { systemClock } from './env/clock.ts';
 import { processHeap, trimAtRest } from './env/heap.ts';
-import { resolveOptions } from './option-sources.ts';
+import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 import { VERSION } from './version.ts';
 
@@ -14,7 +23,7 @@ const STOP_LIMIT_MS = 10_000;
 async function main(argv: readonly string[]): Promise<void> {
   const [command, ...rest] = argv;
   if (command === undefined || command === 'help' || argv.includes('--help') || argv.includes('-h')) {
-    process.stdout.write(usage());
+    process.stdout.write(await usage());
     return;
   }
   if (command === 'version' || command === '--version') {
@@ -31,9 +40,13 @@ async function main(argv: readonly string[]): Promise<void> {
     await forgetPeers(rest);
     return;
   }
+  if (command === 'db') {
+    process.exitCode = (await db(rest)) ? 0 : 1;
+    return;
+  }
   if (command !== 'start') {
     throw new OptionError(
-      `unknown command '${command}', expected start, forget-peers, compile, version or help`,
+      `unknown command '${command}', expected start, db, forget-peers, compile, version or help`,
     );
   }
   await run(options(rest));
@@ -56,16 +69,68 @@ async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   }
 }
 
-function options(argv: readonly string[]): NodeOptions {
-  const resolved = resolveOptions(argv, process.env, (path) => {
-    try {
-      return parseConfiguration(readFileSync(path, 'utf8'));
-    } catch (error) {
-      // The first line says what and where. Those below show the text there, which may be a secret.
-      const [what = ''] = (error as Error).message.trim().split('\n', 1);
-      throw new OptionError(`configuration file ${path}: ${what.replace(/:$/, '')}`);
-    }
+/** @returns whether all is well with the store */
+async function db(argv: readonly string[]): Promise<boolean> {
+  const { dbRequest, runDb } = await import('./db/command.ts');
+  const request = dbRequest(argv);
+  const given = resolveSome(DB_OPTIONS, request.rest, { environment: process.env, readConfig });
+  const isTerminal = process.stderr.isTTY;
+  // An archive on standard output is not to be mixed with what is said about it.
+  const lines = request.file === '-' ? process.stderr : process.stdout;
+  return runDb(request, {
+    path: join(given['data-dir'], 'store'),
+    newOwner: () => newOwner(given),
+    read: (file) => (file === '-' ? process.stdin : createReadStream(file, { fd: openSync(file, 'r') })),
+    write: writeArchive,
+    progress: (text) => void (isTerminal && process.stderr.write(`\r${text}\u001b[K`)),
+    say: (line) => {
+      if (isTerminal) process.stderr.write('\r\u001b[K');
+      lines.write(`${line}\n`);
+    },
   });
+}
+
+const DB_OPTIONS = ['config', 'data-dir', 'password', 'password-file', 'network-id'] as const;
+
+/** Under its name there is a whole archive or none. */
+async function writeArchive(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  if (file === '-') {
+    await pipeline(content, process.stdout, { end: false });
+    return;
+  }
+  const unfinished = `${file}.part`;
+  try {
+    await pipeline(content, createWriteStream(unfinished, { mode: 0o600 }));
+    renameSync(unfinished, file);
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
+}
+
+async function newOwner(
+  given: Pick<NodeOptions, 'data-dir' | 'password' | 'password-file' | 'network-id'>,
+): Promise<Uint8Array> {
+  const { machinePlatform } = await import('./platform/machine.ts');
+  const { overlayOf } = await import('./compose/ground.ts');
+  const { createSigner } = await import('./crypto/signer.ts');
+  const { keys, random } = machinePlatform({ dataDir: given['data-dir'], password: password(given) });
+  const { swarm } = await keys({ random });
+  return overlayOf(createSigner(swarm), BigInt(given['network-id']));
+}
+
+function readConfig(path: string): unknown {
+  try {
+    return parseConfiguration(readFileSync(path, 'utf8'));
+  } catch (error) {
+    // The first line says what and where. Those below show the text there, which may be a secret.
+    const [what = ''] = (error as Error).message.trim().split('\n', 1);
+    throw new OptionError(`configuration file ${path}: ${what.replace(/:$/, '')}`);
+  }
+}
+
+function options(argv: readonly string[]): NodeOptions {
+  const resolved = resolveOptions(argv, process.env, readConfig);
   return {
     ...resolved,
     password: password(resolved),
@@ -93,7 +158,7 @@ function isJson(text: string): boolean {
   }
 }
 
-function password(given: NodeOptions): string {
+function password(given: Pick<NodeOptions, 'password' | 'password-file'>): string {
   if (given.password !== '') return given.password;
   if (given['password-file'] === '')
     throw new OptionError('--password or --password-file is required: it opens the key files');
@@ -109,7 +174,10 @@ function token(given: NodeOptions, name: 'api-token' | 'api-read-token' | 'debug
   throw new OptionError(`--${file}: ${given[file]} holds no token, expected ${OPTIONS[name].expected}`);
 }
 
-function secretIn(given: NodeOptions, name: Extract<OptionName, `${string}-file`>): string {
+function secretIn<N extends Extract<OptionName, `${string}-file`>>(
+  given: Pick<NodeOptions, N>,
+  name: N,
+): string {
   try {
     return readFileSync(given[name], 'utf8').replace(/^[\r\n]+|[\r\n]+$/g, '');
   } catch (error) {
@@ -145,7 +213,8 @@ async function run(resolved: NodeOptions): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
-function usage(): string {
+async function usage(): Promise<string> {
+  const { dbUsage } = await import('./db/command.ts');
   const rows = describeOptions();
   const width = Math.max(...rows.map((row) => row.name.length)) + 4;
   const lines = rows.map(({ name, help, unit, default: fallback }) => {
@@ -160,8 +229,13 @@ function usage(): string {
     '',
     'usage: node node/main.ts start [--name value ...]',
     '       node node/main.ts forget-peers DATA-DIR...   removes the addresses of peers that stopped nodes have kept',
+    ...dbUsage().map((line) => `       node node/main.ts ${line}`),
     '       node node/main.ts compile   fills the folder named by NODE_COMPILE_CACHE, and ends',
     '       node node/main.ts version',
+    '',
+    'The db commands need a stopped node and take --data-dir. An import into a folder without a store makes one, and takes',
+    '--password or --password-file and --network-id as well. An import asks no chain: when the node runs it lets go of chunks',
+    'whose batch is unknown or expired, and of those in a cache that is too small.',
     '',
     'Every option is also an environment variable (SVC_DATA_DIR for --data-dir) and a key of the --config file.',
     '',
@@ -171,7 +245,7 @@ function usage(): string {
 }
 
 main(process.argv.slice(2)).then(
-  () => process.exit(0),
+  () => process.exit(process.exitCode ?? 0),
   (error: unknown) => {
     if (error instanceof OptionError) {
       process.stderr.write(`svc: ${error.message}\n`);

@@ -22,13 +22,47 @@ export function resolveOptions(
   environment: Readonly<Record<string, string | undefined>>,
   readConfig: (path: string) => unknown,
 ): NodeOptions {
+  const options = resolve(optionNames(), parseFlags(argv), { environment, readConfig }) as NodeOptions;
+  checkMode(options);
+  checkPayments(options);
+  checkListening(options);
+  return options;
+}
+
+/**
+ * The options of a command that needs only a few of them. In the environment and in the file there may be others.
+ * @throws OptionError as above, and for an option on the command line that the command does not have
+ */
+export function resolveSome<N extends OptionName>(
+  names: readonly N[],
+  argv: readonly string[],
+  sources: Sources,
+): Pick<NodeOptions, N> {
   const fromFlags = parseFlags(argv);
+  const other = Object.keys(fromFlags).find((name) => !names.some((known) => known === name));
+  if (other !== undefined) {
+    const expected = names.map((name) => `--${name}`).join(', ');
+    throw new OptionError(`--${other} is no option of this command, expected ${expected}`);
+  }
+  return resolve(names, fromFlags, sources) as Pick<NodeOptions, N>;
+}
+
+interface Sources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readConfig: (path: string) => unknown;
+}
+
+function resolve(
+  names: readonly OptionName[],
+  fromFlags: Given,
+  { environment, readConfig }: Sources,
+): Given {
   const fromEnvironment = parseEnvironment(environment);
   const configPath = fromFlags.config ?? fromEnvironment.config ?? OPTIONS.config.default;
   const fromFile =
     configPath === '' ? {} : parseConfig(readConfig(configPath as string), configPath as string);
   const resolved: Given = {};
-  for (const name of optionNames()) {
+  for (const name of names) {
     const value = fromFlags[name] ?? fromEnvironment[name] ?? fromFile[name] ?? OPTIONS[name].default;
     if (value === undefined) {
       throw new OptionError(
@@ -37,11 +71,7 @@ export function resolveOptions(
     }
     resolved[name] = value;
   }
-  const options = resolved as NodeOptions;
-  checkMode(options);
-  checkPayments(options);
-  checkListening(options);
-  return options;
+  return resolved;
 }
 
 function parseFlags(argv: readonly string[]): Given {

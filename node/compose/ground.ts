@@ -68,7 +68,7 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
   const keys = await platform.keys({ random });
   const signer = createSigner(keys.swarm);
   const networkId = BigInt(options['network-id']);
-  const overlay = overlayAddress(signer.address, networkId, OVERLAY_NONCE);
+  const overlay = overlayOf(signer, networkId);
   const module = (name: string) => log.child({ module: name });
   const tracing = await openTracing(options, { platform, overlay, log: module('tracing') });
   if (tracing !== undefined) parts.defer(() => tracing.stop());
@@ -109,6 +109,11 @@ export async function layGround(options: NodeOptions, start: Start): Promise<Gro
     store,
     events,
   };
+}
+
+/** Who the account of a node is in a network. @returns 32 bytes */
+export function overlayOf({ address }: Pick<Signer, 'address'>, networkId: bigint): Uint8Array {
+  return overlayAddress(address, networkId, OVERLAY_NONCE);
 }
 
 /** Loads what sends traces only where they are sent. */

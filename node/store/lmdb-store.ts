@@ -14,6 +14,7 @@ import {
   copyFileSync,
   existsSync,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   mkdirSync,
@@ -22,6 +23,7 @@ import {
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,8 +39,18 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
-import { type BrokenIndex, INDEX_FILE, lookAtFiles, SLOTS_FILE, slotCount } from './disk/files.ts';
-import { claimIndex, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import {
+  type BrokenIndex,
+  expectStore,
+  INDEX_FILE,
+  isUnreadable,
+  lookAtFiles,
+  readIdentity,
+  SLOTS_FILE,
+  slotCount,
+} from './disk/files.ts';
+import { claimIndex, overlayOf, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import { walkIndex } from './disk/index-file.ts';
 import { rebuildIndex } from './disk/rebuild.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
@@ -93,6 +105,49 @@ export async function forgetState(path: string, subsystem: string): Promise<void
   }
 }
 
+/**
+ * The tables and slots of a store that no node uses, whosever it is, as they are.
+ * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE when there is no store in the folder
+ */
+export async function openOffline(path: string): Promise<Backend> {
+  expectStore(path);
+  return openBackend(path, {});
+}
+
+/** A store whose files are made smaller. */
+export interface ShrinkingBackend extends Backend {
+  /** Cuts the file of slots off behind the first `count`. */
+  cutSlots(count: number): void;
+  /** Puts a copy of the index without its empty pages in its place. Only `close` may follow. */
+  swapIndex(): Promise<void>;
+}
+
+/**
+ * As `openOffline`, and every commit waits for the disk: for the slots first.
+ * @param syncFile how it waits for the slots
+ */
+export async function openShrinking(
+  path: string,
+  syncFile?: (descriptor: number) => void,
+): Promise<ShrinkingBackend> {
+  expectStore(path);
+  return openBackend(path, { durable: true, syncFile });
+}
+
+/** The node a store belongs to. @returns its overlay; undefined for a folder without a store */
+export function ownerOf(path: string): Uint8Array | undefined {
+  const slots = join(path, SLOTS_FILE);
+  // A start that ended before the first file was written has left it empty.
+  if (!existsSync(slots) || (statSync(slots).size === 0 && !existsSync(join(path, INDEX_FILE))))
+    return undefined;
+  const file = openSync(slots, 'r');
+  try {
+    return overlayOf(readIdentity(path, file));
+  } finally {
+    closeSync(file);
+  }
+}
+
 interface BackendDeps {
   /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power | undefined;
@@ -106,7 +161,7 @@ interface BackendDeps {
   readonly log?: Logger;
 }
 
-async function openBackend(path: string, deps: BackendDeps): Promise<Backend> {
+async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend> {
   let unlock: (() => void) | undefined;
   let slots: number | undefined;
   try {
@@ -230,7 +285,7 @@ interface Change {
   reject(error: unknown): void;
 }
 
-class LmdbBackend implements Backend {
+class LmdbBackend implements ShrinkingBackend {
   readonly slots: Slots;
   readonly #environment: RootDatabase;
   readonly #path: string;
@@ -244,6 +299,7 @@ class LmdbBackend implements Backend {
   #queue: Change[] = [];
   #transactions = 0;
   #closed = false;
+  #left = false;
 
   constructor(
     environment: RootDatabase,
@@ -326,7 +382,37 @@ class LmdbBackend implements Backend {
 
   /** Closes the index; the slots stay open to whoever opened them. */
   async leave(): Promise<void> {
+    if (this.#left) return;
+    this.#left = true;
     await this.#environment.close();
+  }
+
+  cutSlots(count: number): void {
+    const size = SLOTS_HEAD_SIZE + count * SLOT_SIZE;
+    if (fstatSync(this.#slotFile).size <= size) return;
+    ftruncateSync(this.#slotFile, size);
+    fsyncSync(this.#slotFile);
+  }
+
+  async swapIndex(): Promise<void> {
+    const index = join(this.#path, INDEX_FILE);
+    const copy = `${index}.new`;
+    // One that was cut short.
+    rmSync(copy, { force: true });
+    try {
+      await this.#environment.backup(copy, true);
+      const [fault] = walkIndex(copy);
+      if (fault !== undefined)
+        throw new StoreError('STORE_CORRUPT', `${copy}: page ${fault.page}: ${fault.fault}`);
+      chmodSync(copy, FILE_MODE);
+      syncPath(copy);
+      await this.leave();
+      renameSync(copy, index);
+    } catch (error) {
+      rmSync(copy, { force: true });
+      throw error;
+    }
+    syncPath(this.#path);
   }
 
   #flushLater(): void {
@@ -425,9 +511,6 @@ function transaction(tables: Tables, reader: TableReader, id: number): CountingT
   };
 }
 
-/** What a medium says of sectors that it has lost. */
-const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
-
 function placeOf(slot: number): number {
   return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
 }
@@ -451,7 +534,7 @@ function fileSlots(file: number): Slots {
       try {
         return readSync(file, bytes, 0, length, placeOf(slot) + offset) < length ? undefined : bytes;
       } catch (error) {
-        if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+        if (isUnreadable(error)) return undefined;
         throw error;
       }
     },

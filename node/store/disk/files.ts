@@ -68,6 +68,34 @@ function begin(slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
   return { identity, broken: undefined };
 }
 
+/**
+ * Of a store that is there, whosever it is.
+ * @param slotFile descriptor of the slots @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT
+ */
+export function readIdentity(path: string, slotFile: number): Uint8Array {
+  const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
+  const identity = identityOf(slotFile);
+  if (identity === undefined) throw notSlots({ slots, index });
+  checkIdentity(identity, identity, slots);
+  return identity;
+}
+
+/** @throws StoreError DATA_DIR_UNUSABLE unless there is a store in the folder */
+export function expectStore(path: string): void {
+  if (existsSync(join(path, SLOTS_FILE))) return;
+  throw new StoreError(
+    'DATA_DIR_UNUSABLE',
+    `no store in ${path}: expected the folder of a node that has been started, got no ${SLOTS_FILE} there`,
+  );
+}
+
+/** Is it what a medium says of sectors that it has lost? */
+export function isUnreadable(error: unknown): boolean {
+  return UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG', 'ENODATA'];
+
 function identityOf(slotFile: number): Uint8Array | undefined {
   const head = new Uint8Array(SLOTS_HEAD_SIZE);
   return decodeSlotsHead(head.subarray(0, readSync(slotFile, head, 0, head.length, 0)));

@@ -95,6 +95,11 @@ export function expectedIdentity(identity: Uint8Array, overlay: Uint8Array): Uin
   return newIdentity(overlay, identity.subarray(STORE_ID_OFFSET));
 }
 
+/** Overlay of the node that the store belongs to, 32 bytes. */
+export function overlayOf(identity: Uint8Array): Uint8Array {
+  return identity.subarray(OVERLAY_OFFSET, STORE_ID_OFFSET);
+}
+
 function foreign(message: string): StoreError {
   return new StoreError('STORE_FOREIGN', message);
 }

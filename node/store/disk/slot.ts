@@ -91,9 +91,14 @@ export function decodeSlot(
 
 function decodeHeld(slot: Uint8Array): Held | undefined {
   const by = HOLDERS[slot[HOLDER_OFFSET]!];
-  if (by === undefined || by === 'nobody') return undefined;
-  if (numberAt(slot, 0) !== crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET))) return undefined;
+  if (by === undefined || by === 'nobody' || !isHeldWhole(slot)) return undefined;
   return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };
+}
+
+/** Is what a slot says of its stamp what was written? A slot whose beginning is damaged still has its chunk. */
+export function isHeldWhole(slot: Uint8Array): boolean {
+  const isKnown = HOLDERS[slot[HOLDER_OFFSET]!] !== undefined;
+  return isKnown && numberAt(slot, 0) === crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET));
 }
 
 function check(content: Uint8Array): number {

@@ -145,7 +145,7 @@ describe.concurrent('bad usage ends with code 2', () => {
     const [code] = (await once(child, 'close')) as [number];
     expect([code, stderr]).toEqual([
       2,
-      "svc: unknown command 'strat', expected start, forget-peers, compile, version or help\n",
+      "svc: unknown command 'strat', expected start, db, forget-peers, compile, version or help\n",
     ]);
   });
 });

@@ -1,0 +1,175 @@
+/** `node/main.ts db …`: what can be done with the store of a node that does not run. */
+import { systemClock } from '../env/clock.ts';
+import { silentLogger } from '../env/logger.ts';
+import { OptionError } from '../options.ts';
+import type { Finding } from '../store/disk/check.ts';
+import { checkFiles } from '../store/disk/check-files.ts';
+import { compactFiles } from '../store/disk/compact-files.ts';
+import { openLmdbStore, openOffline, ownerOf } from '../store/lmdb-store.ts';
+import { exportStore, nothingExported } from './export.ts';
+import { importArchive } from './import.ts';
+
+/** Names of what is wrong that are shown of each kind. */
+const NAMES_MAX = 5;
+const PROGRESS_STEP = 1000;
+
+/** Name → arguments and help. */
+const COMMANDS = {
+  check: ['', 'look at every slot and record of a store; changes nothing'],
+  compact: ['', 'give the space of what has left a store back to the disk'],
+  export: ['FILE|-', 'write all chunks, their stamps and the pins as a tar archive'],
+  import: ['FILE|-', 'store the chunks of an archive: with stamps in the reserve, without in the cache'],
+} as const;
+
+type Name = keyof typeof COMMANDS;
+
+export interface DbRequest {
+  readonly name: Name;
+  /** Of an archive; `-` is standard input or output. Empty for a command without. */
+  readonly file: string;
+  /** The options behind it. */
+  readonly rest: readonly string[];
+}
+
+/** What the commands take from the process. */
+export interface DbWorld {
+  /** Folder of the store. */
+  readonly path: string;
+  /** Overlay of the node whose keys lie beside the store; makes them when there are none. Asked for a new store only. */
+  readonly newOwner: () => Promise<Uint8Array>;
+  /** @throws at once what the system says of a file that it cannot open */
+  readonly read: (file: string) => AsyncIterable<Uint8Array>;
+  readonly write: (file: string, content: AsyncIterable<Uint8Array>) => Promise<void>;
+  /** Shows a line that the next one replaces. */
+  readonly progress: (text: string) => void;
+  /** A line of the report. */
+  readonly say: (line: string) => void;
+}
+
+/** Lines of the help. */
+export function dbUsage(): string[] {
+  return Object.entries(COMMANDS).map(
+    ([name, [file, help]]) => `${['db', name, file].filter((part) => part !== '').join(' ')}   ${help}`,
+  );
+}
+
+/** @param argv behind `db` @throws OptionError */
+export function dbRequest(argv: readonly string[]): DbRequest {
+  const [name = '', ...rest] = argv;
+  if (!isName(name))
+    throw new OptionError(
+      `db: got ${name === '' ? 'no command' : `'${name}'`}, expected ${Object.keys(COMMANDS).join(', ')}`,
+    );
+  if (COMMANDS[name][0] === '') return { name, file: '', rest };
+  const [file = '', ...options] = rest;
+  if (file === '' || file.startsWith('--'))
+    throw new OptionError(`db ${name}: expected the file of an archive, or - for a pipe`);
+  return { name, file, rest: options };
+}
+
+function isName(name: string): name is Name {
+  return Object.hasOwn(COMMANDS, name);
+}
+
+/** @returns whether all is well @throws StoreError, ArchiveError, KeystoreError */
+export async function runDb({ name, file }: DbRequest, world: DbWorld): Promise<boolean> {
+  switch (name) {
+    case 'check':
+      return check(world);
+    case 'compact':
+      return compact(world);
+    case 'export':
+      return exportTo(file, world);
+    case 'import':
+      return importFrom(file, world);
+  }
+}
+
+function check({ path, progress, say }: DbWorld): boolean {
+  const findings = checkFiles(path, stepwise(progress, 'slots'));
+  for (const finding of findings) say(lineOf(finding));
+  const wrong = findings.reduce((sum, finding) => sum + finding.wrong, 0);
+  say(wrong === 0 ? 'the store is whole' : `the store is damaged: ${wrong} faults`);
+  return wrong === 0;
+}
+
+async function compact({ path, progress, say }: DbWorld): Promise<boolean> {
+  const { moved, before, after } = await compactFiles(path, { onMoved: stepwise(progress, 'chunks moved') });
+  say(`${moved} chunks moved`);
+  for (const file of ['slots', 'index'] as const) say(`${file}: ${before[file]} → ${after[file]} bytes`);
+  return true;
+}
+
+function lineOf({ kind, looked, wrong, names }: Finding): string {
+  const head = `${kind}: ${looked} looked at, ${wrong} wrong`;
+  return wrong === 0 ? head : `${head}: ${firstOf(names, wrong)}`;
+}
+
+async function exportTo(file: string, { path, write, progress, say }: DbWorld): Promise<boolean> {
+  const backend = await openOffline(path);
+  const exported = nothingExported();
+  try {
+    const shown = stepwise(progress, 'chunks');
+    await write(
+      file,
+      watched(exportStore(backend, exported), () => shown(exported.chunks)),
+    );
+  } finally {
+    await backend.close();
+  }
+  const { chunks, stamps, pins, damaged } = exported;
+  say(`${chunks} chunks, ${stamps} stamps and ${pins} pins exported`);
+  if (damaged.length > 0)
+    say(`${damaged.length} damaged chunks left out: ${firstOf(damaged, damaged.length)}`);
+  return damaged.length === 0;
+}
+
+async function importFrom(file: string, world: DbWorld): Promise<boolean> {
+  const { path, newOwner, read, progress, say } = world;
+  // Before a store is made for it.
+  const source = read(file);
+  const store = await openLmdbStore(
+    // Whatever the archive has: a smaller cache or reserve lets go of the rest when its node runs.
+    { path, cacheCapacity: Number.MAX_SAFE_INTEGER, reserveCapacity: Number.MAX_SAFE_INTEGER, radius: 0 },
+    { clock: systemClock(), log: silentLogger(), overlay: ownerOf(path) ?? (await newOwner()) },
+  );
+  try {
+    const { chunks, known, kept, pins, incomplete } = await importArchive(
+      store,
+      source,
+      stepwise(progress, 'chunks'),
+    );
+    say(
+      `${chunks} chunks read: ${chunks - known - kept} stored, ${known} were there, ${kept} are newer here`,
+    );
+    say(`${pins} pins are new`);
+    if (incomplete.length > 0)
+      say(
+        `${incomplete.length} pins lack chunks and are left out: ${firstOf(incomplete, incomplete.length)}`,
+      );
+    return incomplete.length === 0;
+  } finally {
+    await store.close();
+  }
+}
+
+async function* watched(
+  pieces: AsyncIterable<Uint8Array>,
+  onPiece: () => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const piece of pieces) {
+    yield piece;
+    onPiece();
+  }
+}
+
+function stepwise(progress: (text: string) => void, what: string): (count: number) => void {
+  return (count) => {
+    if (count % PROGRESS_STEP === 0) progress(`${count} ${what}`);
+  };
+}
+
+function firstOf(names: readonly string[], all: number): string {
+  const shown = names.slice(0, NAMES_MAX);
+  return shown.join('; ') + (all > shown.length ? `; and ${all - shown.length} more` : '');
+}

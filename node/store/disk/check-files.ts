@@ -1,0 +1,79 @@
+/** The files of a store, read for a check. Neither LMDB nor the passwords of the node are needed for it. */
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Entry } from '../backend.ts';
+import { dataDirUnusable, StoreError } from '../errors.ts';
+import { lockFolder } from '../lock-store.ts';
+import { checkStore, type Finding } from './check.ts';
+import { expectStore, INDEX_FILE, isUnreadable, readIdentity, SLOTS_FILE, slotCount } from './files.ts';
+import { checkIdentity, overlayOf, SLOTS_HEAD_SIZE } from './identity.ts';
+import { walkIndex } from './index-file.ts';
+import { SLOT_SIZE } from './slot.ts';
+
+const NAMES_MAX = 5;
+
+/**
+ * Looks at every page, slot and record, and changes nothing.
+ * @param path folder of the store
+ * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming the folder or the file
+ */
+export function checkFiles(path: string, onSlot: (looked: number) => void = () => undefined): Finding[] {
+  expectStore(path);
+  try {
+    const unlock = lockFolder(path);
+    try {
+      return lookAtAll(path, onSlot);
+    } finally {
+      unlock();
+    }
+  } catch (cause) {
+    throw cause instanceof StoreError ? cause : dataDirUnusable(path, cause);
+  }
+}
+
+function lookAtAll(path: string, onSlot: (looked: number) => void): Finding[] {
+  const [slotsFile, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
+  const file = openSync(slotsFile, 'r');
+  try {
+    const identity = readIdentity(path, file);
+    const tables = new Map<string, Entry[]>();
+    const pages = lookAtIndex(index, tables);
+    const own = tables.get('meta')?.find(([key]) => Buffer.from(key).toString() === 'identity')?.[1];
+    // With the index damaged there may be nothing of it left to compare with.
+    if (own !== undefined) checkIdentity(own, identity, index);
+    const readSlot = (slot: number) => readSlotOf(file, slot);
+    const overlay = overlayOf(identity);
+    return [pages, ...checkStore({ tables, slots: slotCount(file), readSlot, overlay, onSlot })];
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Fills `tables` with what can be read. */
+function lookAtIndex(index: string, tables: Map<string, Entry[]>): Finding {
+  let looked = 0;
+  if (!existsSync(index)) return { kind: 'index', looked, wrong: 1, names: [`${index} is gone`] };
+  const faults = walkIndex(index, {
+    onEntry(table, entry) {
+      looked++;
+      const entries = tables.get(table);
+      if (entries === undefined) tables.set(table, [entry]);
+      else entries.push(entry);
+    },
+  });
+  const names = faults
+    .slice(0, NAMES_MAX)
+    .map(({ page, table, fault }) => `page ${page}${table === undefined ? '' : ` (${table})`}: ${fault}`);
+  return { kind: 'index', looked, wrong: faults.length, names };
+}
+
+/** Shorter at the end of the file; undefined for what the medium cannot read. */
+function readSlotOf(file: number, slot: number): Uint8Array | undefined {
+  const bytes = new Uint8Array(SLOT_SIZE);
+  try {
+    return bytes.subarray(0, readSync(file, bytes, 0, SLOT_SIZE, SLOTS_HEAD_SIZE + slot * SLOT_SIZE));
+  } catch (error) {
+    if (isUnreadable(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,348 @@
+/**
+ * A store looked at as a whole: every slot, every record, and whether they agree. Nothing is changed and nothing marked.
+ *
+ * What a crash cuts short is not damage: sessions and pins that are still open are taken back at the next start, and a
+ * slot that is free may hold anything.
+ */
+import { proximityOrder } from '../../chunk/address.ts';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../chunk/chunk.ts';
+import { ChunkError } from '../../chunk/errors.ts';
+import { decodeStamp, STAMP_SIZE, stampHash } from '../../chunk/stamp.ts';
+import { chunkFrom } from '../../chunk/validate.ts';
+import { equalBytes, toHex } from '../../crypto/hex.ts';
+import type { Entry, Table } from '../backend.ts';
+import { decodeNumber, join, NUMBER_SIZE } from '../records.ts';
+import { decodeSlot, isHeldWhole } from './slot.ts';
+
+/** Names of what is wrong that are kept of each kind. */
+const NAMES_MAX = 5;
+const KIND_OFFSET = 3 * NUMBER_SIZE;
+const KINDS = ['cac', 'soc'];
+const TIMESTAMP_SIZE = 8;
+/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
+
+/** One kind of what a store consists of. */
+export interface Finding {
+  readonly kind: string;
+  /** How many were looked at. */
+  readonly looked: number;
+  /** How many things are wrong with them. */
+  readonly wrong: number;
+  /** The first of these, each with what is wrong. */
+  readonly names: readonly string[];
+}
+
+export interface CheckedStore {
+  /** Records of the index by table, in the order of their keys. */
+  readonly tables: ReadonlyMap<string, readonly Entry[]>;
+  /** Slots that the file has room for. */
+  readonly slots: number;
+  /** A whole slot, or as much of it as there is; undefined when it cannot be read. */
+  readonly readSlot: (slot: number) => Uint8Array | undefined;
+  /** Of the node the store belongs to. */
+  readonly overlay: Uint8Array;
+  /** Called after every slot. */
+  readonly onSlot?: (looked: number) => void;
+}
+
+/** @returns a finding per kind, in the order in which they build on each other */
+export function checkStore(store: CheckedStore): Finding[] {
+  return new Check(store).run();
+}
+
+class Tally {
+  looked = 0;
+  #wrong = 0;
+  readonly #kind: string;
+  readonly #names: string[] = [];
+
+  constructor(kind: string) {
+    this.#kind = kind;
+  }
+
+  wrong(name: string): void {
+    this.#wrong++;
+    if (this.#names.length < NAMES_MAX) this.#names.push(name);
+  }
+
+  /** @param of what the counter counts */
+  counter(of: string, { found, expected }: { found: number; expected: number }): void {
+    if (found !== expected) this.wrong(`the counter of ${of} is ${found}, expected ${expected}`);
+  }
+
+  finding(): Finding {
+    return { kind: this.#kind, looked: this.looked, wrong: this.#wrong, names: this.#names };
+  }
+}
+
+interface Recorded {
+  readonly address: Uint8Array;
+  readonly slot: number;
+  readonly length: number;
+  readonly references: number;
+}
+
+class Check {
+  readonly #store: CheckedStore;
+  /** By address as Latin-1 text, which takes the least memory. */
+  readonly #chunks = new Map<string, Recorded>();
+  readonly #references = new Map<string, number>();
+  readonly #keys = new Map<Table, ReadonlyMap<string, Uint8Array>>();
+
+  constructor(store: CheckedStore) {
+    this.#store = store;
+  }
+
+  run(): Finding[] {
+    const used = new Map<number, Recorded>();
+    const records = this.#records(used);
+    const slots = this.#slots(used);
+    const free = this.#freeSlots(used);
+    const holders = [this.#reserve(), this.#pins(), this.#pushes(), this.#cache()];
+    return [slots, this.#counted(records), free, ...holders, this.#tags()];
+  }
+
+  /** Fills `used` with the records by their slots. */
+  #records(used: Map<number, Recorded>): Tally {
+    const tally = new Tally('chunk records');
+    for (const [address, record] of this.#entries('chunks')) {
+      tally.looked++;
+      const name = toHex(address);
+      if (address.length !== ADDRESS_SIZE || record.length <= KIND_OFFSET) {
+        tally.wrong(`${name}: it is no record of a chunk`);
+        continue;
+      }
+      const [slot, length, references] = [0, 1, 2].map((i) => decodeNumber(record, i * NUMBER_SIZE)) as [
+        number,
+        number,
+        number,
+      ];
+      const entry = { address, slot, length, references };
+      this.#chunks.set(idOf(address), entry);
+      if (KINDS[record[KIND_OFFSET]!] === undefined) tally.wrong(`${name}: unknown kind`);
+      if (length > CHUNK_STORED_SIZE_MAX) tally.wrong(`${name}: a length of ${length} bytes`);
+      const other = used.get(slot);
+      if (other !== undefined) tally.wrong(`${name}: in slot ${slot} like ${toHex(other.address)}`);
+      else used.set(slot, entry);
+    }
+    return tally;
+  }
+
+  #slots(used: ReadonlyMap<number, Recorded>): Finding {
+    const tally = new Tally('slots');
+    const { slots, readSlot, onSlot } = this.#store;
+    for (let slot = 0; slot < slots; slot++) {
+      const record = used.get(slot);
+      // What was there before says nothing.
+      const fault = record && faultOf(readSlot(slot), record);
+      tally.looked++;
+      if (fault !== undefined) tally.wrong(`${toHex(record!.address)}: slot ${slot} ${fault}`);
+      onSlot?.(tally.looked);
+    }
+    for (const [slot, { address }] of used)
+      if (slot >= slots) tally.wrong(`${toHex(address)}: slot ${slot} is not in the file`);
+    return tally.finding();
+  }
+
+  #freeSlots(used: ReadonlyMap<number, Recorded>): Finding {
+    const tally = new Tally('free slots');
+    const end = this.#number('slots');
+    const free = new Set<number>();
+    for (const [key] of this.#entries('freeSlots')) {
+      tally.looked++;
+      const slot = decodeNumber(key);
+      free.add(slot);
+      const record = used.get(slot);
+      if (record !== undefined) tally.wrong(`slot ${slot}: it holds ${toHex(record.address)}`);
+      if (slot >= end) tally.wrong(`slot ${slot}: only ${end} have been given out`);
+    }
+    for (const [slot, { address }] of used)
+      if (slot >= end) tally.wrong(`slot ${slot}: it holds ${toHex(address)} and only ${end} are given out`);
+    for (let slot = 0; slot < Math.min(end, this.#store.slots); slot++)
+      if (!used.has(slot) && !free.has(slot)) tally.wrong(`slot ${slot}: neither free nor in use`);
+    return tally.finding();
+  }
+
+  /** Called once all who refer to chunks have been looked at, and before the tally is read. */
+  #counted(tally: Tally): Finding {
+    for (const table of ['pushes', 'pinnedChunks', 'reserve', 'cache'] as const)
+      for (const entry of this.#entries(table)) this.#refer(addressIn(table, entry));
+    for (const [id, { address, references }] of this.#chunks) {
+      const found = this.#references.get(id) ?? 0;
+      if (found !== references)
+        tally.wrong(`${toHex(address)}: ${references} references, ${found} that refer to it`);
+    }
+    for (const id of this.#references.keys())
+      if (!this.#chunks.has(id)) tally.wrong(`${toHex(bytesOf(id))}: it is referred to and has no record`);
+    for (const [address] of this.#entries('damaged'))
+      if (this.#chunks.has(idOf(address))) tally.wrong(`${toHex(address)}: known to be damaged`);
+      else tally.wrong(`${toHex(address)}: marked as damaged and has no record`);
+    return tally.finding();
+  }
+
+  #refer(address: Uint8Array): void {
+    const id = idOf(address);
+    this.#references.set(id, (this.#references.get(id) ?? 0) + 1);
+  }
+
+  #reserve(): Finding {
+    const tally = new Tally('reserve');
+    const [bins, indexes] = [this.#byKey('bins'), this.#byKey('stampIndex')];
+    const [counts, lastIds] = [new Map<number, number>(), new Map<number, number>()];
+    for (const [key, record] of this.#entries('reserve')) {
+      tally.looked++;
+      const [address, hash] = [key.subarray(ADDRESS_AT, HASH_AT), key.subarray(HASH_AT)];
+      const name = toHex(address);
+      if (record.length !== NUMBER_SIZE + STAMP_SIZE) {
+        tally.wrong(`${name}: it has no stamp`);
+        continue;
+      }
+      const [bin, id] = [key[BIN_AT]!, decodeNumber(record)];
+      const stamp = decodeStamp(record.subarray(NUMBER_SIZE));
+      counts.set(bin, (counts.get(bin) ?? 0) + 1);
+      lastIds.set(bin, Math.max(lastIds.get(bin) ?? 0, id));
+      if (!equalBytes(stampHash(stamp), hash) || !equalBytes(stamp.batchId, key.subarray(0, BIN_AT)))
+        tally.wrong(`${name}: its stamp is another one`);
+      if (bin !== proximityOrder(this.#store.overlay, address))
+        tally.wrong(`${name}: bin ${bin} is not its own`);
+      const place = bins.get(idOf(join(Uint8Array.of(bin), record.subarray(0, NUMBER_SIZE))));
+      if (place === undefined || !equalBytes(place, join(address, stamp.batchId, hash)))
+        tally.wrong(`${name}: it is not in bin ${bin} at ${id}`);
+      const used = indexes.get(idOf(join(stamp.batchId, stamp.index)));
+      if (used === undefined || !equalBytes(used.subarray(TIMESTAMP_SIZE), join(address, hash)))
+        tally.wrong(`${name}: the index of its batch is not entered`);
+    }
+    for (const [table, entries] of [
+      ['bins', bins],
+      ['stampIndex', indexes],
+    ] as const)
+      if (entries.size !== tally.looked)
+        tally.wrong(`table ${table} has ${entries.size} entries, expected ${tally.looked}`);
+    for (let bin = 0; bin <= 31; bin++) {
+      tally.counter(`bin ${bin}`, { found: this.#number(`bin${bin}`, 1), expected: counts.get(bin) ?? 0 });
+      if (this.#number(`bin${bin}`) < (lastIds.get(bin) ?? 0))
+        tally.wrong(`bin ${bin} has given out ${this.#number(`bin${bin}`)} of at least ${lastIds.get(bin)}`);
+    }
+    return tally.finding();
+  }
+
+  #pins(): Finding {
+    const tally = new Tally('pins');
+    const chunks = new Map<number, number>();
+    for (const [key] of this.#entries('pinnedChunks')) {
+      const collection = decodeNumber(key);
+      chunks.set(collection, (chunks.get(collection) ?? 0) + 1);
+    }
+    const known = new Set(this.#entries('openPins').map(([key]) => decodeNumber(key)));
+    let total = 0;
+    for (const [reference, record] of this.#entries('pins')) {
+      tally.looked++;
+      const [collection, expected] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
+      known.add(collection);
+      total += expected;
+      const found = chunks.get(collection) ?? 0;
+      if (found !== expected) tally.wrong(`${toHex(reference)}: ${found} chunks, expected ${expected}`);
+    }
+    for (const [collection, count] of chunks)
+      if (!known.has(collection)) tally.wrong(`${count} chunks belong to collection ${collection}, no pin`);
+    tally.counter('pins', { found: this.#number('pinTotals'), expected: tally.looked });
+    tally.counter('pinned chunks', { found: this.#number('pinTotals', 1), expected: total });
+    return tally.finding();
+  }
+
+  #pushes(): Finding {
+    const tally = new Tally('push queue');
+    const [uploads, pushes] = [this.#byKey('uploads'), this.#byKey('pushes')];
+    for (const [sequence, record] of this.#entries('pushes')) {
+      tally.looked++;
+      const number = decodeNumber(sequence);
+      if (record.length !== ADDRESS_SIZE + NUMBER_SIZE + STAMP_SIZE) {
+        tally.wrong(`push ${number}: it is no record of a push`);
+        continue;
+      }
+      const address = record.subarray(0, ADDRESS_SIZE);
+      const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
+      if (!uploads.has(idOf(join(address, batchId))))
+        tally.wrong(`${toHex(address)}: its upload is not entered`);
+    }
+    for (const [key, sequence] of this.#entries('uploads'))
+      if (!pushes.has(idOf(sequence)))
+        tally.wrong(`${toHex(key.subarray(0, ADDRESS_SIZE))}: push ${decodeNumber(sequence)} is not there`);
+    tally.counter('pushes that wait', { found: this.#number('uploadTotals', 2), expected: tally.looked });
+    return tally.finding();
+  }
+
+  #cache(): Finding {
+    const tally = new Tally('cache');
+    const order = this.#byKey('cacheOrder');
+    for (const [address, place] of this.#entries('cache')) {
+      tally.looked++;
+      const found = order.get(idOf(place));
+      if (found === undefined || !equalBytes(found, address))
+        tally.wrong(`${toHex(address)}: it is not at place ${decodeNumber(place)}`);
+    }
+    if (order.size !== tally.looked) tally.wrong(`${order.size} places for ${tally.looked} chunks`);
+    tally.counter('cached chunks', { found: this.#number('cacheSize'), expected: tally.looked });
+    return tally.finding();
+  }
+
+  #tags(): Finding {
+    const tally = new Tally('tags');
+    const last = this.#number('lastTag');
+    for (const [uid] of this.#entries('tags')) {
+      tally.looked++;
+      if (decodeNumber(uid) > last)
+        tally.wrong(`tag ${decodeNumber(uid)}: ${last} was the last one given out`);
+    }
+    return tally.finding();
+  }
+
+  #entries(table: Table): readonly Entry[] {
+    return this.#store.tables.get(table) ?? [];
+  }
+
+  #byKey(table: Table): ReadonlyMap<string, Uint8Array> {
+    const known = this.#keys.get(table);
+    if (known !== undefined) return known;
+    const map = new Map(this.#entries(table).map(([key, value]) => [idOf(key), value]));
+    this.#keys.set(table, map);
+    return map;
+  }
+
+  /** A number of a record in `meta`; 0 for what has never been written. */
+  #number(name: string, place = 0): number {
+    const record = this.#byKey('meta').get(name);
+    return record === undefined ? 0 : decodeNumber(record, place * NUMBER_SIZE);
+  }
+}
+
+function faultOf(bytes: Uint8Array | undefined, { address, length }: Recorded): string | undefined {
+  const content = bytes && decodeSlot(bytes);
+  if (bytes === undefined) return 'cannot be read';
+  if (content === undefined) return 'does not have the checksum that was written';
+  if (!equalBytes(content.address, address)) return `holds ${toHex(content.address)}`;
+  if (content.data.length !== length) return `holds ${content.data.length} bytes, expected ${length}`;
+  if (!isHeldWhole(bytes)) return 'has a damaged stamp';
+  try {
+    chunkFrom(content.address, content.data);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ChunkError) return 'holds bytes of another address';
+    throw error;
+  }
+}
+
+function addressIn(table: 'pushes' | 'pinnedChunks' | 'reserve' | 'cache', [key, record]: Entry): Uint8Array {
+  if (table === 'pushes') return record.subarray(0, ADDRESS_SIZE);
+  if (table === 'pinnedChunks') return key.subarray(NUMBER_SIZE);
+  return table === 'reserve' ? key.subarray(ADDRESS_AT, HASH_AT) : key;
+}
+
+function idOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+function bytesOf(id: string): Uint8Array {
+  return new Uint8Array(Buffer.from(id, 'latin1'));
+}

@@ -1,0 +1,113 @@
+/** `node/main.ts db`: the commands as a process, with their exit codes. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import { systemClock } from '../../../node/env/clock.ts';
+import { silentLogger } from '../../../node/env/logger.ts';
+import { openLmdbStore, ownerOf } from '../../../node/store/lmdb-store.ts';
+
+const MAIN = join(import.meta.dirname, '../../../node/main.ts');
+const deps = { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32).fill(5) };
+const chunk = makeCac(4n, Buffer.from('test'));
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-db-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const open = (node: string) =>
+  openLmdbStore({ path: join(folder, node, 'store'), cacheCapacity: 9, reserveCapacity: 9, radius: 0 }, deps);
+
+async function db(...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+  const child = spawn(process.execPath, [MAIN, 'db', ...args]);
+  child.stdin.end();
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (said += String(part)));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, said };
+}
+
+test('check, compact, export and import need no password; import makes the store of an empty folder with one', async () => {
+  const store = await open('a');
+  store.cache.put(chunk);
+  await store.close();
+  const [a, b, archive] = [join(folder, 'a'), join(folder, 'b'), join(folder, 'chunks.tar')];
+  expect(await db('check', '--data-dir', a)).toMatchObject({
+    code: 0,
+    said: expect.stringMatching(/^slots: 1 looked at, 0 wrong\n[^]*the store is whole\n$/m),
+  });
+  expect(await db('compact', '--data-dir', a)).toMatchObject({
+    code: 0,
+    said: expect.stringMatching(/^0 chunks moved\nslots: \d+ → \d+ bytes\nindex: \d+ → \d+ bytes\n$/),
+  });
+  expect(await db('export', archive, '--data-dir', a)).toEqual({
+    code: 0,
+    said: '1 chunks, 0 stamps and 0 pins exported\n',
+  });
+  expect((await db('import', archive, '--data-dir', a)).said).toMatch(
+    /^1 chunks read: 0 stored, 1 were there/,
+  );
+  expect(await db('import', archive, '--data-dir', b)).toMatchObject({
+    code: 2,
+    said: expect.stringContaining('--password or --password-file is required'),
+  });
+  expect(await db('import', archive, '--data-dir', b, '--password', 'x')).toMatchObject({ code: 0 });
+  expect(existsSync(join(b, 'keys', 'swarm.key'))).toBe(true);
+  expect(await db('check', '--data-dir', b)).toMatchObject({ code: 0 });
+  const overlay = ownerOf(join(b, 'store'))!;
+  const again = await openLmdbStore(
+    { path: join(b, 'store'), cacheCapacity: 9, reserveCapacity: 9, radius: 0 },
+    { ...deps, overlay },
+  );
+  expect(again.chunks.get(chunk.address)).toEqual(chunk);
+  await again.close();
+});
+
+test('a damaged store is exit code 1, with the chunk by name', async () => {
+  const store = await open('a');
+  store.cache.put(chunk);
+  await store.close();
+  const file = join(folder, 'a', 'store', 'chunks.slots');
+  const bytes = readFileSync(file);
+  bytes[bytes.length - 1]! ^= 1;
+  writeFileSync(file, bytes);
+  const { code, said } = await db('check', '--data-dir', join(folder, 'a'));
+  expect(code).toBe(1);
+  expect(said).toContain(
+    `slots: 1 looked at, 1 wrong: ${Buffer.from(chunk.address).toString('hex')}: slot 0`,
+  );
+  expect(said).toContain('the store is damaged: 1 faults\n');
+});
+
+test('a store in use is refused with the process, an unknown command and a missing folder say what was expected', async () => {
+  const store = await open('a');
+  const inUse = `is used by process ${process.pid}: `;
+  const [dataDir, archive] = [join(folder, 'a'), join(folder, 'chunks.tar')];
+  for (const command of [['check'], ['compact'], ['export', archive], ['import', '-']])
+    expect(await db(...command, '--data-dir', dataDir)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining(inUse),
+    });
+  expect(existsSync(archive)).toBe(false);
+  await store.close();
+  expect(await db('repair')).toMatchObject({ code: 2, said: expect.stringContaining("got 'repair'") });
+  expect(await db('export', '--data-dir', dataDir)).toMatchObject({ code: 2 });
+  expect(await db('check', '--swap-endpoint', 'http://127.0.0.1:1')).toMatchObject({
+    code: 2,
+    said: expect.stringContaining('--swap-endpoint is no option of this command'),
+  });
+  expect(await db('import', archive, '--data-dir', join(folder, 'none'), '--password', 'x')).toMatchObject({
+    code: 1,
+    said: expect.stringContaining(`'${archive}'`),
+  });
+  expect(existsSync(join(folder, 'none'))).toBe(false);
+  expect(await db('check', '--data-dir', join(folder, 'none'))).toMatchObject({
+    code: 1,
+    said: expect.stringContaining('no store in'),
+  });
+});

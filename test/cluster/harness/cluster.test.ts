@@ -263,7 +263,10 @@ test('a cluster of a program that is killed does not stay', async () => {
   await once(program.stdout, 'data');
   const processes = processesOf('doomed');
   expect(processes).toHaveLength(5);
+  const gone = once(program, 'exit');
   program.kill('SIGKILL');
+  // Its files are closed before it has ended, which its nodes may notice sooner than others see its end.
+  await gone;
   await until(
     'the cluster is still there',
     () => {

@@ -50,19 +50,28 @@ describe('an expression of a client', () => {
 test('one expression is matched at a time, with a pause before the next', async () => {
   let done = 0;
   const many = [1, 2, 3].map(async () => {
-    await expressions.matches('a', ['a']);
+    await expressions.matches('a+', ['a']);
     done += 1;
   });
   await many[0];
   await clock.settle();
   expect(done).toBe(1);
-  await clock.advance(249);
+  await clock.advance(999);
   expect(done).toBe(1);
   await clock.advance(1);
   expect(done).toBe(2);
-  await clock.advance(250);
+  await clock.advance(1000);
   await Promise.all(many);
   expect(clock.running).toBe(0);
+});
+
+test('a part of a name waits for nobody', async () => {
+  const texts = ['node/pushsync', 'node/pusher', 'node/hive'];
+  void expressions.matches('push.*', texts);
+  void expressions.matches('h.ve', texts);
+  expect(await expressions.matches('node/push', texts)).toEqual([true, true, false]);
+  expect(await expressions.matches('r/h', texts)).toEqual([false, false, false]);
+  await clock.advance(1000);
 });
 
 test('each text is matched in a turn of its own', async () => {
@@ -73,14 +82,14 @@ test('each text is matched in a turn of its own', async () => {
   };
   const sleep: ManualClock['sleep'] = (ms, signal) => clock.sleep(ms, signal);
   const counted = new Expressions({ clock: { monotonic: () => clock.monotonic(), sleep, turn } });
-  await counted.matches('a', ['a', 'b', 'c']);
+  await counted.matches('a+', ['a', 'b', 'c']);
   expect(turns).toBe(3);
 });
 
 test('one whose client has left is not matched', async () => {
   const leaving = new AbortController();
-  await expressions.matches('a', ['a']);
-  const waiting = expressions.matches('a', ['a'], leaving.signal);
+  await expressions.matches('a+', ['a']);
+  const waiting = expressions.matches('a+', ['a'], leaving.signal);
   await clock.settle();
   leaving.abort(new Error('client gone'));
   await expect(waiting).rejects.toThrow('client gone');

@@ -6,7 +6,7 @@ import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { type Chain, ChainError, type ChainErrorCode } from './ports.ts';
 
-/** For so long each question is asked again; later outages are waited out by whoever meets them. */
+/** For so long each question is asked again; later outages are waited out where they are met. */
 export const FIRST_CONTACT_MS = 10_000;
 /** First pause, doubled up to the longest. */
 const PAUSE_MIN_MS = 250;

@@ -380,7 +380,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#unlock();
   }
 
-  /** Closes the index; the slots stay open to whoever opened them. */
+  /** Closes the index; the slots stay open to their opener. */
   async leave(): Promise<void> {
     if (this.#left) return;
     this.#left = true;

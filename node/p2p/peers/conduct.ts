@@ -1,7 +1,7 @@
 /**
  * Which peers send what no honest node sends. A few times may be a fault of its disk or its memory; more are a flood that
  * would cost us hashes and signatures. Counted by overlay, and by source address as well, since an overlay costs nothing:
- * whoever comes back under another one is thrown out sooner. Nobody pays for others of the same address: it takes a fault
+ * a node that comes back under another one is thrown out sooner. No peer pays for others of the same address: it takes a fault
  * of its own.
  */
 import type { Clock } from '../../env/clock.ts';

@@ -1,5 +1,5 @@
 /**
- * One budget per peer and one per address, kept over connections: an overlay costs nothing, so whoever has used up its
+ * One budget per peer and one per address, kept over connections: an overlay costs nothing, so a node that has used up its
  * own would come back under another one. A private address has a larger one: a whole network may be behind it.
  */
 import type { Clock } from '../../env/clock.ts';

@@ -1,7 +1,7 @@
 /**
  * Connections whose other end has not said yet which node it is. An honest one says it within milliseconds, so there is
  * always room for one more: where a source has its share, or all have taken everything, the one that has waited longest
- * goes. Whoever waits on purpose loses its place to those who do not.
+ * goes. A stranger that waits on purpose loses its place to those that do not.
  */
 import { isPrivate } from '../address/underlay.ts';
 import { sourceOf } from './connection-gate.ts';

@@ -1,4 +1,4 @@
-/** Fills a store until the disk takes no more, with the size of files limited by whoever starts it. */
+/** Fills a store until the disk takes no more, with a size limit for files that its starter sets. */
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

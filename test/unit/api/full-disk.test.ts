@@ -40,7 +40,7 @@ describe.each(['svc', 'swarm'] as const)('with names of the %s dialect', (dialec
     expect(answer.statusCode).toBe(507);
   });
 
-  test('reads go on, and its health says that it is not well', async () => {
+  test('reads go on, and its health is nok', async () => {
     const { api } = await fullKit();
     const url = `/chunks/${Buffer.from(content.address).toString('hex')}`;
     const answer = await api.main.inject({ url });

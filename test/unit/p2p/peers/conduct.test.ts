@@ -27,7 +27,7 @@ test('faults under ever new overlays of one address count together, those of oth
   expect(conduct.bears(someone('other', '/ip4/8.8.4.4/tcp/1'), 1)).toBe(true);
 });
 
-test('whoever has misbehaved is suspect until it is forgotten, and with it its public address', async () => {
+test('a peer that has misbehaved is suspect until it is forgotten, and with it its public address', async () => {
   const clock = new ManualClock();
   const conduct = new Conduct(clock);
   const [near, far] = ['/ip4/127.0.0.1/tcp/1', '/ip4/8.8.8.8/tcp/1'];
